@@ -35,7 +35,7 @@ from mcce.diagnostics.pairs import TablePair, read_pair
 from mcce.diagnostics.tables import group_breaks
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.rng import hash_rows
-from mcce.table import Data, Kind
+from mcce.table import Data, Feature, Kind
 
 ONE_WAY = (50, 90.0)  # rows, and per cent of what DiSCO counts, above which one level is told
 TWO_WAY = (4, 80.0)  # rows of a cell, and per cent of the rows with the key's level
@@ -95,12 +95,16 @@ def disclosure_tables(
     original, other = (np.column_stack([c[part] for c in cells]) for part in (slice(n_real), slice(n_real, None)))
     rows = []
     for j in aims:
-        measured = measure_target(original, other, places, j)
-        level = measured["check_1way"]
-        if level is not None and pair.features[j].levels is not None:
-            measured["check_1way"] = None if np.isnan(level) else pair.features[j].levels[int(level)]
-        rows.append(measured)
+        rows.append(name_level(measure_target(original, other, places, j), pair.features[j]))
     return pd.DataFrame(rows, index=pd.Index(wanted, name="target", tupleize_cols=False))
+
+
+def name_level(measured: dict[str, Any], feature: Feature) -> dict[str, Any]:
+    """Return the measures of a target with the level of `check_1way` as its value, if the target has levels."""
+    level, levels = measured["check_1way"], feature.levels
+    if level is None or levels is None or np.isnan(level):
+        return measured
+    return {**measured, "check_1way": levels[int(level)]}
 
 
 def find_columns(names: Sequence[Hashable], known: Sequence[Hashable], what: str, fewest: int = 1) -> list[int]:

@@ -59,8 +59,22 @@ if TYPE_CHECKING:
     from mcce.explainer import MCCE
 
 RELEASES = ("plain", "sparse", "generated")
-COLUMNS = ("value", "low", "high", "matched", "control", "baseline", "risk", "risk_low", "risk_high")
-COLUMNS += ("chance", "n", "verdict")
+COLUMNS = [
+    *[
+        "value",
+        "low",
+        "high",
+        "matched",
+        "control",
+        "baseline",
+        "risk",
+        "risk_low",
+        "risk_high",
+        "chance",
+        "n",
+        "verdict",
+    ]
+]
 LEAKS, NOTHING, WORTHLESS = "leaks", "no leak seen", "worthless"
 FEWEST_ROWS = 20  # of X, and of each half of the holdout
 N_QUERIES = 4  # about each person, of the attack by repeated queries
@@ -85,7 +99,7 @@ class Disclosure:
     targets : DataFrame
         Indexed by release and target: the columns of `disclosure_tables`, in per cent, DiSCO of the control, and
         attack, control, baseline and risk of inference.
-    sentences : DataFrame
+    sentences : Series
         One plain sentence a line of `table`.
     notes : tuple of str
         What limits the findings.
@@ -135,11 +149,11 @@ class Disclosure:
         return "\n".join(lines + ([""] if self.notes else []) + [f"note: {note}" for note in self.notes])
 
     def _repr_html_(self) -> str:
+        releases, measures = (self.table.index.get_level_values(level) for level in ("release", "measure"))
         rows = "".join(
             f'<tr><th scope="row" style="text-align:left">{escape(str(release))}</th><td>{escape(str(measure))}</td>'
-            f"<td>{escape(str(self.table.loc[(release, measure), 'verdict']))}</td>"
-            f'<td style="text-align:left">{escape(said)}</td></tr>'
-            for (release, measure), said in self.sentences.items()
+            f'<td>{escape(str(verdict))}</td><td style="text-align:left">{escape(str(said))}</td></tr>'
+            for release, measure, verdict, said in zip(releases, measures, self.table["verdict"], self.sentences)
         )
         notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
         return f"<p><b>{escape(self._headline())}</b></p><table><tbody>{rows}</tbody></table>{notes}"
@@ -334,7 +348,7 @@ def disclosure(
         raise InputError(f"no row was returned for {len(people.asking)} factuals, so nothing can be attacked.")
     index = pd.MultiIndex.from_tuples(list(lines), names=["release", "measure"])
     return Disclosure(
-        table=pd.DataFrame([line.cells() for line in lines.values()], index=index, columns=list(COLUMNS)),
+        table=pd.DataFrame([line.cells() for line in lines.values()], index=index, columns=COLUMNS),
         targets=pd.concat(by_target),
         sentences=pd.Series([line.sentence for line in lines.values()], index=index, name="sentence", dtype=object),
         notes=tuple(notes),
@@ -554,7 +568,7 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Line], pd.Da
             attacks.append((name, attack))
         rows.append(
             {
-                **_named_level(measured_all, people.features[j]),
+                **counts.name_level(measured_all, people.features[j]),
                 "DiSCO_matched": alike,
                 "DiSCO_control": chance,
                 "inference": np.nan if attack is None else attack.attack.share,
@@ -568,8 +582,8 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Line], pd.Da
     target, shown = names[worst], listing([people.features[j].name for j in people.keys])
 
     def disclosed(original: Floats) -> int:
-        share = counts.measure_target(original, release.rows, people.keys, people.targets[worst])["DiSCO"]
-        return round(share * len(original) / 100)
+        measured_one = counts.measure_target(original, release.rows, people.keys, people.targets[worst])
+        return round(float(measured_one["DiSCO"]) * len(original) / 100)
 
     told = f"{shown} tell {target} without a doubt, and rightly, of {{}} of the training people"
     lines = [_share_line(people, "DiSCO", disclosed, 0, len(people.training), told)]
@@ -578,13 +592,6 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Line], pd.Da
         said = f"{name} is guessed rightly for {{}} of training people"
         lines.append(_attack_line("inference", attack, said, people.confidence, len(attacks)))
     return lines, table
-
-
-def _named_level(measured_all: dict[str, Any], feature: Feature) -> dict[str, Any]:
-    level = measured_all["check_1way"]
-    if level is None or feature.levels is None or np.isnan(level):
-        return measured_all
-    return {**measured_all, "check_1way": feature.levels[int(level)]}
 
 
 def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float, times: int = 1) -> Line:
