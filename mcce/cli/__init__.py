@@ -1,11 +1,12 @@
-"""The command line: `mcce demo`, `fit`, `explain`, `letters`, `explain-batches`, `explore`, `inspect`, and plug-ins.
+"""The command line: `mcce demo`, `fit`, `explain`, `letters`, `explore` and more, and commands of other packages.
 
 1. `demo` explains refused loans, in words, tables, a picture and a page.
 2. `fit` learns from a file and saves an explainer, which the commands below take.
 3. `explain` reads tables from files and writes counterfactuals to a file; `letters` writes letters to people;
    `explore` shows people one by one in a browser, with plans that can be shaped.
 4. `explain-batches` explains files of any size with a saved explainer, and goes on where it was interrupted.
-5. `inspect` says what a saved file is, and what it discloses.
+5. `inspect` says what a saved file is, and what it holds; `disclosure` attacks a saved explainer through its answers,
+   and says what they give away of its training rows.
 6. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
    adds its parser and sets `run` on it (`set_defaults(run=...)`): arguments in, exit code out.
 
@@ -26,6 +27,7 @@ from mcce import __version__
 from mcce.cli.batches import add_explain_batches
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
+from mcce.cli.disclosure import add_disclosure
 from mcce.cli.explain import add_explain, add_letters, run_explain
 from mcce.cli.explore import add_explore
 from mcce.cli.fit import add_fit
@@ -87,6 +89,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_explain_batches(commands)
     add_explore(commands)
     add_inspect(commands)
+    add_disclosure(commands)
     for point in metadata.entry_points(group="mcce.commands"):
         try:
             if point.name in commands.choices:

@@ -7,6 +7,8 @@ from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
 from mcce.diagnostics.marginals import marginal_distances
 from mcce.diagnostics.neighbours import nearest_rows
+from mcce.diagnostics.privacy.counts import disclosure_tables
+from mcce.diagnostics.privacy.disclosure import Disclosure, disclosure
 from mcce.diagnostics.propensity import PMSE, pmse
 from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
@@ -20,6 +22,7 @@ __all__ = [
     "Correlations",
     "Criticism",
     "Diagnostics",
+    "Disclosure",
     "Discriminator",
     "Evaluation",
     "FeatureCriticism",
@@ -28,6 +31,8 @@ __all__ = [
     "compare_correlations",
     "conditionals",
     "correlations",
+    "disclosure",
+    "disclosure_tables",
     "discriminator",
     "evaluate",
     "marginal_distances",

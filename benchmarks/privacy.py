@@ -1,0 +1,137 @@
+"""What explanations give away, and what it costs to give away less.
+
+    python -m benchmarks.privacy [--only loans,adult] [--rows N] [--attacked N] [--data FOLDER] [--out FILE]
+
+1. Train the paper's network on all rows, so that what is told of people is told by the explainer, not by the model. A
+   third of the rows are the training rows of the explainer, a third the holdout.
+2. Fit explainers that differ in what their conditionals hold back: leaves of 1 row, of 5 (the default) and of 50, at
+   least 20 donors, smoothed values; answers that are no copies; and one that was fitted on the last third, which cannot
+   give anything away of those attacked.
+3. Attack each (`mcce.diagnostics.disclosure`), and measure what it costs: changes and Gower distance of the answers.
+4. Beside it, the paper's table of copies, as `benchmarks.paper` reproduced it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import mcce
+from benchmarks import report
+from benchmarks.page import Page, read_names
+from benchmarks.settings import ROOT, Problem, Setting, find_data, make_problem
+from benchmarks.speed import describe_machine
+
+RESULTS = ROOT / "benchmarks" / "results"
+PARTS = {"loans": Setting("loans", "Loans, network", "loans", "mlp", 100, 1000, binarised=False)}
+PARTS["adult"] = Setting("adult", "Adult, network", "adult", "mlp", 100, 1000)
+OUTSIDE = "fitted on others"
+NOTES = """\
+copies, cells: share of counterfactuals that copy a training row, or hand out a value which one training person alone
+has. AUC, found: repeated queries about people with the wanted decision; the chance that a training person scores above
+another, and the share found while 1 per cent of others are taken for them. one col., three, inference: risk (how far
+the attack is ahead of the control) of singling out by one and by three columns and of inference at its worst target,
+all on rows drawn, as many as there are training rows. A star: the line leaks at 95 per cent. L0, gower: of the
+counterfactuals."""
+HEAD = ["", "copies", "cells", "AUC", "found", "one col.", "three", "inference", "L0", "gower"]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How an explainer is made, and asked."""
+
+    name: str
+    sampler: Any = "cart"
+    constraints: tuple[Any, ...] = ()
+    release: str = "plain"
+
+
+WAYS = (
+    Way("leaves of 1", mcce.CartSampler(min_leaf=1, min_split=2)),
+    Way("leaves of 5, the default"),
+    Way("the same, sparse", release="sparse"),
+    Way("the same, no copies", constraints=(mcce.no_copies(),)),
+    Way("at least 20 donors", mcce.CartSampler(min_donors=20)),
+    Way("leaves of 50", mcce.CartSampler(min_leaf=50)),
+    Way("smoothed values", mcce.CartSampler(smoothing="density")),
+    Way(OUTSIDE),
+)
+
+
+def attack(problem: Problem, way: Way, attacked: int) -> list[str]:
+    """Return the cells of one line."""
+    third = len(problem.X) // 3
+    shuffled = problem.X.sample(frac=1, random_state=0).reset_index(drop=True)
+    people, holdout, outside = shuffled[:third], shuffled[third : 2 * third], shuffled[2 * third :]
+    explainer = mcce.MCCE(
+        problem.score,
+        decision=problem.decision,
+        fixed=problem.fixed,
+        kinds=problem.kinds or None,
+        sampler=way.sampler,
+        constraints=list(way.constraints),
+        random_state=1,
+    ).fit(outside if way.name == OUTSIDE else people, relations=())
+    found = mcce.diagnostics.disclosure(
+        explainer, people, holdout=holdout, releases=[way.release, "generated"], max_factuals=attacked, n_shadows=0
+    )
+    returned, drawn = found.table.loc[way.release], found.table.loc["generated"]
+    refused = holdout[~problem.decision.contains(problem.score(holdout))].head(attacked)
+    measures = explainer.explain(refused, sparse=way.release == "sparse", progress=False).measures
+
+    def cell(lines: pd.DataFrame, name: str, column: str) -> str:
+        star = "*" if lines.loc[name, "verdict"] == "leaks" else ""
+        return f"{lines.loc[name, column]:.3f}{star}"
+
+    queries = "membership by repeated queries"
+    return [
+        way.name,
+        *(cell(returned, name, "value") for name in ("copies", "distinguishing cells", f"{queries}, AUC")),
+        cell(returned, f"{queries}, found at 1.0%", "value"),
+        *(cell(drawn, name, "risk") for name in ("singling out, one column", "singling out", "inference")),
+        f"{measures['L0'].mean():.2f}",
+        f"{measures['gower'].mean():.3f}",
+    ]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Attack the explainers of each part, and write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default=",".join(PARTS), help=f"comma-separated, of: {', '.join(PARTS)}")
+    parser.add_argument("--rows", type=int, default=6000, help="rows to take of each data set at most")
+    parser.add_argument("--attacked", type=int, default=100, help="people asked about, and factuals")
+    parser.add_argument("--data", help="folder with adult.csv.gz; else MCCE_DATA, else ../shared/data")
+    parser.add_argument("--out", type=Path, default=RESULTS / "privacy.md")
+    options = parser.parse_args(arguments)
+    page = Page("What explanations give away")
+    page.say("`python -m benchmarks.privacy`\n\n" + report.about(describe_machine()))
+    for name in read_names(parser, "--only", options.only, list(PARTS)):
+        setting = Setting(**{**vars(PARTS[name]), "n_train": options.rows})
+        problem = make_problem(setting, find_data(options.data))
+        page.title(setting.title)
+        if problem.standin:
+            page.say(report.STANDIN)
+        page.say(
+            f"{len(problem.X) // 3:,} training rows, as many in the holdout; {options.attacked} people asked about."
+        )
+        rows = []
+        for way in WAYS:
+            rows.append(attack(problem, way, options.attacked))
+            print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
+        page.table(HEAD, rows)
+    page.say(NOTES)
+    page.title("Copies of training rows, beside the paper's (tab:copies)")
+    copies = pd.read_csv(RESULTS / "paper_appendix_copies.csv", comment="#")
+    beside = [[row.data, str(row.N_CE), f"{row.copies:.1f}", f"{row.copies_paper}"] for row in copies.itertuples()]
+    page.table(["", "counterfactuals", "copies", "the paper's"], beside)
+    page.write(options.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

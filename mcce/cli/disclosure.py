@@ -1,0 +1,94 @@
+"""`mcce disclosure`: what a saved explainer's answers give away of the rows that it was fitted on.
+
+1. Load the explainer, with its model.
+2. Read the training rows and the holdout, cells as the training columns say.
+3. Attack (`mcce.diagnostics.disclosure`); print a sentence a line, and write the table if that is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mcce.batches.sources import open_source
+from mcce.cli.batches import load_explainer
+from mcce.cli.console import DONE, name_list, path_name, positive_integer
+from mcce.exceptions import InputError
+from mcce.table import Schema
+
+AT_ONCE = 10_000  # rows of a file
+
+
+def add_disclosure(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser = commands.add_parser(
+        "disclosure",
+        help="what a saved explainer gives away of its training rows",
+        description="Attack a fitted explainer through what it returns, with the rows that it was fitted on and others "
+        "of the same population, and say what was found: copies, keys, singling out, membership, extraction.",
+    )
+    add = parser.add_argument
+    add("--explainer", required=True, type=path_name, metavar="FILE", help="a fitted mcce.MCCE, as for explain-batches")
+    add("--model", type=path_name, metavar="FILE", help="its model, as for explain-batches")
+    add("--trusted", type=name_list, default=[], metavar="A,B", help="types of a .skops model that you trust")
+    add("--train", required=True, type=path_name, metavar="FILE", help="the training rows: .parquet, .csv or .csv.gz")
+    add("--holdout", required=True, type=path_name, metavar="FILE", help="rows that nothing was fitted on")
+    add("--missing", type=name_list, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
+    add("--keys", type=name_list, metavar="A,B", help="columns that an attacker knows (the fixed features)")
+    add("--targets", type=name_list, metavar="A,B", help="columns that an attacker wants to know (all others)")
+    add("--k", type=positive_integer, default=5, metavar="K", help="linked are K people or fewer (%(default)s)")
+    add("--releases", type=name_list, metavar="A,B", help="of plain, sparse, generated (all of them)")
+    add("--n-samples", type=positive_integer, default=1000, metavar="K", help="rows drawn for each row (%(default)s)")
+    add("--n-attacks", type=positive_integer, default=500, metavar="N", help="of each kind, at most (%(default)s)")
+    add("--max-factuals", type=positive_integer, default=100, metavar="N", help="rows to explain (%(default)s)")
+    add("--constraints", type=path_name, metavar="FILE", help="what may change and how: .toml or .json")
+    add("--out", type=path_name, metavar="FILE", help="write the table as .csv")
+    parser.set_defaults(run=run_disclosure)
+
+
+def run_disclosure(arguments: argparse.Namespace) -> int:
+    """Attack the explainer, and print what was found."""
+    from mcce.diagnostics.privacy.disclosure import RELEASES, disclosure  # what few need is loaded when it is needed
+
+    out = None if arguments.out is None else Path(arguments.out)
+    if out is not None and out.suffix != ".csv":
+        raise InputError(f"--out {out} does not end in .csv, which is what is written; name it so.")
+    if out is not None and out.exists():
+        raise InputError(f"--out {out} exists; remove it, or name another file.")
+    explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
+    schema = explainer.generator_.schema_
+    settings: dict[str, Any] = {"n_samples": arguments.n_samples}
+    if arguments.constraints is not None:
+        settings["constraints"] = Path(arguments.constraints)
+    found = disclosure(
+        explainer,
+        read_rows("--train", arguments.train, schema, arguments.missing),
+        holdout=read_rows("--holdout", arguments.holdout, schema, arguments.missing),
+        keys=arguments.keys,
+        targets=arguments.targets,
+        k=arguments.k,
+        releases=RELEASES if arguments.releases is None else arguments.releases,
+        n_attacks=arguments.n_attacks,
+        max_factuals=arguments.max_factuals,
+        **settings,
+    )
+    print(found)
+    if out is not None:
+        found.table.assign(sentence=found.sentences).to_csv(out)
+    return DONE
+
+
+def read_rows(option: str, path: str, schema: Schema, missing: Sequence[str]) -> pd.DataFrame:
+    """Read a file by the training columns; a row that cannot be read is an error."""
+    parts = []
+    for part in open_source(path, schema, None, missing).parts(AT_ONCE, lambda _: False):
+        for bad in part.rows.bad:
+            raise InputError(f"{option} {part.where}, {bad.place}: {bad.problem}; correct it there.")
+        parts.append(part.factuals(None))
+    if not parts:
+        raise InputError(f"{option} {path} has no rows; give a file with some.")
+    return pd.concat(parts)
