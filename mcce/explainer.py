@@ -1043,6 +1043,11 @@ class MCCE(Learner):
         asked = together(simplest(given, schema))
         if asked is None:
             return None
+        if self._privacy is not None:
+            raise InputError(
+                "k_anonymous() counts training people, and this explainer was fitted with mcce.Privacy, which keeps "
+                "nothing of them; leave it out."
+            )
         columns = tuple(sorted(schema.position(name) for name in asked.columns))
         known = self._keys_by_columns()
         if columns not in known:

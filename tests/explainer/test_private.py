@@ -209,6 +209,10 @@ def test_a_large_budget_is_like_none(delta):
         (lambda e: e.diagnose(X), r"diagnose compares with the training rows, .* mcce\.Privacy, which keeps nothing"),
         (lambda e: e.trade_off(FACTUALS), "trade_off compares with the training rows"),
         (lambda e: e.explain(FACTUALS, constraints=[mcce.no_copies()]), "no_copies.* needs to know the training rows"),
+        (
+            lambda e: e.explain(FACTUALS, constraints=[mcce.k_anonymous(5, keys=["pay"])]),
+            "k_anonymous.* counts training",
+        ),
         (lambda e: e.fit(X, sample_weight=np.full(len(X), 2)), "sample_weight cannot be private"),
         (lambda e: e.fit(X, relations=["code <= pay"]), "relations are compared with the training rows"),
         (lambda e: mcce.MCCE(score, sampler=e.sampler, visit_sequence="correlation").fit(X), "reads the training rows"),
