@@ -242,6 +242,33 @@ def test_the_distance_is_that_of_a_brute_force_search_however_it_is_asked():
         assert found[i] == pytest.approx(np.sort(steps.sum(axis=1))[:NEAREST].mean(), abs=1e-10)
 
 
+def test_what_is_known_of_the_rows_that_others_are_made_from_changes_nothing():
+    rng = np.random.default_rng(8)
+    common = rng.standard_normal(400)
+    X = pd.DataFrame({f"x{j}": np.round(common + rng.standard_normal(400), 1) for j in range(66)})  # two words of bits
+    X.loc[rng.random(400) < 0.1, "x3"] = np.nan
+    scorer, schema = fit(X, ["x0", "x3", "x64", "x65"])
+    matrix = np.ascontiguousarray(schema.encode(X).matrix)
+    factuals, places = matrix[:20].copy(), rng.permutation(np.repeat(np.arange(20), 6))
+    factuals[4, 5] = 99.0  # out of range
+    fold = scorer.fold_of(factuals)[places]
+    for n_changed, kept in [(1, 1), (2, 20), (5, 3), (40, 20)]:
+        rows = factuals[places]
+        for row in rows:
+            columns = rng.choice(rows.shape[1], n_changed, replace=False)
+            row[columns] = matrix[rng.integers(400), columns]
+        rows[7, 0] = -99.0
+        cells, distance = scorer.least_cells(rows, fold), scorer.distance(rows, fold)
+        origins = scorer.origins(factuals.copy(), places, kept=kept)
+        for _ in range(2):  # the second time, all is known
+            np.testing.assert_array_equal(scorer.least_cells(rows, fold, origins), cells)
+            np.testing.assert_allclose(scorer.distance(rows, fold, origins), distance, atol=1.1e-10)
+        origins.rows[places[0]] = rows[0]
+        origins.forget(places[:1])
+        np.testing.assert_array_equal(scorer.least_cells(rows, fold, origins), cells)
+        np.testing.assert_allclose(scorer.distance(rows, fold, origins), distance, atol=1.1e-10)
+
+
 # ---------------------------------------------------------------- one seed, one answer; hard tables
 
 

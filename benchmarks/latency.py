@@ -1,0 +1,126 @@
+"""How long one person waits: a sparse answer from an explainer that is fitted, beside the model's own time.
+
+    python -m benchmarks.latency [--before FOLDER] [--rounds N] [--people N] [--out FILE]
+
+1. Loans, 1,500 rows, a pipeline of scikit-learn with a logistic regression. Some people are explained one at a time,
+   sparse, after others: nothing is compiled or fitted any more. The CPU time is that of a call; the model's own is
+   taken where it is asked.
+2. The same with a constraint that is another one at every call.
+3. With `--before`, a folder that holds the package as it was is measured in turns with this one, each time in a process
+   of its own: a machine that others use is slow for both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.page import Page
+from benchmarks.settings import ROOT
+
+HEAD = ["", "ms a call", "of the model", "beside it", "questions", "rows"]
+CASES = ("no constraint", "another constraint at every call")
+
+
+class Timed:
+    """A model that counts its questions, the rows of these and the CPU time that it takes."""
+
+    def __init__(self, model: Callable[[Any], np.ndarray]) -> None:
+        self.model = model
+        self.questions, self.rows, self.seconds = 0, 0, 0.0
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        begun = time.process_time()
+        answer = self.model(rows)
+        self.seconds += time.process_time() - begun
+        self.questions += 1
+        self.rows += len(rows)
+        return answer
+
+
+def measure(people: int) -> dict[str, list[float]]:
+    """Explain some people one at a time; return the figures of each case (steps 1 and 2)."""
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    import mcce
+
+    loans = mcce.datasets.load_loans(1500)
+    numbers = StandardScaler(), make_column_selector(dtype_include="number")
+    encoder = make_column_transformer(numbers, remainder=OneHotEncoder(handle_unknown="ignore"))
+    pipeline = make_pipeline(encoder, LogisticRegression(max_iter=1000)).fit(loans.X, loans.y)
+    model = Timed(lambda rows: pipeline.predict_proba(rows)[:, 1])
+    refused = loans.X[model(loans.X) >= 0.1].head(people)
+    explainer = mcce.MCCE(model, decision=(0.0, 0.1), fixed=["age", "sex", "defaulted_last_year"], n_jobs=1).fit(
+        loans.X
+    )
+    found = {}
+    for case in CASES:
+        for i in [*range(3), *range(people)]:
+            if i == 0:
+                model.questions, model.rows, model.seconds = 0, 0, 0.0
+                begun = time.process_time()
+            high = 80_000.0 + 500.0 * i
+            constraints = [] if case == CASES[0] else [mcce.allow("salary", high=high)]
+            explainer.explain(refused.iloc[[i]], sparse=True, constraints=constraints, progress=False)
+        seconds = time.process_time() - begun
+        beside = seconds - model.seconds
+        found[case] = [1e3 * seconds, 1e3 * model.seconds, 1e3 * beside, model.questions, model.rows]
+        found[case] = [figure / people for figure in found[case]]
+    return found
+
+
+def measure_apart(package: Path, people: int) -> dict[str, list[float]]:
+    """Measure in a process that imports the package from a folder."""
+    command = [sys.executable, __file__, "--people", str(people), "--measure"]
+    path = os.pathsep.join([str(package), str(ROOT)])
+    done = subprocess.run(
+        command, cwd=package, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True, check=True
+    )
+    result: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__.splitlines()[0])
+    parser.add_argument("--before", type=Path, help="folder of the package before, measured in turns with this one")
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); the least time counts")
+    parser.add_argument("--people", type=int, default=20, help="that are explained (%(default)s)")
+    parser.add_argument("--out", type=Path, help="write FILE.md")
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    if chosen.measure:
+        print(json.dumps(measure(chosen.people)))
+        return 0
+    packages = {"before": chosen.before} if chosen.before else {}
+    packages["now"] = ROOT
+    runs = [{name: measure_apart(path, chosen.people) for name, path in packages.items()} for _ in range(chosen.rounds)]
+    page = Page("How long one person waits")
+    page.say(
+        f"CPU time, the least of {chosen.rounds} process(es) in turns, {chosen.people} people one at a time, sparse."
+    )
+    rows = []
+    for case in CASES:
+        for name in packages:
+            best = np.min([run[name][case] for run in runs], axis=0)
+            rows.append([f"{name}, {case}", *(f"{figure:.1f}" for figure in best)])
+    page.table(HEAD, rows)
+    if chosen.out:
+        page.write(chosen.out.with_suffix(".md"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
