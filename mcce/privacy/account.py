@@ -151,6 +151,9 @@ class PrivacyAccount:
     ...     print(error)
     'age' would cost epsilon = 0.5, and 0.4 of the budget of 1 is left; nothing was spent. Ask for less, or make an
     account with a larger budget.
+    >>> two_fits = mcce.PrivacyAccount(epsilon=2).include(account, "first: ").include(account, "second: ")
+    >>> two_fits.table["what"].tolist()
+    ['first: salary', 'first: housing', 'second: salary', 'second: housing']
     """
 
     epsilon: Any = stored(Fraction)
