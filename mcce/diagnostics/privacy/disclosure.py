@@ -59,22 +59,8 @@ if TYPE_CHECKING:
     from mcce.explainer import MCCE
 
 RELEASES = ("plain", "sparse", "generated")
-COLUMNS = [
-    *[
-        "value",
-        "low",
-        "high",
-        "matched",
-        "control",
-        "baseline",
-        "risk",
-        "risk_low",
-        "risk_high",
-        "chance",
-        "n",
-        "verdict",
-    ]
-]
+COLUMNS = ["value", "low", "high", "matched", "control", "baseline", "risk", "risk_low", "risk_high"]
+COLUMNS += ["chance", "n", "verdict"]
 LEAKS, NOTHING, WORTHLESS = "leaks", "no leak seen", "worthless"
 FEWEST_ROWS = 20  # of X, and of each half of the holdout
 N_QUERIES = 4  # about each person, of the attack by repeated queries
