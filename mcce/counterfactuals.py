@@ -897,7 +897,7 @@ class Counterfactuals:
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
         >>> found = explainer.explain(X.head(100), sparse=True)
         >>> len(found.letters()), len(found.letters(all=True)), len(found.suspicious())
-        (96, 100, 4)
+        (72, 76, 4)
         """
         known = read_texts(language, texts)
         listed = np.zeros(len(self), dtype=bool) if all else self.frame.index.isin(self.suspicious().index)

@@ -21,7 +21,7 @@ import pytest
 import mcce
 from mcce import InputError
 from mcce.batches import folder as describing
-from mcce.cli import cells, outputs
+from mcce.cli import cells, outputs, workbook
 from mcce.cli import cells as dates
 from mcce.cli import cells as numerals
 from mcce.cli import checking as wanted
@@ -32,9 +32,9 @@ from mcce.cli.cells import Declared, TextColumn
 from mcce.constraints import encoding, grammar
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.explain import relations
+from mcce.report import languages, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
-from mcce.report import rules
 from mcce.storage import archive as limits
 from mcce.table import Feature, Schema, suggest
 from mcce.table import frames as spreadsheet
@@ -131,6 +131,10 @@ CASES = {
     "capitals in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: "aB" * (n // 2)),
     "digits before percent": Case(words, words.kept_together, lambda n: "1 " * (n // 2)),
     "brackets in a rule of a letter": Case(rules, plain_rule, lambda n: "was(" * (n // 4)),
+    "a label of a decision": Case(languages, lambda t: languages.read_texts().would(t), lambda n: "a is " * (n // 5)),
+    "the time of a workbook": Case(
+        workbook, lambda t: workbook._with_same_time(t.encode()), lambda n: "<dcterms:modified" + "x" * n
+    ),
     "names in a rule of a letter": Case(rules, plain_rule, lambda n: "a " * (n // 2)),
     "digits in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+" + "1" * n + "x"),
     "exponents in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+1e" + "1" * n + "x"),

@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mcce.constraints import grammar as nodes
-from mcce.constraints.grammar import parse
 from mcce.exceptions import MCCEError
 from mcce.report.languages import Texts
 from mcce.report.names import Names
+
+if TYPE_CHECKING:
+    from mcce.constraints import grammar as nodes
 
 MONTHS = 12
 LONGEST = 2000  # letters of a rule that is looked into
@@ -133,8 +135,10 @@ class _Teller:
 
     def _rule(self, rule: str) -> tuple[str, ...] | None:
         """Tell a rule about one feature (step 2)."""
+        from mcce.constraints import grammar as nodes  # what few need is loaded when it is needed
+
         try:
-            tree = parse(rule)
+            tree = nodes.parse(rule)
         except (MCCEError, RecursionError):
             return None  # a name that was given to it
         if not isinstance(tree, nodes.ComparisonOf) or len(tree.signs) != 1 or tree.signs[0] not in _TURNED:
@@ -177,6 +181,8 @@ class _Teller:
 
 
 def _number_of(node: nodes.Node) -> float | None:
+    from mcce.constraints import grammar as nodes
+
     if isinstance(node, nodes.Negative):
         inner = _number_of(node.value)
         return None if inner is None else -inner
@@ -185,6 +191,8 @@ def _number_of(node: nodes.Node) -> float | None:
 
 def _beyond(node: nodes.Node, name: str) -> float | None:
     """Return the number that is added to what a feature is now; None if that is not what a rule says."""
+    from mcce.constraints import grammar as nodes
+
     if isinstance(node, nodes.NameOf):
         return 0.0 if node.was and node.name == name else None
     if not isinstance(node, nodes.Arithmetic) or node.sign not in "+-":

@@ -50,10 +50,10 @@ def test_changed_features_by_hand(found):
 
 def test_sentence(found):
     assert found.sentence("ann") == (
-        "With salary 72,000 instead of 68,000 and defaulted False instead of True, the decision would have "
-        "been the wanted one (score of class 1 in [0.5, 1]: 0.62 instead of 0.31)."
+        "With salary 72,000 instead of 68,000 and defaulted False instead of True, the result would have "
+        "been as wanted: score of class 1 in [0.5, 1] (0.62 instead of 0.31)."
     )
-    assert found.sentence("bob").startswith("With home own instead of missing, the decision")
+    assert found.sentence("bob").startswith("With home own instead of missing, the result")
     assert found.sentence("ann", rank=2).startswith("With salary 90,000 instead of 68,000 and home <script>")
     assert found.sentence("cis") == "No counterfactual was found for 'cis': no valid row among 1000 <samples>."
 

@@ -109,7 +109,7 @@ def test_own_words_stand_everywhere():
     found = explainer.explain(X[expected_profit(X) < 0].iloc[:3], n_samples=200)
     assert (found.measures["prediction"] >= 2).all()
     assert f"wanted: {words}\n" in repr(found)
-    assert f"the wanted one ({words}: " in found.sentence(found.factuals.index[0])
+    assert f"the result would have been as wanted: {words} (" in found.sentence(found.factuals.index[0])
     page = found.to_html()
     assert page.count("expected profit of 2 &amp; more") >= 3
     ax = found.plot()
