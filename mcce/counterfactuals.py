@@ -78,8 +78,10 @@ PAGE_TITLE = "Counterfactuals"
 FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, FACTUALS_ON_PAGE = 10, 5, 6, 25
 ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
-COMPUTED = ("changes", "changed_features", "summary", "diversity", "generalised", "sentences", "suspicious")
-COMPUTED += ("to_frame", "answers")
+COMPUTED = (
+    *("changes", "changed_features", "summary", "diversity", "generalised", "sentences", "suspicious"),
+    *("to_frame", "answers"),
+)
 
 _FRAMES = (
     "frame",

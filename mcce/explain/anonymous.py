@@ -775,7 +775,8 @@ def anonymise(plan: Plan, factuals: Factuals, best: Winners, again: Again) -> An
     (moved,) = np.nonzero(np.isin(np.arange(owner.size), list(boxes)))
     if plan.plausibility is not None and moved.size:
         fold = plan.plausibility.fold_of(factuals.matrix)
-        plausibility[moved] = plan.plausibility.score(rows[moved], fold[owner[moved]], own[moved])
+        origins = plan.plausibility.origins(factuals.matrix, owner[moved])
+        plausibility[moved] = plan.plausibility.score(rows[moved], fold[owner[moved]], origins)
     cost = replace(winners.cost, asked=winners.cost.asked + anonymiser.asked)
     as_they_were = None if winners.scores.dtype.kind in "SU" else winners.scores.dtype  # texts of any length
     changed = replace(
@@ -848,7 +849,7 @@ def _anonymiser(plan: Plan, anonymity: Anonymity, factuals: Factuals) -> Anonymi
         scale = plan.plausibility
         if scale is None or fold is None or not settings.sparse or not owner.size:
             return np.ones(owner.size, dtype=bool)
-        scores = scale.score(rows, fold[owner], factuals.matrix[owner])
+        scores = scale.score(rows, fold[owner], scale.origins(factuals.matrix, owner))
         return np.asarray(scores >= plan.least)
 
     return Anonymiser(anonymity, plan.generator.schema_, judge, complete, believable, plan.generator.seed_)

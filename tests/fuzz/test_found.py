@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from mcce.report.names import Names
-from mcce.report.plots.change import position
+from mcce.report.plots.scale import scale_of_range
 from mcce.report.words import measure_figures
 
 N = 60
@@ -85,11 +85,9 @@ def test_names_of_a_table_that_are_taken_twice():
 
 def test_dates_that_nanoseconds_cannot_count():
     low, high = pd.Timestamp("2300-01-01").as_unit("s"), pd.Timestamp("2500-01-01").as_unit("s")
-    assert position(low + (high - low) / 4, low, high) == 0.25
-    assert (
-        position(pd.Timedelta(days=200_000).as_unit("s"), pd.Timedelta(0), pd.Timedelta(days=800_000).as_unit("s"))
-        == 0.25
-    )
+    assert scale_of_range(low, high, (low, high)).place(low + (high - low) / 4) == 0.25
+    most, some = (pd.Timedelta(days=days).as_unit("s") for days in (800_000, 200_000))
+    assert scale_of_range(pd.Timedelta(0), most, (some, most)).place(some) == 0.25
 
 
 @pytest.mark.parametrize("method", ["residuals", "pmm"])

@@ -166,7 +166,7 @@ def found():
 def test_words_show_everywhere_and_tables_keep_the_data(found):
     sentence = found.sentence(0)
     assert "pay 900.0 EUR instead of 500.0 EUR" in sentence
-    assert sentence.endswith("(rich enough: 90 % instead of 50 %).")
+    assert sentence.endswith("the result would have been as wanted: rich enough (90 % instead of 50 %).")
     assert "pay: 500.0 EUR -> 900.0 EUR" in repr(found)
     page = str(found.to_html())
     for text in ("pay", "customer since", "wealth", "rich enough", "<small>EUR</small>", "900.0", "rented", "90 %"):

@@ -146,7 +146,7 @@ class Disclosure:
 
 
 @dataclass(frozen=True)
-class Line:
+class Finding:
     """One line of the table, and its sentence."""
 
     measure: str
@@ -319,7 +319,7 @@ def disclosure(
     people, notes = _gather(
         explainer, X, holdout, factuals, places, aims, k, n_attacks, max_factuals, n_shadows, confidence
     )
-    lines: dict[tuple[str, str], Line] = {}
+    lines: dict[tuple[str, str], Finding] = {}
     by_target = []
     for name in chosen:
         release = _release(people, name, settings)
@@ -461,7 +461,7 @@ def _in_words(rate: Rate | Estimate) -> str:
 
 def _share_line(
     people: People, measure: str, count: Callable[[Floats], int], n: int, all_rows: int | None, sentence: str
-) -> Line:
+) -> Finding:
     """Return a line of a count among `n`, by all of X, by the matched rows and by the control (step 3).
 
     `count` counts by a table of people. Where what is counted are people, `all_rows` is how many X has, and `n` is not
@@ -481,7 +481,7 @@ def _share_line(
     chance = as_far / (N_SHUFFLES + 1)
     ahead = risk_of(wilson(matched, among, c), wilson(control, among, c)).value
     said = sentence.format(_in_words(whole)) + f"; {matched / among:.1%} by as many people as the others are, whose "
-    return Line(
+    return Finding(
         measure,
         whole.share,
         whole.low,
@@ -500,7 +500,7 @@ def _one_sided(confidence: float) -> float:
     return (1 - confidence) / 2 + 1e-12
 
 
-def _count(people: People, release: Release) -> list[Line]:
+def _count(people: People, release: Release) -> list[Finding]:
     """Return the lines of copies, cells, keys and linkage (step 3)."""
     rows, names = release.rows, [str(people.features[j].name) for j in people.keys]
     n = len(rows)
@@ -531,7 +531,7 @@ def _count(people: People, release: Release) -> list[Line]:
     ]  # fmt: skip
 
 
-def _attack_targets(people: People, release: Release) -> tuple[list[Line], pd.DataFrame]:
+def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd.DataFrame]:
     """Return the lines of DiSCO and of inference at their worst targets, and the table of all (steps 3 and 4)."""
     targeted = people.some(people.matched, people.n_attacks, "targets")
     controls = people.some(people.control, people.n_attacks, "controls")
@@ -580,7 +580,7 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Line], pd.Da
     return lines, table
 
 
-def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float, times: int = 1) -> Line:
+def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float, times: int = 1) -> Finding:
     """Return the line of an attack with control and baseline, the best of so many `times` (step 4)."""
     rate, control, baseline = attack.attack, attack.control, attack.baseline
     compared = f", of others for {control.share:.1%}, by guessing for {baseline.share:.1%}"
@@ -589,7 +589,7 @@ def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float,
     if rate.n == 0:
         said = "no attack could be made of the rows."
     verdict = WORTHLESS if attack.is_worthless else LEAKS if leaks else NOTHING
-    return Line(
+    return Finding(
         measure,
         rate.share,
         rate.low,
@@ -605,7 +605,7 @@ def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float,
     )
 
 
-def _attack_rows(people: People, release: Release) -> list[Line]:
+def _attack_rows(people: People, release: Release) -> list[Finding]:
     """Return the lines of singling out and linkability (step 4)."""
     features, confidence = people.features, people.confidence
     lines = []
@@ -631,7 +631,7 @@ def _attack_rows(people: People, release: Release) -> list[Line]:
     return lines
 
 
-def _membership(people: People, release: Release) -> list[Line]:
+def _membership(people: People, release: Release) -> list[Finding]:
     """Return the lines of the attacks on membership (step 5)."""
     lines = []
     if release.settings is not None:
@@ -692,7 +692,7 @@ def _ask_repeatedly(people: People, release: Release, rows: Floats, who: str) ->
     )
 
 
-def _membership_lines(attack: str, found: Membership, confidence: float) -> list[Line]:
+def _membership_lines(attack: str, found: Membership, confidence: float) -> list[Finding]:
     """Return the lines of one attack: the area, and what is found at few false positives."""
     n = found.members.size
     if not n or not found.others.size:
@@ -703,7 +703,7 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
     gain = Estimate(2 * area.value - 1, 2 * area.low - 1, 2 * area.high - 1)
     name = f"membership by {attack}"
     lines = [
-        Line(f"{name}, AUC", area.value, area.low, area.high, said, n, baseline=0.5, risk=gain, verdict=verdict),
+        Finding(f"{name}, AUC", area.value, area.low, area.high, said, n, baseline=0.5, risk=gain, verdict=verdict),
     ]
     for share, rate in zip(FALSE_POSITIVES, found.found):
         expected = expected_at(found.others.size, share)
@@ -711,7 +711,7 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
         said = f"{_in_words(rate)} of training people are found while {share:.1%} of others are taken for them."
         shown = LEAKS if chance <= _one_sided(confidence) else NOTHING
         lines.append(
-            Line(
+            Finding(
                 f"{name}, found at {share:.1%}",
                 rate.share,
                 rate.low,
@@ -726,7 +726,7 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
     return lines
 
 
-def _extraction(people: People, release: Release) -> list[Line]:
+def _extraction(people: People, release: Release) -> list[Finding]:
     """Return the line of extraction; rows that were drawn answer no query (step 5)."""
     if release.settings is None:
         return []
@@ -741,7 +741,7 @@ def _extraction(people: People, release: Release) -> list[Line]:
         f"{_in_words(rate)} of other rows, one made of the decisions alone on {alone.share:.1%}."
     )
     return [
-        Line(
+        Finding(
             "extraction", rate.share, rate.low, rate.high, said, len(queries), control=alone.share, risk=gain,
             verdict=LEAKS if gain.low > 0 else NOTHING,
         )

@@ -142,7 +142,7 @@ def change_plot(
     notes += [COMES_ALONG] if any(f in along for f in changed) else []
     _write_below(ax, notes, {f"{len(others)} more change": others, "Unchanged": same})
     told = None if predictions is None else names.pair(PREDICTION, *predictions, 3)
-    _write_title(ax, factual.name if name is None else name, told, decision)
+    _write_title(ax, factual.name if name is None else name, told, names.labels.get(PREDICTION, decision))
     return ax
 
 
@@ -300,11 +300,11 @@ def _write_below(ax: Axes, notes: Sequence[str], listed: Mapping[str, Sequence[s
         ax.xaxis.label.set_multialignment("left")
 
 
-def _write_title(ax: Axes, name: object, predictions: tuple[str, str] | None, decision: str) -> None:
+def _write_title(ax: Axes, name: object, predictions: tuple[str, str] | None, what: str) -> None:
     subtitle = ""
     if predictions is not None:
         old, new = predictions
-        subtitle = f"{decision}: {new} instead of {old}"
+        subtitle = f"{what}: {new} instead of {old}"
         subtitle = fold(subtitle, letters_that_fit(ax, subtitle, FONT), lines=3)
         ax.annotate(
             subtitle,

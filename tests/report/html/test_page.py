@@ -132,7 +132,7 @@ def test_is_written_and_the_same_each_time_whatever_the_style_of_the_user(page, 
         target = found.to_html(tmp_path / "report.html")
     assert target == tmp_path / "report.html"
     assert target.read_text(encoding="utf-8") == page
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == figures
 
 
 @pytest.mark.slow
@@ -234,8 +234,8 @@ def test_wide_tables_and_odd_names():
 
 
 def test_a_picture_leaves_no_trace():
-    settings = matplotlib.rcParams.copy()
+    settings, figures = matplotlib.rcParams.copy(), plt.get_fignums()
     png = as_png(lambda figure: figure.subplots().plot([1, 2]), 2, 1)
     assert png.startswith(b"\x89PNG")
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == figures
     assert matplotlib.rcParams == settings
