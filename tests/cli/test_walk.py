@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from mcce.cli import BAD_INPUT, DONE, SOME_UNEXPLAINED, main
 from mcce.datasets import load_loans
 
-openpyxl = pytest.importorskip("openpyxl")
-pytest.importorskip("babel")
-skops = pytest.importorskip("skops.io")
+openpyxl = pytest.importorskip("openpyxl", reason="needs pip install 'mcce[excel]'")
+pytest.importorskip("babel", reason="needs pip install 'mcce[languages]'")
+skops = pytest.importorskip("skops.io", reason="needs pip install 'mcce[skops]'")
 
 COLUMNS = ["age", "years_employed", "salary", "savings", "loan_amount"]
 LABELS = "age=alder,years_employed=år i jobb,salary=årslønn,savings=sparepenger,loan_amount=lån"

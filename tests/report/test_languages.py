@@ -22,7 +22,7 @@ try:
 except ImportError:
     import tomli as tomllib
 
-pytest.importorskip("babel")
+pytest.importorskip("babel", reason="needs pip install 'mcce[languages]'")
 
 NAMES = Names(
     labels={"savings": "savings", "months": "months employed", "job": "job", "prediction": "risk"},
