@@ -26,6 +26,7 @@ from mcce.table import Data, Schema
 
 Class = TypeVar("Class", bound=type[Any])
 METHODS = ("fit", "givens_of", "draw", "feature_log_densities")
+RULE_ATTEMPTS = 50  # at drawing a row so that it obeys rules
 
 
 class RowRule(Protocol):

@@ -34,7 +34,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import run_in_threads
 from mcce.exceptions import InputError, did_you_mean
-from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.base import RULE_ATTEMPTS, Drawn, DrawRequest, RowRule
 from mcce.generators.layout import ChainLayout
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers import ConditionalSampler, RestrictedDraw, Within
@@ -127,9 +127,6 @@ class Conditional:
 
     def _rounded(self, drawn: Floats) -> Floats:
         return put_on_grid(drawn, self.sampler, self.feature, len(self))
-
-
-RULE_ATTEMPTS = 50
 
 
 @dataclass(frozen=True)

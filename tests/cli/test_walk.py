@@ -156,7 +156,8 @@ def test_a_fitted_file_answers_as_the_files_that_it_was_fitted_to(desk, tmp_path
 def batches(folder, out, *more):
     command = [sys.executable, "-m", "mcce.cli", "explain-batches", "bank.mcce", "many.xlsx", "--id", "case"]
     command += ["--out", out, "--sparse", "--n-samples", "200", "--batch-size", "10", *more]
-    return subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    with (folder / f"{out}.log").open("a") as log:
+        return subprocess.Popen(command, cwd=folder, stderr=log)
 
 
 @pytest.mark.slow
@@ -165,7 +166,7 @@ def test_batches_of_a_workbook_are_killed_and_go_on(desk):
     many = pd.concat([people.head(8)] * 15, ignore_index=True).assign(case=lambda t: [f"{i:03d}" for i in t.index])
     many.to_excel(desk / "many.xlsx", index=False)
     done = batches(desk, "whole", "--table", "all.xlsx")
-    assert done.wait() in (DONE, SOME_UNEXPLAINED), done.stderr.read()
+    assert done.wait() in (DONE, SOME_UNEXPLAINED), (desk / "whole.log").read_text()
     killed = batches(desk, "killed")
     for _ in range(1200):
         if any((desk / "killed" / "parts").glob("part-*.json")) or killed.poll() is not None:

@@ -100,7 +100,7 @@ def test_plot(found):
 def test_plot_of_the_changes_of_many(found):
     ax = found.plot_changes()
     assert [t.get_text() for t in ax.get_yticklabels()] == ["salary", "defaulted", "home"]
-    assert "2 factuals" in ax.get_xlabel()
+    assert "2 cases" in ax.get_xlabel()
     plt.close(ax.figure)
 
 

@@ -93,7 +93,8 @@ class JointGenerator(Learner, ABC):
     restricts : whether it draws inside restrictions itself.
     thread_safe : whether blocks of rows may be drawn in several threads.
     draws_observed : whether all numbers that are drawn are training values, which are on the column's grid.
-    attempts : how often a row is drawn, at most, until it obeys restrictions and rules.
+    attempts : how often a row is drawn, at most, until it obeys restrictions and rules; where the generator draws
+        inside restrictions only rules are left, and a chain's number is enough (`RULE_ATTEMPTS`).
     takes_weights : whether `_fit` heeds the weights of training rows; else `fit` refuses them.
     schema_, seed_, fixed_, conditions_on_decision_, training_givens_ : see `mcce.generators.base.Generator`.
     training_weights_, training_hashes_ : see `mcce.ChainModel`.

@@ -17,7 +17,7 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
-from mcce.generators.base import register_generator
+from mcce.generators.base import RULE_ATTEMPTS, register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.rng import RowStreams, derive_key
@@ -69,6 +69,7 @@ class MixtureGenerator(JointGenerator):
     """
 
     restricts: ClassVar[bool] = True
+    attempts: ClassVar[int] = RULE_ATTEMPTS
     takes_weights: ClassVar[bool] = True
     draws_observed: ClassVar[bool] = True
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, check_not_negative, check_share
-from mcce.generators.base import register_generator
+from mcce.generators.base import RULE_ATTEMPTS, register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.generators.joint.forest.growing import Coding, grow
@@ -74,6 +74,7 @@ class AdversarialForest(JointGenerator):
     """
 
     restricts: ClassVar[bool] = True
+    attempts: ClassVar[int] = RULE_ATTEMPTS
     takes_weights: ClassVar[bool] = True
 
     model_: Leaves

@@ -10,7 +10,7 @@ import numpy as np
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, spell
-from mcce.generators.base import register_generator
+from mcce.generators.base import RULE_ATTEMPTS, register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.generators.joint.made.network import Bins, Network
@@ -72,6 +72,7 @@ class Made(JointGenerator):
     """
 
     restricts: ClassVar[bool] = True
+    attempts: ClassVar[int] = RULE_ATTEMPTS
     takes_weights: ClassVar[bool] = True
 
     model_: Network

@@ -10,7 +10,7 @@ import numpy as np
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
-from mcce.generators.base import register_generator
+from mcce.generators.base import RULE_ATTEMPTS, register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.generators.joint.vine.model import JointVine
@@ -75,6 +75,7 @@ class VineGenerator(JointGenerator):
     """
 
     restricts: ClassVar[bool] = True
+    attempts: ClassVar[int] = RULE_ATTEMPTS
     draws_observed: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
 
