@@ -85,8 +85,8 @@ def why_none(
     n_alike, n_wanted = _count_alike(generator, matrix)
     words[:] = f"{tried}, though training rows with its fixed values do; {more}"
     for i in np.flatnonzero(n_wanted == 0).tolist():
-        values = generator.schema_.decode(matrix[[i]])[generator.fixed_].iloc[0]
-        fixed = ", ".join(f"{name} = {value}" for name, value in values.items())
+        row = generator.schema_.decode(matrix[[i]])  # by column: a row of dates in several units cannot be taken whole
+        fixed = ", ".join(f"{name} = {row[name].iloc[0]}" for name in generator.fixed_)
         words[i] = (
             f"{tried}, and {NONE_ALIKE_WANTED} ({fixed}) has it"
             if n_alike[i]

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mcce
@@ -33,3 +34,18 @@ def test_why_there_is_none_without_a_condition(chain):
     free = mcce.ChainModel(random_state=1).fit(X)
     (said,) = why_none(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
     assert said == "no candidate has the wanted decision; bring more of them"
+
+
+def test_dates_in_several_units_are_told():
+    n = 40
+    X = pd.DataFrame(
+        {
+            "near": pd.to_datetime(["2020-01-01", "2021-01-01"] * (n // 2)).as_unit("ns"),
+            "far": pd.to_datetime(pd.Series(["3612-09-12", "3612-09-13"] * (n // 2))).dt.as_unit("s"),
+            "x": np.arange(n, dtype=float),
+        }
+    )
+    wanted = np.arange(n) % 2 == 1
+    model = mcce.ChainModel(fixed=["near", "far"], random_state=1).fit(X, decision=wanted)
+    (said,) = why_none(model, model.schema_.encode(X.iloc[[0]]).matrix, 10)
+    assert "(near = 2020-01-01 00:00:00, far = 3612-09-12 00:00:00) has it" in said
