@@ -599,7 +599,8 @@ class Counterfactuals:
             known = {name: known[name] for name in ("reason", "prediction")}
         elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)) and self._drawn_for(factual):
             told, nearest = self._questions.why(np.array([factual]))
-            known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
+            rows = nearest.astype(object)  # dates of several units make no row otherwise
+            known |= {**told.iloc[0], "nearest_row": rows.iloc[0] if len(rows) else None}
         return pd.Series(known, dtype=object, name=id)
 
     def with_why(self, n: int | None = None) -> Counterfactuals:

@@ -20,6 +20,7 @@ import pandas as pd
 
 from mcce.base.checks import check_count, check_not_negative, check_share, is_number, is_whole
 from mcce.constraints import Allow, allow
+from mcce.constraints.encoding import encode_value
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
@@ -103,22 +104,12 @@ def read_cell(feature: Feature, value: Any) -> float:
     if not feature.is_numeric:
         return float(read_place(value, feature.n_levels, f"levels of {feature.name!r}"))
     if is_dated(feature.dtype):
-        cell: Any = _date(feature, value)
-    elif is_number(value) and np.isfinite(float(value)):
-        cell = value
-    else:
+        if not isinstance(value, str):
+            raise InputError(f"{spell(value)} is no date of {feature.name!r}; write it as in '2024-05-31'.")
+        return encode_value(feature, value)
+    if not is_number(value) or not np.isfinite(float(value)):
         raise InputError(f"{spell(value)} is no number, and {feature.name!r} holds numbers; give one.")
-    return float(feature.encode(pd.Series([cell], name=feature.name), "the edited row")[0])
-
-
-def _date(feature: Feature, value: Any) -> Any:
-    dtype: Any = feature.dtype
-    try:
-        if not isinstance(value, str) or len(value) > 100:
-            raise ValueError("it is no text")
-        return pd.Timedelta(value) if dtype.kind == "m" else pd.Timestamp(value)
-    except ValueError:
-        raise InputError(f"{spell(value)} is no date of {feature.name!r}; write it as in '2024-05-31'.") from None
+    return float(feature.encode(pd.Series([value], name=feature.name), "the edited row")[0])
 
 
 def _table(given: Any, where: str, known: tuple[str, ...] = ()) -> Mapping[str, Any]:

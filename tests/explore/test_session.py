@@ -115,6 +115,33 @@ def test_a_plan_put_in_by_hand_is_judged_as_the_plan(session, table, refused):
     assert poor["plausibility"] < 0.01
 
 
+def test_dates_put_in_by_hand_are_of_the_columns_own_kind():
+    days = pd.to_timedelta(np.arange(200) % 50, "D")
+    table = pd.DataFrame(
+        {
+            "zoned": pd.Timestamp("2020-01-01", tz="Europe/Oslo") + days,
+            "far": pd.Series(pd.Timestamp("3612-09-12").as_unit("s") + days).dt.as_unit("s"),
+            "near": pd.Series(pd.Timestamp("2020-01-01") + days).dt.as_unit("ns"),
+            "waited": days,
+            "x": np.arange(200.0) % 20,
+        }
+    )
+    fitted = mcce.MCCE(lambda rows: rows["x"] >= 10, decision=True, random_state=1).fit(table, relations=[])
+    session = ExplorerSession(fitted, table)
+
+    def put(place, text):
+        return session.answer({"ask": "edit", "person": 0, "values": {place: text}, "settings": FEW})
+
+    for place, text in (("0", "2020-01-10"), ("1", "3612-09-15"), ("2", "2020-01-03 10:00"), ("3", "5 days")):
+        (change,) = put(place, text)["changes"]
+        assert change["to"].startswith(text)
+    for text in ("now", "today", "NaT", "10:00"):
+        assert "cannot be read as a date of 'zoned'" in put("0", text)["error"]
+    nobody = {"ask": "why", "person": 0, "settings": {"features": {"4": {"may": False}}, **FEW}}
+    (relaxed,) = session.answer(nobody)["relax"]
+    assert relaxed["feature"] == 4
+
+
 def test_the_limit_that_stands_in_the_way_is_named(session, table, refused):
     held = {at(table, name): {"may": False} for name in table.columns[2:]}
     answer = ask(session, "plans", person=refused, settings={"features": held, **FEW})
@@ -285,7 +312,7 @@ def test_warnings_are_notes(fitted, table, refused):
         ({"ask": "edit", "person": 0, "values": {"0": 99}}, "'age' is fixed"),
         ({"ask": "edit", "person": 0, "values": {"5": 1.5}}, "cannot hold exactly"),
         ({"ask": "edit", "person": 0, "values": {"5": "many"}}, "no number"),
-        ({"ask": "edit", "person": 0, "values": {"8": "someday"}}, "no date"),
+        ({"ask": "edit", "person": 0, "values": {"8": "someday"}}, "cannot be read as a date"),
         ({"ask": "edit", "person": 0, "values": [1]}, "must be an object"),
         ({"ask": "export", "person": 0, "what": "pdf"}, "no export"),
         ({"ask": "export", "person": 0, "what": "python", "values": {}}, "exported as a row"),
