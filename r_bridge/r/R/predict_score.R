@@ -2,7 +2,7 @@
 #'
 #' What [mcce()] and [explain_mcce()] ask of a model. For a regression it is the prediction, for a classifier the
 #' probability of one class: the second one of two, or `of`. Unlike `predict()`, a `glm` answers on the scale of the
-#' response.
+#' response. mlr3 puts the positive class first, whatever the order of the levels: there `of` has to be said.
 #'
 #' Models of `lm`, `glm`, rpart, party, partykit, ranger, nnet (`nnet()`, `multinom()`), mgcv, MASS (`polr()`,
 #' `lda()`), caret, mlr3, parsnip and workflows are known; every other one is asked by its own `predict()`. For what
@@ -13,7 +13,7 @@
 #' @param of The class whose probability is the score; by default the second one of two.
 #' @param ... For methods.
 #' @return A numeric vector. `class_probabilities()` returns a matrix with a column for each class, or `NULL` for a
-#'   model that is no classifier; `predict_label()` the likeliest class of each row, as text.
+#'   model that is no classifier; `predict_label()` the class that the model gives to each row, as text.
 #' @examples
 #' model <- glm(am ~ wt, binomial, mtcars)
 #' predict_score(model, head(mtcars))
@@ -27,18 +27,20 @@ predict_score.default <- function(model, newdata, of = NULL, ...) {
   if (is.null(chances)) return(as_numbers(stats::predict(model, newdata), model))
   classes <- colnames(chances)
   if (is.null(of)) {
-    if (ncol(chances) != 2) {
-      refuse(
-        "the ", class(model)[1], " has the classes '", paste(classes, collapse = "', '"),
-        "'; say of which one the score is: decision = interval(low, high, of = \"", classes[1], "\")."
-      )
-    }
+    if (ncol(chances) != 2) refuse_unnamed_class(model, classes)
     of <- classes[2]
   }
   if (!as.character(of) %in% classes) {
     refuse("the ", class(model)[1], " has no class '", of, "'; its classes are '", paste(classes, collapse = "', '"), "'.")
   }
   unname(chances[, as.character(of)])
+}
+
+refuse_unnamed_class <- function(model, classes) {
+  refuse(
+    "the ", class(model)[1], " has the classes '", paste(classes, collapse = "', '"),
+    "'; say of which one the score is: decision = interval(low, high, of = \"", classes[1], "\")."
+  )
 }
 
 #' @export
@@ -69,7 +71,7 @@ class_probabilities <- function(model, newdata) UseMethod("class_probabilities")
 class_probabilities.default <- function(model, newdata) NULL
 
 as_numbers <- function(answer, model) {
-  if (is.list(answer) && !is.null(answer$predictions)) answer <- answer$predictions
+  if (is.list(answer) && !is.data.frame(answer) && !is.null(answer$predictions)) answer <- answer$predictions
   if (is.data.frame(answer) && ncol(answer) == 1) answer <- answer[[1]]
   if (is.factor(answer) || is.character(answer)) {
     refuse(
@@ -192,29 +194,83 @@ class_probabilities.lda <- function(model, newdata) {
 #' @export
 class_probabilities.qda <- class_probabilities.lda
 
+# caret leaves rows with missing values out unless told otherwise
 #' @export
 class_probabilities.train <- function(model, newdata) {
   if (model$modelType != "Classification") return(NULL)
-  by_class(stats::predict(model, newdata, type = "prob"))
-}
-
-#' @export
-class_probabilities.LearnerClassif <- function(model, newdata) {
-  chances <- model$predict_newdata(newdata)$prob
-  if (is.null(chances)) refuse("the learner answers with classes only; set its predict_type to \"prob\".")
+  if (is.null(model$modelInfo$prob)) refuse("caret's method \"", model$method, "\" answers with classes only; ", CLASSES_ONLY)
+  chances <- suppressWarnings(stats::predict(model, newdata, type = "prob", na.action = stats::na.pass))
+  if (nrow(chances) && all(is.na(chances))) {
+    refuse("the train object has no probabilities; train it with trainControl(classProbs = TRUE), or say the wanted class as the decision.")
+  }
   by_class(chances)
 }
 
 #' @export
-predict_score.LearnerRegr <- function(model, newdata, of = NULL, ...) as_numbers(model$predict_newdata(newdata)$response, model)
+predict_score.train <- function(model, newdata, of = NULL, ...) {
+  if (model$modelType == "Classification") return(NextMethod())
+  as_numbers(stats::predict(model, newdata, na.action = stats::na.pass), model)
+}
+
+#' @export
+predict_label.train <- function(model, newdata, ...) {
+  if (model$modelType != "Classification") return(NextMethod())
+  as.character(stats::predict(model, newdata, type = "raw", na.action = stats::na.pass))
+}
+
+CLASSES_ONLY <- "say the wanted class as the decision, or take a model with probabilities."
+
+# Learners of mlr3, tuned ones and whole graphs among them: all are of the class Learner, and say what their task is.
+learner_answers <- function(model, newdata) {
+  if (is.null(model$model)) refuse("the ", class(model)[1], " was not trained; call its $train(task) first.")
+  model$predict_newdata(newdata)
+}
+
+#' @export
+class_probabilities.Learner <- function(model, newdata) {
+  if (model$task_type != "classif") return(NULL)
+  chances <- learner_answers(model, newdata)$prob
+  if (is.null(chances)) {
+    refuse("the ", class(model)[1], " answers with classes only; set its predict_type to \"prob\" and train it, or say the wanted class as the decision.")
+  }
+  by_class(chances)
+}
+
+#' @export
+predict_score.Learner <- function(model, newdata, of = NULL, ...) {
+  if (model$task_type != "classif") return(as_numbers(learner_answers(model, newdata)$response, model))
+  if (is.null(of)) refuse_unnamed_class(model, colnames(class_probabilities(model, newdata[seq_len(min(1, nrow(newdata))), , drop = FALSE])))
+  NextMethod()
+}
+
+#' @export
+predict_label.Learner <- function(model, newdata, ...) {
+  answer <- learner_answers(model, newdata)$response
+  if (is.factor(answer)) as.character(answer) else answer
+}
+
+# Models of parsnip, alone and in a workflow
+is_classifier <- function(model) {
+  mode <- if (inherits(model, "workflow")) model$fit$fit$spec$mode else model$spec$mode
+  if (is.null(mode)) refuse("the ", class(model)[1], " was not fitted; call fit() first.")
+  mode == "classification"
+}
 
 #' @export
 class_probabilities.model_fit <- function(model, newdata) {
-  mode <- if (inherits(model, "workflow")) model$fit$fit$spec$mode else model$spec$mode
-  if (mode != "classification") return(NULL)
+  if (!is_classifier(model)) return(NULL)
   chances <- stats::predict(model, newdata, type = "prob")
   by_class(chances, sub("^\\.pred_", "", names(chances)))
 }
 
 #' @export
 class_probabilities.workflow <- class_probabilities.model_fit
+
+#' @export
+predict_label.model_fit <- function(model, newdata, ...) {
+  if (!is_classifier(model)) return(NextMethod())
+  as.character(stats::predict(model, newdata, type = "class")[[1]])
+}
+
+#' @export
+predict_label.workflow <- predict_label.model_fit

@@ -89,14 +89,39 @@ test_that("mgcv", {
   has_chances(mgcv::gam(paid ~ s(income), binomial, loans), c("no", "yes"))
 })
 
+features <- c("age", "income", "job")
+unname_rows <- function(chances) matrix(chances, nrow(chances), dimnames = list(NULL, colnames(chances)))
+
 test_that("caret", {
   skip_if_not_installed("caret")
   skip_if_not_installed("rpart")
-  none <- caret::trainControl("none")
-  model <- suppressWarnings(caret::train(debt ~ age + income, loans, "lm", trControl = none))
+  none <- caret::trainControl("none", classProbs = TRUE)
+  leaf <- data.frame(cp = 0.01)
+  model <- caret::train(debt ~ age + income + job, loans, "lm", trControl = caret::trainControl("none"))
+  has_numbers(model, predict(lm(debt ~ age + income + job, loans), rows))
+  model <- caret::train(debt ~ age + income + job, loans, "rpart", trControl = caret::trainControl("none"), tuneGrid = leaf)
   has_numbers(model, predict(model, rows))
-  model <- caret::train(paid ~ age + income, loans, "rpart", trControl = none, tuneGrid = data.frame(cp = 0.01))
+  model <- caret::train(paid ~ age + income + job, loans, "glm", trControl = none)
   has_chances(model, c("no", "yes"))
+  expect_equal(predict_score(model, rows), unname(predict(glm(paid ~ age + income + job, binomial, loans), rows, type = "response")))
+  has_chances(caret::train(paid ~ age + income + job, loans, "rpart", trControl = none, tuneGrid = leaf), c("no", "yes"))
+  # by columns rather than by formula, so that the factor stays one
+  model <- caret::train(loans[features], loans$grade, "rpart", trControl = none, tuneGrid = leaf)
+  has_chances(model, c("low", "mid", "high"))
+  tree <- rpart::rpart(grade ~ age + income + job, loans, cp = 0.01)
+  expect_equal(class_probabilities(model, rows), unname_rows(predict(tree, rows)))
+  gaps <- rows
+  gaps$income[3] <- NA
+  expect_identical(nrow(class_probabilities(model, gaps)), 7L)
+  expect_identical(predict_label(model, gaps), as.character(predict(tree, gaps, type = "class")))
+})
+
+test_that("caret's models without probabilities have labels", {
+  skip_if_not_installed("caret")
+  skip_if_not_installed("kernlab")
+  model <- caret::train(paid ~ age + income, loans, "svmLinear", trControl = caret::trainControl("none"), tuneGrid = data.frame(C = 1))
+  expect_error(predict_score(model, rows), "train it with trainControl\\(classProbs = TRUE\\)", class = "mcce_error")
+  expect_identical(predict_label(model, rows), as.character(predict(model, rows)))
 })
 
 # packages that few machines have are not declared, and found by name
@@ -104,15 +129,54 @@ of <- function(package, name) getExportedValue(package, name)
 
 test_that("mlr3", {
   skip_if_not_installed("mlr3")
-  learner <- of("mlr3", "lrn")("classif.rpart", predict_type = "prob")
-  learner$train(of("mlr3", "as_task_classif")(loans[c("age", "income", "paid")], target = "paid"))
-  expect_setequal(colnames(class_probabilities(learner, rows[c("age", "income")])), c("no", "yes"))
+  skip_if_not_installed("rpart")
+  trained <- function(name, target, ..., positive = NULL) {
+    task <- of("mlr3", if (startsWith(name, "regr")) "as_task_regr" else "as_task_classif")
+    learner <- of("mlr3", "lrn")(name, ...)
+    expect_error(predict_score(learner, rows[features]), "was not trained", class = "mcce_error")
+    given <- list(loans[c(features, target)], target = target, id = "loans")
+    if (!is.null(positive)) given$positive <- positive
+    learner$train(do.call(task, given))
+    learner
+  }
+  learner <- trained("regr.rpart", "debt", xval = 0)
+  has_numbers(learner, predict(rpart::rpart(debt ~ age + income + job, loans, xval = 0), rows))
+  expected <- predict(rpart::rpart(paid ~ age + income + job, loans, xval = 0), rows)[, "yes"]
+  for (positive in c("no", "yes")) { # which mlr3 puts first
+    learner <- trained("classif.rpart", "paid", predict_type = "prob", positive = positive)
+    expect_equal(predict_score(learner, rows, of = "yes"), unname(expected))
+    expect_error(predict_score(learner, rows), "say of which one the score is", class = "mcce_error")
+    expect_identical(predict_label(learner, rows), ifelse(expected > 0.5, "yes", "no") |> unname())
+  }
+  has_chances(trained("classif.rpart", "grade", predict_type = "prob"), c("low", "mid", "high"))
+  learner <- trained("classif.rpart", "grade")
+  expect_error(predict_score(learner, rows, of = "high"), "set its predict_type to \"prob\"", class = "mcce_error")
+  expect_identical(predict_label(learner, rows), as.character(learner$predict_newdata(rows[features])$response))
 })
 
-test_that("parsnip", {
+test_that("parsnip and workflows", {
   skip_if_not_installed("parsnip")
-  spec <- of("parsnip", "set_engine")(of("parsnip", "logistic_reg")(), "glm")
-  has_chances(of("parsnip", "fit.model_spec")(spec, paid ~ age + income, loans), c("no", "yes"))
+  skip_if_not_installed("rpart")
+  skip_if_not_installed("nnet")
+  fit <- of("generics", "fit")
+  spec <- function(name, engine, ...) of("parsnip", "set_engine")(of("parsnip", name)(...), engine)
+  numbers <- spec("linear_reg", "lm")
+  expected <- predict(lm(debt ~ age + income + job, loans), rows)
+  expect_silent(has_numbers(fit(numbers, debt ~ age + income + job, loans), expected))
+  model <- fit(spec("logistic_reg", "glm"), paid ~ age + income + job, loans)
+  has_chances(model, c("no", "yes"))
+  expect_equal(predict_score(model, rows), unname(predict(glm(paid ~ age + income + job, binomial, loans), rows, type = "response")))
+  tree <- spec("decision_tree", "rpart", mode = "classification")
+  has_chances(fit(tree, grade ~ age + income + job, loans), c("low", "mid", "high"))
+  has_chances(fit(spec("multinom_reg", "nnet"), grade ~ age + income + job, loans), c("low", "mid", "high"))
+  odd <- loans
+  levels(odd$paid) <- c("no way", "oui, s\u00fbr")
+  expect_identical(colnames(class_probabilities(fit(tree, paid ~ age + income, odd), rows)), levels(odd$paid))
+  skip_if_not_installed("workflows")
+  workflow <- of("workflows", "workflow")
+  expect_silent(has_numbers(fit(workflow(debt ~ age + income + job, numbers), loans), expected))
+  has_chances(fit(workflow(grade ~ age + income + job, tree), loans), c("low", "mid", "high"))
+  expect_error(predict_score(workflow(debt ~ age, numbers), rows), "was not fitted; call fit\\(\\)", class = "mcce_error")
 })
 
 test_that("functions, and models of which only predict() is known", {
@@ -123,6 +187,38 @@ test_that("functions, and models of which only predict() is known", {
   registerS3method("predict", "odd_model_of_a_test", function(object, newdata, ...) factor(rep("a", nrow(newdata))), envir = asNamespace("stats"))
   expect_error(predict_score(odd, rows), "answers with classes, not with numbers", class = "mcce_error")
   expect_identical(predict_label(odd, rows), rep("a", 7))
+})
+
+test_that("models of caret, mlr3 and parsnip are explained", {
+  skip_if_no_mcce()
+  skip_if_not_installed("rpart")
+  poor <- loans[loans$income < 40, features][1:3, ]
+  explained <- function(model, decision) {
+    some <- mcce(model, loans[features], fixed = "age", decision = decision, random_state = 1, keep = FALSE)
+    explain(some, poor, n_samples = 100)$rows
+  }
+  high <- interval(0.6, 1, of = "high")
+  tree <- rpart::rpart(grade ~ age + income + job, loans, cp = 0.01)
+  expected <- explained(tree, high)
+  expect_true(all(predict(tree, expected)[, "high"] >= 0.6))
+  if (requireNamespace("caret", quietly = TRUE)) {
+    model <- caret::train(
+      loans[features], loans$grade, "rpart",
+      trControl = caret::trainControl("none", classProbs = TRUE), tuneGrid = data.frame(cp = 0.01)
+    )
+    expect_identical(explained(model, high), expected)
+  }
+  if (requireNamespace("mlr3", quietly = TRUE)) {
+    model <- of("mlr3", "lrn")("classif.rpart", predict_type = "prob")
+    model$train(of("mlr3", "as_task_classif")(loans[c(features, "grade")], target = "grade"))
+    expect_identical(explained(model, high), expected)
+  }
+  if (requireNamespace("parsnip", quietly = TRUE)) {
+    spec <- of("parsnip", "set_engine")(of("parsnip", "decision_tree")(mode = "classification"), "rpart")
+    model <- of("generics", "fit")(spec, grade ~ age + income + job, loans)
+    expect_identical(explained(model, high), expected)
+    expect_identical(explained(model, "high"), explained(tree, "high"))
+  }
 })
 
 test_that("models of R are explained", {
