@@ -192,7 +192,8 @@ def r_call(settings: PlanSettings, place: int, rank: int) -> str:
         [
             "library(mcce)",
             "",
-            "# `explainer` is what mcce() made of the same model, rows and seed; `people` holds the same people",
+            "# `people` holds the same people; `explainer` is load_mcce(file, model, people), of a file of MCCE.save,",
+            "# or what mcce() made of the same model, rows and seed",
             f"found <- explain(\n{arguments}\n)",
             f"row <- found$rows[found$index$rank == {rank}, , drop = FALSE]",
             "",

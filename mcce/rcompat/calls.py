@@ -25,10 +25,12 @@ import pandas as pd
 
 from mcce.constraints import read
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import InputError, MCCEError, MCCEWarning
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, listing
+from mcce.explain.stored import check_fields, read_decision
 from mcce.explainer import MCCE
 from mcce.model.decisions import Interval, Not, OneOf
 from mcce.rcompat.columns import (
+    DATED,
     SentColumn,
     columns_of,
     describe_table,
@@ -36,12 +38,16 @@ from mcce.rcompat.columns import (
     read_column,
     read_table,
     split_texts,
+    texts_of,
     write_table,
 )
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
 from mcce.rcompat.lent import RError, lend
 from mcce.rng import RGenerator
 from mcce.samplers.base import SAMPLERS
+from mcce.storage import load_fields
+from mcce.table import Feature
+from mcce.table.dtypes import is_dated
 from mcce.table.frames import index_as_columns
 
 Sent = Mapping[str, Any]  # a table: "n_rows", "columns", "index" or "labels"
@@ -184,6 +190,51 @@ def restore_explainer(model: Any, data: Sent, file: bytes, n_jobs: Any) -> Fitte
         return Fitted(MCCE.load(path, _model(model, columns), n_jobs=_whole(n_jobs)), columns)
 
 
+def columns_of_file(data: Sent, file: bytes) -> dict[str, Any]:
+    """Return what R has to know of an explainer's file before its model can be asked.
+
+    `data` has the columns as they are in R, and perhaps others. Told are the `names` of the explainer's columns in
+    order, the `levels` and the `units` of time that R's columns need, what is `fixed`, and whether the decision is
+    `by_label`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "object.mcce"
+        path.write_bytes(bytes(file))
+        fields = load_fields(path, "MCCE", lambda read: check_fields(read, read["settings"]))
+    features = fields["generator"].schema_.features
+    known = {column.name: column for column in _read(data)[1]}
+    absent = [each.name for each in features if each.name not in known]
+    if absent:
+        raise InputError(f"data lacks the column(s) {listing(absent)} of the explainer in the file; give all of them.")
+    columns = [_as_in_file(known[each.name], each) for each in features]
+    return {
+        "names": [column.name for column in columns],
+        "levels": [join_texts(column.levels) for column in columns],
+        "units": [column.unit for column in columns],
+        "fixed": [str(name) for name in fields["settings"]["fixed"]],
+        "by_label": not isinstance(read_decision(fields["decision"], None, None), Interval),
+    }
+
+
+def describe(fitted: Fitted) -> dict[str, Any]:
+    """Return the seed, the decision and the like of a fitted explainer."""
+    return _described(fitted)
+
+
+def _as_in_file(column: SentColumn, feature: Feature) -> SentColumn:
+    """Return a column of R's that holds all that an explainer of Python's may draw: its levels, its unit of time."""
+    if column.kind in ("factor", "ordered"):
+        levels = texts_of(feature.levels, column.name) if feature.levels is not None else []
+        more = [level for level in column.levels if level not in levels]
+        if column.kind == "ordered":
+            return dataclasses.replace(column, levels=(*levels, *more))
+        return dataclasses.replace(column, levels=(*column.levels, *(x for x in levels if x not in column.levels)))
+    if column.kind in DATED and is_dated(feature.dtype):
+        dtype: Any = feature.dtype
+        return dataclasses.replace(column, unit=np.datetime_data(getattr(dtype, "base", dtype))[0])
+    return column
+
+
 def restore_result(file: bytes) -> Counterfactuals:
     """Return the result of a file."""
     with tempfile.TemporaryDirectory() as folder:
@@ -251,6 +302,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         letter,
         dump,
         restore_explainer,
+        columns_of_file,
+        describe,
         restore_result,
         explain_mcce,
         send_frame,

@@ -69,6 +69,56 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
   )
 }
 
+#' Read an explainer that Python fitted
+#'
+#' From the file that `MCCE.save()` of the Python package, or `mcce fit` of the command line, wrote. With the same model
+#' [explain()] finds the same rows as Python does: also those of the R call that the explorer exports.
+#'
+#' @param file The file, as "bank.mcce".
+#' @param model The model: a function of a data frame that gives the numbers (or labels) that the decision in the file is
+#'   about, a model of R that [predict_score()] knows, or a model of Python's that reticulate holds.
+#' @param data Rows that have the columns as they are in R; those to be explained will do. Counterfactuals have the same
+#'   columns, of the same classes; factors get the levels that Python knows and these rows lack.
+#' @param of The class whose probability is the score, for a classifier of R.
+#' @param n_jobs Threads; 1 for a model of R.
+#' @return An object of class `mcce_explainer`.
+#' @examples
+#' \dontrun{
+#' people <- read.csv("people.csv", check.names = FALSE)
+#' explainer <- load_mcce("bank.mcce", model, people)
+#' explain(explainer, people[1:3, ], sparse = TRUE)
+#' }
+#' @export
+load_mcce <- function(file, model, data, of = NULL, n_jobs = 1) {
+  if (!is.character(file) || length(file) != 1 || !file.exists(file)) {
+    refuse("there is no file ", if (is.character(file)) paste0("'", file[1], "'") else deparse(file)[1], "; give the path of a file that MCCE.save() wrote.")
+  }
+  data <- as_plain_frame(data, "data")
+  of_python <- inherits(model, "python.builtin.object")
+  if (!of_python && !identical(as.double(n_jobs), 1)) {
+    refuse("n_jobs is ", deparse(n_jobs), ", and R, whose model is asked, has one thread; leave it at 1.")
+  }
+  bytes <- readBin(file, "raw", file.size(file))
+  template <- template_of(data)
+  told <- call_python("columns_of_file", send_table(data[0, , drop = FALSE]), bytes)
+  template <- template[unlist(told$names)]
+  for (j in seq_along(template)) {
+    if (template[[j]]$kind %in% c("factor", "ordered")) template[[j]]$attributes$levels <- split_texts(told$levels[[j]])
+    template[[j]]$unit <- told$units[[j]]
+  }
+  made <- structure(
+    list(
+      model = model, decision = if (told$by_label) one_of(NULL) else interval(-Inf, Inf, of = of),
+      fixed = as.character(unlist(told$fixed)), template = template, n_rows = NA, n_jobs = n_jobs, file = bytes,
+      samplers = list(), state = new.env(parent = emptyenv())
+    ),
+    class = "mcce_explainer"
+  )
+  about <- call_python("describe", revive(made))
+  made[c("seed", "wanted", "generator", "seconds")] <- about[c("seed", "decision", "generator", "seconds")]
+  made
+}
+
 # the file of an object; what cannot be written is told, and ends with the session
 bytes_of <- function(python) {
   tryCatch(call_python("dump", python), mcce_error = function(e) {
@@ -159,7 +209,7 @@ print.mcce_explainer <- function(x, ...) {
   cat(
     "mcce explainer of a model of class ", class(x$model)[1], "\n",
     "wanted:  ", x$wanted, "\n",
-    "learned: ", x$n_rows, " rows, ", length(x$template), " columns (", paste(kinds, names(kinds), collapse = ", "), ")\n",
+    "learned: ", if (is.na(x$n_rows)) "by Python, " else paste0(x$n_rows, " rows, "), length(x$template), " columns (", paste(kinds, names(kinds), collapse = ", "), ")\n",
     "fixed:   ", if (length(x$fixed)) paste(x$fixed, collapse = ", ") else "nothing", "\n",
     "seed:    ", format(x$seed, scientific = FALSE), "\n",
     sep = ""

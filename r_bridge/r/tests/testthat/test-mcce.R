@@ -234,3 +234,32 @@ test_that("the summary of an explainer lists its columns", {
   expect_identical(listed$kind, c("integer", "factor", "ordered", "logical", "character", "double", "Date"))
   expect_identical(listed$may_change, c(FALSE, rep(TRUE, 6)))
 })
+
+test_that("an explainer is read from a file, and finds the same rows", {
+  skip_if_no_mcce()
+  air <- stats::na.omit(datasets::airquality)
+  air$sky <- factor(ifelse(air$Solar.R > 200, "clear", "grey"))
+  air$day <- as.Date("1973-05-01") + seq_len(nrow(air))
+  data <- air[c("Wind", "Temp", "sky", "day")]
+  model <- stats::lm(Ozone ~ Wind + Temp + sky, air)
+  made <- mcce(model, data, fixed = c("Wind", "day"), decision = c(-Inf, 20), random_state = 1)
+  file <- tempfile(fileext = ".mcce")
+  on.exit(unlink(file))
+  writeBin(made$file, file)
+  few <- droplevels(cbind(extra = 1, data[data$sky == "grey", 4:1])) # other columns, another order, fewer levels
+  read <- load_mcce(file, model, few)
+  expect_output(print(read), "by Python, 4 columns")
+  expected <- explain(made, data[60:63, ], sparse = TRUE, n_samples = 100)$rows
+  found <- explain(read, data[60:63, ], sparse = TRUE, n_samples = 100)$rows
+  expect_identical(levels(found$sky), c("grey", "clear"))
+  found$sky <- factor(found$sky, levels(data$sky))
+  expect_identical(found, expected)
+  again <- tempfile(fileext = ".rds")
+  saveRDS(read, again)
+  expect_identical(explain(readRDS(again), data[60:63, ], sparse = TRUE, n_samples = 100)$rows$Temp, expected$Temp)
+  expect_error(load_mcce(file, model, few["sky"]), "data lacks the column\\(s\\) 'Wind', 'Temp'", class = "mcce_error")
+  expect_error(load_mcce("no.mcce", model, few), "there is no file 'no.mcce'", class = "mcce_error")
+  expect_error(load_mcce(file, model, few, n_jobs = 2), "has one thread", class = "mcce_error")
+  writeLines("a,b", file)
+  expect_error(load_mcce(file, model, few), class = "mcce_error")
+})
