@@ -208,12 +208,12 @@ test_that("models of caret, mlr3 and parsnip are explained", {
     )
     expect_identical(explained(model, high), expected)
   }
-  if (requireNamespace("mlr3", quietly = TRUE)) {
+  if (nzchar(system.file(package = "mlr3"))) {
     model <- of("mlr3", "lrn")("classif.rpart", predict_type = "prob")
     model$train(of("mlr3", "as_task_classif")(loans[c(features, "grade")], target = "grade"))
     expect_identical(explained(model, high), expected)
   }
-  if (requireNamespace("parsnip", quietly = TRUE)) {
+  if (nzchar(system.file(package = "parsnip"))) {
     spec <- of("parsnip", "set_engine")(of("parsnip", "decision_tree")(mode = "classification"), "rpart")
     model <- of("generics", "fit")(spec, grade ~ age + income + job, loans)
     expect_identical(explained(model, high), expected)
