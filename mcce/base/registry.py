@@ -9,9 +9,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any, Generic, TypeVar
 
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
@@ -82,7 +85,7 @@ class Registry(Generic[Member]):
 
     def all(self) -> dict[str, Member]:
         """Return the members by name, those of installed packages included (step 3)."""
-        for point in entry_points(group=self.group):
+        for point in _entry_points(_folders()).select(group=self.group):
             try:
                 plug_in = point.load()
             except Exception as error:
@@ -104,6 +107,19 @@ class Registry(Generic[Member]):
     def names_that(self, declares: Callable[[Member], object]) -> str:
         """Return the names of the members that declare something, for a message; "none" if there are none."""
         return ", ".join(sorted(name for name, member in self.known.items() if declares(member))) or "none"
+
+
+def _folders() -> tuple[tuple[str, int], ...]:
+    """Return the folders that modules are looked for in, with the time of their last change; 0 for what is none."""
+    return tuple(
+        (folder, os.stat(folder or ".").st_mtime_ns if os.path.exists(folder or ".") else 0) for folder in sys.path
+    )
+
+
+@lru_cache(maxsize=1)
+def _entry_points(folders: tuple[tuple[str, int], ...]) -> EntryPoints:
+    """Return the entry points of what is installed there; to read them takes long, and every family asks."""
+    return entry_points()
 
 
 def _place(member: object) -> str:
