@@ -20,6 +20,7 @@ import numpy as np  # which reads its setting when it is loaded, as OpenMP does
 import mcce
 from mcce.diagnostics import discriminator
 from mcce.trees.ctree.svd_kernels import decompose
+from tests.browser import Browser, find_browser
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 
@@ -128,6 +129,17 @@ def no_pictures(monkeypatch):
     """Leave out what takes longest of a page where a test reads its words alone."""
     for place in ("mcce.report.html", "mcce.cli.demo"):
         monkeypatch.setattr(f"{place}.as_png", lambda draw, width, height: b"no picture")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """One Chromium for all tests of a process, each of which opens its own page."""
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium on this machine; install the system's package chromium")
+    one = Browser(program, tmp_path_factory.mktemp("profile"))
+    yield one
+    one.close()
 
 
 @pytest.fixture(scope="module")

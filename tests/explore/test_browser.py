@@ -21,7 +21,6 @@ from sklearn.tree import DecisionTreeClassifier
 import mcce
 from mcce.explore import ExplorerSession
 from mcce.explore.server import make_app
-from tests.browser import Browser, find_browser
 from tests.explore import bank
 
 pytestmark = pytest.mark.slow
@@ -77,16 +76,6 @@ OUTSIDE = """
 })
 """
 SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = find_browser()
-    if program is None:
-        pytest.skip("no Chromium on this machine; install the system's package chromium")
-    one = Browser(program, tmp_path_factory.mktemp("profile"))
-    yield one
-    one.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import pytest
 
 import mcce
 import mcce.report.html
-from tests.browser import Browser, find_browser
 from tests.marks import slow
 
 pytestmark = pytest.mark.slow  # the pages take seconds to make
@@ -61,16 +60,6 @@ COVERED_CELLS = """
 })
 """
 SHOWN_CHANGES = '[...document.querySelectorAll("td.changed")].filter(e => e.getBoundingClientRect().width > 5).length'
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = find_browser()
-    if program is None:
-        pytest.skip("no Chromium on this machine; install the system's package chromium")
-    one = Browser(program, tmp_path_factory.mktemp("profile"))
-    yield one
-    one.close()
 
 
 def wide_table(n_features: int = 18) -> pd.DataFrame:
