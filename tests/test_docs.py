@@ -34,7 +34,8 @@ NEEDS = {
     "mcce.generators.joint.vine.generator": ("pyvinecopulib", NO_VINE),
     "mcce.samplers.vine.sampler": ("pyvinecopulib", NO_VINE),
 }
-SLOW_FOLDERS = ("mcce.diagnostics", "mcce.generators.joint.forest", "mcce.report", "mcce.samplers", "mcce.testing")
+SLOW_FOLDERS = ("mcce.diagnostics", "mcce.generators.joint", "mcce.report", "mcce.samplers", "mcce.testing")
+SLOW_FOLDERS += ("mcce.counterfactuals", "mcce.explainer", "mcce.rcompat.explain", "mcce.generators.base")
 
 
 @pytest.mark.parametrize("name", slow_but(WITH_EXAMPLES, *(n for n in WITH_EXAMPLES if not n.startswith(SLOW_FOLDERS))))

@@ -203,6 +203,7 @@ def test_importing_loads_nothing_that_takes_long():
     assert fresh(f"import sys; from mcce import MCCE; print(*(n for n in {unused} if n in sys.modules))") == []
 
 
+@pytest.mark.slow
 def test_what_is_not_loaded_yet_is_found_by_name():
     """By a chain, by a file, and by whoever would take the name."""
     kept = Path(__file__).parent / "fixtures" / "storage" / "v1"

@@ -28,6 +28,7 @@ from tests.explain.problem import (
     gower_sum,
     plausibility,
 )
+from tests.marks import slow
 
 MARGINS = Margins(-np.inf, 0.4, Scale(np.linspace(0.0, 0.4, 50)))
 row = st.tuples(*(st.sampled_from(values) for values in VALUES))
@@ -143,7 +144,7 @@ def test_roles_are_kept_in_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.1, 0.5])
-@pytest.mark.parametrize("measures", [("L0", "gower"), ("gower",)])
+@pytest.mark.parametrize("measures", [("L0", "gower"), *slow(("gower",))])
 def test_no_change_is_there_for_nothing_and_none_does_harm(floor, measures):
     found = explained(floor, measures=measures)
     table = found.changes()

@@ -13,6 +13,7 @@ import pytest
 import mcce
 from mcce.explain.relations import _Finder, keep_relations
 from tests.datasets.paper_data import PAPER, paper_folder
+from tests.marks import slow
 
 
 def said(X):
@@ -103,7 +104,7 @@ def noise(n, seed):
     return X
 
 
-@pytest.mark.parametrize("n", [20, 60, 300])
+@pytest.mark.parametrize("n", [60, *slow(20, 300)])
 def test_few_tables_of_noise_have_a_relation(n):
     # at a rate of 1 in 100 three or more of 40 would be a chance of 0.8 in 100
     assert sum(len(mcce.find_relations(noise(n, seed))) > 0 for seed in range(40)) < 3
@@ -295,7 +296,9 @@ def test_the_table_keeps_what_is_said_of_it():
     ]
 
 
-@pytest.mark.parametrize("asked", [{}, {"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True}, {"caution": 0.0}])
+@pytest.mark.parametrize(
+    "asked", [{}, {"caution": 0.0}, *slow({"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True})]
+)
 def test_every_sparse_answer_keeps_the_relations(asked):
     found = fitted().explain(denied(), sparse=True, n_samples=300, **asked)
     assert len(found.unexplained) == 0

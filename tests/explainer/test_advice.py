@@ -202,6 +202,7 @@ def test_no_letter_is_written_for_a_suspicious_answer():
     assert everybody.iloc[0].startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_a_letter_has_the_ways_that_are_not_suspicious():
     explainer, refused = bank()
     found = explainer.explain(refused.head(30), sparse=True, n_counterfactuals=8, diverse=True)

@@ -14,6 +14,7 @@ from tests.fuzz.workflows import OURS, main, try_case
 QUICK, NIGHTLY = range(100_010, 100_020), range(20_000)
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=5, suppress_health_check=list(HealthCheck))
 def test_workflows_that_hypothesis_makes_smaller(chance):

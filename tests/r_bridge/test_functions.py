@@ -195,7 +195,11 @@ OWN_CALLS = {
 
 @pytest.mark.parametrize(
     ("of", "method"),
-    [(of, name) for of in OWN_CALLS for name in of.methods],
+    [
+        pytest.param(of, name, marks=[pytest.mark.slow] * (name in ("midastouch", "polr", "rf", "polyreg")))
+        for of in OWN_CALLS
+        for name in of.methods
+    ],
     ids=lambda part: getattr(part, "package", part),
 )
 def test_methods_draw_what_their_package_draws(r, need, of, method, compared):

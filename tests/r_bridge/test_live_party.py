@@ -13,6 +13,7 @@ from mcce.table import Schema
 from mcce.trees.ctree.tree import CtreeTree, grow
 from mcce.trees.display import FittedTree
 from r_bridge.frames import to_r
+from tests.marks import slow
 from tests.r_bridge.random_tables import logical_table, new_rows, random_table
 from tests.trees.ctree.ctree_cases import as_in_r, tied
 
@@ -173,7 +174,7 @@ def assert_same_tree(pair: Pair) -> bool:
     return False
 
 
-@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+@pytest.mark.parametrize("missing", [*slow(False), True], ids=["complete", "missing"])
 def test_every_row_is_in_partys_node(party, fused, compared, missing):
     n_tables = N_WITH_MISSING if missing else N_TABLES
     ties = nodes = rows = tests = 0
@@ -198,6 +199,7 @@ def test_every_row_is_in_partys_node(party, fused, compared, missing):
     compared("tests of a variable, statistic and criterion", tests)
 
 
+@pytest.mark.slow
 def test_logicals_and_variables_that_say_the_same(party, compared, has_our_lapack):
     """R with the reference version of LAPACK has our last bits, and then only its p-values decide a tie otherwise."""
     ties = tests = 0

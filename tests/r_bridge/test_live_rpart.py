@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.marks import slow
 from tests.r_bridge.rpart_cases import FIT, RandomCase, draw_case, fit_with_r
 from tests.trees.rpart.rpart_cases import differences, encode, grow
 
@@ -20,7 +21,7 @@ def fit(r, need):
     return r.ri.evalr(FIT)
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", [0, 1, *slow(*range(2, CHUNKS))])
 def test_live_parity_with_rpart(r, fit, fused, compared, chunk):
     rng = np.random.default_rng([2024, chunk])
     failed = {}

@@ -11,6 +11,7 @@ from mcce.table import Column, Schema
 from mcce.testing import CHECKS
 from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
 from r_bridge.trees import RTree, training_frame
+from tests.marks import slow
 
 SAMPLERS = [RpartSampler(), PartyCtreeSampler()]
 
@@ -55,7 +56,7 @@ def make_table(seed):
     return table.first(X.shape[1]), table.column(X.shape[1]), np.asfortranarray(new)
 
 
-@pytest.mark.parametrize("engine", ["rpart", "party"])
+@pytest.mark.parametrize("engine", ["rpart", *slow("party")])
 def test_arrays_route_as_r_does(r, need, engine, compared):
     need(engine)
     leaves = 0

@@ -18,6 +18,7 @@ from mcce.rng import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.testing import check_sampler
 from mcce.testing.tables import make_problem
+from tests.marks import slow_rows
 from tests.rcompat.problem import people
 
 
@@ -243,7 +244,9 @@ def lent():
     SAMPLERS.known.pop(NAME)
 
 
-@pytest.mark.parametrize(("asks", "own_rng"), [("draw", False), ("draw", True), ("probs", False), ("quantiles", False)])
+@pytest.mark.parametrize(
+    ("asks", "own_rng"), [("probs", False), ("quantiles", False), *slow_rows(("draw", False), ("draw", True))]
+)
 def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_rng):
     check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng))
 

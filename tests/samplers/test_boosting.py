@@ -12,7 +12,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.boosting import Growing, class_probabilities, read_trees
 from mcce.table import Table
 from mcce.testing import CHECKS
-from tests.marks import slow
+from tests.marks import slow, slow_but
 from tests.samplers.parametric.test_chooser import encode
 
 QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
@@ -22,7 +22,22 @@ QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
 CONFORMING = mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+# of checks that fit many times, most other samplers run the same in less time
+FITS_MANY = (
+    "check_threads",
+    "check_refit",
+    "check_missing",
+    "check_parameters",
+    "check_supports",
+    "check_global_state",
+)
+
+
+@pytest.mark.parametrize(
+    "check",
+    slow_but(CHECKS, *(check for check in CHECKS if check.__name__ not in FITS_MANY)),
+    ids=lambda check: check.__name__,
+)
 def test_conformance(check):
     check(CONFORMING, 0)
 

@@ -99,7 +99,6 @@ PASSES = [
     *(("ctree", process) for process in (normal, skewed, counted)),
     ("gaussian", normal),
     ("empirical", skewed),
-    ("boosting", counted),
     ("mixture", normal),
     ("mixture", skewed),
     ("mixture", counted),
@@ -112,6 +111,7 @@ PASSES = [
 PASS_IN_SECONDS = [
     pytest.param("empirical", normal, marks=pytest.mark.slow),
     pytest.param("empirical", counted, marks=pytest.mark.slow),
+    pytest.param("boosting", counted, marks=pytest.mark.slow),
     pytest.param("boosting", normal, marks=pytest.mark.slow),
     pytest.param("boosting", skewed, marks=pytest.mark.slow),
 ]

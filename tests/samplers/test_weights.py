@@ -15,6 +15,7 @@ from mcce.samplers.copula.margins import kernel_margin
 from mcce.samplers.predictions import Tails
 from mcce.table import Column, Schema
 from mcce.table.weights import equal_chances
+from tests.marks import slow_but
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", slow_but(SAMPLERS, *SAMPLERS.keys() - {"boosting"}))
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_numbers_are_drawn_by_weight(name, share, two_groups):
     """Of two groups of rows the share of draws is that of their weights, whatever the sampler fits."""

@@ -57,6 +57,7 @@ def test_samplers_that_draw_training_values_are_not_stored_without_them(name, tm
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 def test_trees_of_r_are_arrays(tmp_path):
     pytest.importorskip("rpy2")
     r_bridge = pytest.importorskip("r_bridge")

@@ -198,7 +198,7 @@ SOUND = {
 }
 
 
-SLOW = ("completing", "sample")  # as "conditions"
+SLOW = ("completing", "sample", "mixture")  # as "conditions"
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SOUND])

@@ -1,6 +1,7 @@
 """Trees of an R with fused multiply-adds: Debian's R on ARM, recorded, on the data sets where it differs from x86."""
 
 import numpy as np
+import pytest
 
 from mcce.rcompat import fit_autoregressive
 from mcce.rng import RGenerator
@@ -9,6 +10,7 @@ from tests.r_bridge.rpart_cases import draw_case
 from tests.trees.rpart.rpart_cases import encode, grow, where
 
 
+@pytest.mark.slow
 def test_every_improvement_to_the_bit_and_every_row_in_its_leaf():
     kept = read_fused()["trees"]
     other_bits = other_splits = 0
