@@ -23,6 +23,15 @@ GAM = """function(x, y) {
   terms <- c(sprintf("s(%s)", smooth), setdiff(names(x), smooth))
   mgcv::gam(reformulate(terms, "y"), data = cbind(x, y = y))
 }"""
+# lm() with contrasts by hand: predict() of one row takes twenty times as long, and here each row is drawn alone
+LM_BY_HAND = """function(x, y) {
+  numbers <- function(v) if (is.factor(v)) seq_along(levels(v))[-1] == as.integer(v) else v
+  design <- function(row) c(1, unlist(lapply(row, numbers)))
+  rows <- t(vapply(seq_len(nrow(x)), function(i) design(x[i, , drop = FALSE]), design(x[1, , drop = FALSE])))
+  fit <- lm.fit(rows, y)
+  slopes <- ifelse(is.na(fit$coefficients), 0, fit$coefficients)
+  list(design = design, slopes = slopes, sigma = sqrt(sum(fit$residuals^2) / fit$df.residual))
+}"""
 RANGER = "function(x, y) ranger::ranger(x = x, y = y, %s, num.trees = 40, min.node.size = 50, num.threads = 1)"
 PROBS = "function(object, newdata) predict(object, newdata, type = 'probs')"
 # package, sampler
@@ -65,8 +74,8 @@ SAMPLERS = {
 }
 OF_ONE_ROW = {
     "own generator": RSampler(
-        LM,
-        draw="function(object, newdata) predict(object, newdata) + sigma(object) * rnorm(1)",
+        LM_BY_HAND,
+        draw="function(object, newdata) sum(object$slopes * object$design(newdata)) + object$sigma * rnorm(1)",
         own_rng=True,
         kinds=["numeric"],
     ),
@@ -136,6 +145,19 @@ def test_probabilities_are_those_of_multinom_for_one_row_and_for_many(r, need, n
         np.testing.assert_allclose(np.exp(fitted.log_density(one, np.ones(1))), found[[row]], rtol=1e-12)
         assert drawn_from(fitted, one).shape == (1,)
     compared("draws by functions of R", found.size)
+
+
+def test_rows_are_drawn_by_the_same_model_one_at_a_time_as_by_lm(r, compared):
+    problem = make_problem("numeric", 3, by_sex=True)
+    draw = "function(object, newdata) predict(object, newdata) + sigma(object) * rnorm(1)"
+    by_lm = RSampler(LM, draw=draw, own_rng=True, kinds=["numeric"])
+    rows = problem.given.take(np.arange(60))
+    found, expected = (
+        drawn_from(each.clone().fit(problem.given, problem.target), rows)
+        for each in (OF_ONE_ROW["own generator"], by_lm)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    compared("draws by functions of R", rows.n_rows)
 
 
 def test_quantiles_beyond_the_outer_ones_are_of_rows_that_the_fit_has_not_seen(r):

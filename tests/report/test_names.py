@@ -208,6 +208,7 @@ def test_the_select_step_has_them_too(found):
     assert "pay 900 instead of 500" in chosen.sentence(0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_trees")
 def test_diagnostics_have_them_too():
     said = mcce.MCCE(

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from mcce.trees import rpart
+from tests.marks import slow
 from tests.rcompat.parity_tables import cases_of, has_table, read_table
 from tests.rcompat.test_rcompat import found
 from tests.trees.rpart.rpart_cases import FOLDER, Answer, differences, encode, grow, numbers, read_stored, typed, where
@@ -126,7 +127,7 @@ def read_frame(columns):
     return pd.DataFrame({name: column(stored) for name, stored in columns.items()})
 
 
-@pytest.mark.parametrize("first", range(0, len(RANDOM), 20))
+@pytest.mark.parametrize("first", [0, 20, 40, *slow(*range(60, len(RANDOM), 20))])
 def test_parity_on_random_data_with_missing_values(first):
     for k, case in enumerate(RANDOM[first : first + 20], start=first):
         given, target, new = encode(read_frame(case["frame"]), "y", read_frame(case["new"]))
