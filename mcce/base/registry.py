@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
@@ -117,7 +117,9 @@ def _folders() -> tuple[tuple[str, int], ...]:
 
 
 @lru_cache(maxsize=1)
-def _entry_points(folders: tuple[tuple[str, int], ...]) -> EntryPoints:
+def _entry_points(
+    folders: tuple[tuple[str, int], ...],
+) -> Any:  # of another type before Python 3.12, which selects alike
     """Return the entry points of what is installed there; to read them takes long, and every family asks."""
     return entry_points()
 
