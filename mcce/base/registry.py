@@ -117,11 +117,9 @@ def _folders() -> tuple[tuple[str, int], ...]:
 
 
 @lru_cache(maxsize=1)
-def _entry_points(
-    folders: tuple[tuple[str, int], ...],
-) -> Any:  # of another type before Python 3.12, which selects alike
+def _entry_points(folders: tuple[tuple[str, int], ...]) -> Any:
     """Return the entry points of what is installed there; to read them takes long, and every family asks."""
-    return entry_points()
+    return entry_points()  # before Python 3.12 of another type, which selects alike
 
 
 def _place(member: object) -> str:
