@@ -88,7 +88,7 @@ from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_with_weight
 
 if TYPE_CHECKING:
-    from mcce.batches import BatchResult
+    from mcce.batches import BatchResult, Letters
     from mcce.diagnostics.diagnose import Diagnostics
     from mcce.diagnostics.trade_off import TradeOff
 
@@ -782,6 +782,7 @@ class MCCE(Learner):
         n_jobs: int | None = None,
         skip_bad: bool = False,
         missing: Sequence[str] = (),
+        letters: Letters | str | PathLike[str] | None = None,
         progress: Progress = None,
         **settings: Any,
     ) -> BatchResult:
@@ -808,9 +809,12 @@ class MCCE(Learner):
             explainer is sent once to each, so that its model has to be picklable.
         skip_bad : bool
             Whether rows that cannot be read or explained are listed in `bad-rows.csv` and left out; else the first is
-            an error that names its file and place.
+            an error that names its file and place. One with a level that no training row has is unexplained, not bad.
         missing : list of str
             Cells of a CSV that mean a missing value, besides an empty one.
+        letters : folder or mcce.batches.Letters, optional
+            Where a letter for each person is written, as `Counterfactuals.letters` writes it; one that has begun with
+            this run goes on with it. Who gets none, and why, is listed in `unlettered.csv` of `out`.
         progress : bool, "log" or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
             with rate and time left to standard error.
@@ -857,6 +861,7 @@ class MCCE(Learner):
             n_jobs=n_jobs,
             skip_bad=skip_bad,
             missing=missing,
+            letters=letters,
             progress=progress,
         )
 

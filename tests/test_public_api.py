@@ -52,7 +52,7 @@ METHODS = {
             X n_samples n_counterfactuals independent constraints sparse floor caution measures weights max_changes
             max_gower diverse robust progress
         """,
-        "explain_batches": "source out id batch_size n_jobs skip_bad missing progress settings",
+        "explain_batches": "source out id batch_size n_jobs skip_bad missing letters progress settings",
         "explore": "X",
         "generate": "X n_samples independent constraints progress",
         "select": "candidates X n_counterfactuals exhaustive constraints",

@@ -8,12 +8,14 @@
    sent once a worker (`mcce.batches.workers`).
 4. What was found is written beside and renamed, the part's own manifest with its checksums last: a part is finished
    when that stands. Whoever runs the same again keeps finished parts and does the others.
+5. On demand a letter is written for each person, before the part that she is in is finished (`mcce.batches.letters`).
 
 The answer for a factual does not depend on its batch, so the bytes are the same for every backend, number of workers
 and history of interruptions.
 """
 
 from mcce.batches.folder import BatchResult
+from mcce.batches.letters import Letters
 from mcce.batches.running import explain_batches
 
-__all__ = ["BatchResult", "explain_batches"]
+__all__ = ["BatchResult", "Letters", "explain_batches"]

@@ -5,11 +5,16 @@
     unexplained/part-000000.parquet        who has none, and why
     parts/part-000000.json                 rows, counts, and checksums of the two: written last, so the part is finished
     bad-rows.csv                           at the end, the rows that were left out, if there are any
+    unlettered.csv                         at the end, who should have got a letter and got none, if letters are written
 
 1. A folder is begun with a manifest, or has one that agrees with what is asked for now.
 2. Files that an interrupted run has left half written are removed. Finished parts are compared with their checksums;
    one that was damaged since is done again.
 3. Nothing in it depends on time, process or place, so that the bytes are those of any other run.
+
+Letters go to a folder of their own. A mark in it says which run they are of, by a checksum of its manifest: a folder
+with files of anything else is refused, and a run that goes on finds its own. Letters of finished parts may have been
+sent and taken away since, so they are neither looked for nor written again.
 
 The manifest has settings, explainer and versions as JSON:
 
@@ -39,7 +44,7 @@ import re
 import socket
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EACCES, EAGAIN
@@ -50,6 +55,7 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.base.files import written_whole
+from mcce.batches.letters import Letters
 from mcce.batches.parts import COUNTS, TABLES, Explained
 from mcce.batches.sources import Part
 from mcce.constraints import read
@@ -129,7 +135,8 @@ def _stands(file: IO[str], path: Path) -> bool:
 
 
 FORMAT = "mcce batches 1"
-MANIFEST, PARTS, BAD = "manifest.json", "parts", "bad-rows.csv"
+MANIFEST, PARTS, BAD, UNLETTERED = "manifest.json", "parts", "bad-rows.csv", "unlettered.csv"
+MARK = ".letters-of"  # in the folder of letters: the run that writes them
 UNFINISHED = ".mcce-"  # what `written_whole` calls a file before it is renamed
 
 
@@ -160,7 +167,7 @@ class BatchResult:
 
     @property
     def totals(self) -> dict[str, int]:
-        """How many rows there were, what became of them, and how many counterfactuals were found."""
+        """How many rows there were, what became of them, how many counterfactuals were found and letters written."""
         return dict(self.manifest["totals"])
 
     def __repr__(self) -> str:
@@ -172,8 +179,9 @@ class BatchResult:
 class Folder:
     """A folder of parts, of a run that holds its lock."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, letters: Path | None = None) -> None:
         self.path = path
+        self.letters = letters
         self._finished: dict[int, dict[str, Any]] = {}
 
     def begin(self, head: Mapping[str, Any]) -> None:
@@ -198,6 +206,24 @@ class Folder:
             )
             path.unlink()
         self._remove_unfinished()
+        if self.letters is not None:
+            self._begin_letters(self.letters, f"{FORMAT} {_checksum(json.dumps(head).encode())}\n")
+
+    def _begin_letters(self, folder: Path, run: str) -> None:
+        """Mark the folder of letters as this run's; one that holds anything else is refused."""
+        folder.mkdir(parents=True, exist_ok=True)
+        mark = folder / MARK
+        known = mark.read_text(encoding="utf-8") if mark.is_file() else ""
+        others = [path.name for path in folder.iterdir() if path.name != MARK]
+        if others and known != run:
+            raise InputError(
+                f"the folder of letters, {folder}, holds {listing(sorted(others), 3)}, which this run has not "
+                "written; give a new or empty folder."
+            )
+        for left in folder.glob(f"{UNFINISHED}*"):
+            left.unlink()
+        with written_whole(mark) as beside:
+            beside.write_text(run, encoding="utf-8")
 
     def _known(self, manifest: Path) -> dict[str, Any]:
         """Return the manifest that is there, empty for none; a folder of something else is refused."""
@@ -264,13 +290,22 @@ class Folder:
     def _write(self, explained: Explained) -> None:
         part = explained.part
         checks: dict[str, Any] = {}
+        lettered: dict[str, Any] = {}
+        if explained.letters is not None:
+            assert self.letters is not None
+            for name, page in explained.letters.pages.items():
+                with written_whole(self.letters / name) as beside:
+                    beside.write_text(page, encoding="utf-8")
+            without = [{"id": str(who), "why": why} for who, why in explained.letters.unlettered]
+            lettered = {"letters": len(explained.letters.pages), "unlettered": without}
         for table in TABLES:
             name, data = f"{table}/part-{part.number:06d}.parquet", explained.files[table]
             with written_whole(self.path / name) as beside:
                 beside.write_bytes(data)
             checks[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         bad = [{"begin": b.begin, "end": b.end, "place": b.place, "problem": b.problem} for b in explained.bad]
-        known = {"part": part.number, **_place_of(part), **explained.counts, "bad_rows": bad, "files": checks}
+        counts = {**explained.counts, **lettered}
+        known = {"part": part.number, **_place_of(part), **counts, "bad_rows": bad, "files": checks}
         _write_json(self.path / PARTS / f"part-{part.number:06d}.json", known)
         self._finished[part.number] = known
 
@@ -284,14 +319,13 @@ class Folder:
             )
         parts = [self._finished[number] for number in range(n_parts)]
         totals = {name: sum(part[name] for part in parts) for name in COUNTS}
+        if self.letters is not None:
+            totals["letters"] = sum(part["letters"] for part in parts)
         whole = {"format": FORMAT, "finished": True, **head, "totals": totals, "parts": parts}
-        if totals["bad"]:
-            with written_whole(self.path / BAD) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.writer(file, lineterminator="\n")
-                writer.writerow(["source", "begin", "end", "place", "problem"])
-                for part in parts:
-                    for b in part["bad_rows"]:
-                        writer.writerow([part["source"], b["begin"], b["end"], b["place"], b["problem"]])
+        bad = [{"source": part["source"], **each} for part in parts for each in part["bad_rows"]]
+        without = [each for part in parts for each in part.get("unlettered", ())]
+        _write_list(self.path / BAD, ("source", "begin", "end", "place", "problem"), bad)
+        _write_list(self.path / UNLETTERED, ("id", "why"), without)
         _write_json(self.path / MANIFEST, whole)
         return BatchResult(self.path, whole)
 
@@ -349,6 +383,16 @@ def _read_json(path: Path) -> dict[str, Any]:
     return read
 
 
+def _write_list(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write a list as CSV, if there is anything in it."""
+    if not rows:
+        return
+    with written_whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
     with written_whole(path) as beside:
         beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
@@ -381,6 +425,16 @@ def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats
         refits = [f"{type(model).__name__} {_answers(explainer, model, rows)}" for model in robust.refits]
         described["robust"] = {"refits": refits, "noise": _plain(robust.noise), "share": _plain(robust.share)}
     return described
+
+
+def describe_letters(explainer: MCCE, letters: Letters | None) -> dict[str, Any]:
+    """Return what the letters are written with, as a setting; none if there are none, wherever they go."""
+    if letters is None:
+        return {}
+    texts = None if letters.texts is None else _checksum(json.dumps(letters.texts, sort_keys=True).encode())
+    names = repr(explainer.names_.replaced_by(letters.names))
+    told = {"language": letters.language, "texts": texts, "all": letters.all, "decision": letters.decision}
+    return {"letters": {**told, "names": _checksum(names.encode())}}
 
 
 def describe_explainer(explainer: MCCE, rows: Floats) -> dict[str, Any]:

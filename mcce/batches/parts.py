@@ -1,10 +1,12 @@
 """Explaining one part, in whatever process: rows in, two Parquet files as bytes and some counts out.
 
-1. Explain the rows. If that is refused, look by halves for the rows that are at fault: their cells, or what the model
-   makes of them.
-2. Bad rows are an error that names the file and the first of them, or are listed and left out.
+1. Rows with a level that no training row has are set aside: they are unexplained, each with its reason, as `explain`
+   has it, and stop nobody else.
+2. Explain the others. If that is refused, look by halves for the rows that are at fault: their cells, or what the model
+   makes of them. Bad rows are an error that names the file and the first of them, or are listed and left out.
 3. Every other row is in one of two tables: its counterfactuals (features and measures, `Counterfactuals.to_frame`), or
-   why it has none. Their columns have the same types in every part, also where a part has no rows.
+   why it has none. Their columns have the same types in every part, also where a part has no rows. Letters are written
+   of the same result, if they are asked for.
 
 Constraints about single factuals are handed out to the parts that these are in, because `explain` refuses ids that it
 does not find. A constraint by id holds wherever the id occurs; one that occurs nowhere does nothing.
@@ -21,13 +23,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mcce.base.arrays import Ints
+from mcce.batches.letters import Letters, Written, write_letters
 from mcce.batches.sources import BadRows, Part, pyarrow
 from mcce.constraints import OfFactuals, read
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
-from mcce.explain.factuals import collected_quietly, encode_factuals
+from mcce.explain.factuals import Unusual, collected_quietly, encode_factuals
+from mcce.explain.left_out import with_left_out
 from mcce.report.reasons import ALREADY
 from mcce.table import Feature, Schema
+from mcce.table.left_out import without_unknown_levels
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
@@ -77,6 +83,7 @@ class Request:
     id : the column that names the rows; None for their number.
     skip_bad : whether bad rows are listed instead of being an error.
     prediction_type : what the model answers, for Arrow.
+    letters : to write as well; None for none.
     process : whose warnings are seen as they come.
     """
 
@@ -84,6 +91,7 @@ class Request:
     id: str | None
     skip_bad: bool
     prediction_type: Any
+    letters: Letters | None = None
     process: int = field(default_factory=os.getpid)
 
 
@@ -91,7 +99,8 @@ class Request:
 class Explained:
     """The results of a part: the bytes of its files and counts; or the problem that stopped it.
 
-    `unusual` has words about rows that the training data say little about, `warned` all other warnings.
+    `unusual` has words about rows that the training data say little about, `warned` all other warnings; `letters` is
+    None where none are asked for.
     """
 
     part: Part
@@ -101,6 +110,7 @@ class Explained:
     problem: MCCEError | None = None
     warned: tuple[str, ...] = ()
     unusual: tuple[str, ...] = ()
+    letters: Written | None = None
 
 
 def explain_part(explainer: MCCE, request: Request, part: Part) -> Explained:
@@ -118,8 +128,12 @@ def _explain(explainer: MCCE, request: Request, part: Part) -> Explained:
     done = replace(part, rows=replace(part.rows, frame=part.rows.frame.iloc[:0], lines=None))
     try:
         with collected_quietly() as unusual:
-            part, found = _explain_good(explainer, request, part)
+            part, found = _explain_good(explainer, request, part, unusual)
         files = _as_files(found, explainer.generator_.schema_, request, part)
+        letters = None
+        if request.letters is not None:
+            numbers = part.rows.frame.index + (part.first - part.rows.begin)
+            letters = write_letters(found, request.letters, numbers.tolist())
     except MCCEError as problem:
         return Explained(done, problem=problem)
     rows, bad = part.rows, part.rows.bad
@@ -134,36 +148,41 @@ def _explain(explainer: MCCE, request: Request, part: Part) -> Explained:
         sum(b.end - b.begin for b in bad),
         unusual.n_rows,
     )
-    return Explained(done, files, dict(zip(COUNTS, counts)), bad, unusual=tuple(unusual.words))
+    return Explained(done, files, dict(zip(COUNTS, counts)), bad, unusual=tuple(unusual.words), letters=letters)
 
 
-def _explain_good(explainer: MCCE, request: Request, part: Part) -> tuple[Part, Counterfactuals]:
+def _explain_good(explainer: MCCE, request: Request, part: Part, unusual: Unusual) -> tuple[Part, Counterfactuals]:
     """Return the part with all its bad rows known, and what was found for the others (steps 1 and 2)."""
     if part.rows.bad and not request.skip_bad:
         raise _refusal(part)
     try:
-        return part, _explain_rows(explainer, request, part)
+        return part, _explain_rows(explainer, request, part, unusual)
     except MCCEError as error:
         frame = part.factuals(request.id)
-        bad = _find_bad(explainer, frame)
+        kept, left_out = without_unknown_levels(frame, explainer.generator_.schema_, or_all=True)
+        places = np.arange(len(frame)) if left_out is None else np.flatnonzero(left_out.kept)
+        bad = _find_bad(explainer, kept, places)
         if not bad:
             raise type(error)(f"{part.where}, rows {part.rows.begin} to {part.rows.end - 1}: {error}") from error
-        if len(bad) == len(frame) and all(isinstance(e, ModelError) for _, e in bad):
+        if len(bad) == len(kept) and all(isinstance(e, ModelError) for _, e in bad):
             raise  # the model is at fault, not the rows
     without = replace(part, rows=part.rows.drop([(i, str(e)) for i, e in bad]))
     if not request.skip_bad:
         raise _refusal(without)
-    return without, _explain_rows(explainer, request, without)
+    return without, _explain_rows(explainer, request, without, unusual)
 
 
-def _explain_rows(explainer: MCCE, request: Request, part: Part) -> Counterfactuals:
-    frame = part.factuals(request.id)
+def _explain_rows(explainer: MCCE, request: Request, part: Part, unusual: Unusual) -> Counterfactuals:
+    schema = explainer.generator_.schema_
+    frame, left_out = without_unknown_levels(part.factuals(request.id), schema, or_all=True)
     if not len(frame):  # cells that were not read have no dtypes
-        schema = explainer.generator_.schema_
         frame = schema.decode(np.empty((0, len(schema))), frame.index)
-    else:
-        encode_factuals(frame, explainer.generator_.schema_)  # a row that does not fit is a bad one here
-    return explainer.explain(frame, **request.settings, progress=False)
+    found = explainer.explain(frame, **request.settings, progress=False)
+    if left_out is None:
+        return found
+    unusual.n_rows += len(left_out.reasons)
+    unusual.words.append(f"{left_out.words('X')} They are not explained; `unexplained` says so.")
+    return with_left_out(found, left_out, schema)
 
 
 def _refusal(part: Part) -> InputError:
@@ -176,8 +195,8 @@ def _refusal(part: Part) -> InputError:
     )
 
 
-def _find_bad(explainer: MCCE, frame: pd.DataFrame, begin: int = 0) -> list[tuple[int, MCCEError]]:
-    """Return the places of rows that cannot be encoded or that the model refuses, found by halves."""
+def _find_bad(explainer: MCCE, frame: pd.DataFrame, places: Ints) -> list[tuple[int, MCCEError]]:
+    """Return those of the rows, each with its place, that cannot be encoded or that the model refuses: by halves."""
     schema = explainer.generator_.schema_
     try:
         _, matrix = encode_factuals(frame, schema)
@@ -185,9 +204,9 @@ def _find_bad(explainer: MCCE, frame: pd.DataFrame, begin: int = 0) -> list[tupl
             explainer.decision_.ask(schema.decode_for_model(matrix), "factuals")
     except MCCEError as error:
         if len(frame) == 1:
-            return [(begin, error)]
+            return [(int(places[0]), error)]
         half = len(frame) // 2
-        halves = (frame.iloc[:half], begin), (frame.iloc[half:], begin + half)
+        halves = (frame.iloc[:half], places[:half]), (frame.iloc[half:], places[half:])
         return [bad for some, at in halves if len(some) for bad in _find_bad(explainer, some, at)]
     return []
 

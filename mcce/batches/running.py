@@ -16,15 +16,18 @@ from mcce.batches.folder import (
     Folder,
     check_settings,
     describe_explainer,
+    describe_letters,
     describe_settings,
     describe_versions,
     locked,
 )
+from mcce.batches.letters import Letters
 from mcce.batches.parts import Personal, Request
 from mcce.batches.sources import Part, RowSource, open_source, pyarrow
 from mcce.batches.workers import run_parts
 from mcce.exceptions import InputError, MCCEWarning, spell
 from mcce.model.ask import SpotCheck
+from mcce.report.names import Names
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
@@ -45,6 +48,7 @@ def explain_batches(
     n_jobs: int | None,
     skip_bad: bool,
     missing: Sequence[str],
+    letters: Letters | str | os.PathLike[str] | None,
     progress: Progress,
 ) -> BatchResult:
     """Explain a source into a folder; see `MCCE.explain_batches`.
@@ -57,6 +61,9 @@ def explain_batches(
     if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
         raise InputError(f"missing is {spell(missing)}; give a list of texts, for example ['NA', '?'].")
     whole = check_settings(explainer, settings)
+    to_write = Letters.read(letters)
+    if to_write is not None:
+        Names.read(to_write.names, explainer.generator_.schema_.names).check_kinds(explainer.generator_.schema_)
     folder = checked_path(out)
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
@@ -73,15 +80,18 @@ def explain_batches(
             "batch_size": batch_size,
             "id": id,
             "missing": list(missing),
+            **describe_letters(explainer, to_write),
         },
         "explainer": describe_explainer(explainer, spots.rows),
         "versions": describe_versions(),
         "input": opened.describe(),
     }
-    request = Request({**whole, **learned}, id, skip_bad, pyarrow().array(spots.answer.scores.tolist()).type)
+    answers = pyarrow().array(spots.answer.scores.tolist()).type
+    request = Request({**whole, **learned}, id, skip_bad, answers, to_write)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        return _run(explainer, opened, Folder(folder), head, request, batch_size, n_jobs, progress)
+        to_folder = Folder(folder, None if to_write is None else to_write.path)
+        return _run(explainer, opened, to_folder, head, request, batch_size, n_jobs, progress)
 
 
 def _run(

@@ -7,6 +7,7 @@
 3. Explain them, batch by batch, into a folder (`mcce.batches`). Interrupted or killed, the same command goes on. Rate
    and time left are told in a terminal by a bar, in a log by a line from time to time.
 4. Say how many rows there were, and what became of them; on demand write all parts as one table.
+5. Letters, if they are asked for, are written with the parts; at the end say who gets none, and why.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from typing import Any
 import pandas as pd
 
 from mcce.base.files import written_whole
-from mcce.batches import BatchResult
-from mcce.cli.checking import check_options, demands, named_by_text, read_constraints
+from mcce.batches import BatchResult, Letters
+from mcce.batches.folder import UNLETTERED
+from mcce.cli.checking import check_options, demands, given_names, named_by_text, read_constraints
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, path_name, positive_integer, say
 from mcce.cli.files import WORKBOOKS, TableFile, check_columns, read_source
 from mcce.cli.fitting import is_given, load_explainer, rows_like
-from mcce.cli.options import add_options, complete
-from mcce.cli.outputs import WORKBOOK, check_outputs
+from mcce.cli.options import OPTIONS, add_options, complete
+from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered
 from mcce.cli.workbook import write_workbook
 from mcce.constraints import Constraint, allow
 from mcce.exceptions import InputError
@@ -36,6 +38,7 @@ from mcce.table import Schema
 STREAMED = (".parquet", ".pq")
 PLAIN = (".csv", ".csv.gz")
 TEXTS = (*PLAIN, ".tsv", ".txt", *WORKBOOKS)
+IN_LETTERS = ("labels", "units", "formats", "in_words")  # options that nothing else here is written with
 LOOKED_AT = 1 << 16  # bytes of a text file that tell whether it is a plain CSV
 READ = ("sep", "decimal", "encoding", "dates", "sheet")  # options of which any means that a file is no plain CSV
 
@@ -51,7 +54,7 @@ def add_explain_batches(commands: Any) -> None:
         "arguments, files or models; 3 done, but nothing was found for some rows, or some are bad; 130 interrupted.",
     )
     batches.add_argument("files", nargs="*", metavar="FILE", help="explainer and rows, as --explainer and --explain")
-    add_options(batches, "explain-batches", without=("labels", "units", "formats", "in_words"))
+    add_options(batches, "explain-batches")
     add = batches.add_argument
     add(
         "--out",
@@ -80,6 +83,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         given.refuse(f"the following arguments are required: {', '.join(f'--{name}' for name in absent)}")
     settings = {name: value for name, value in check_options(arguments).items() if value is not None}
     settings = {name: value for name, value in settings.items() if value is not False or name == "sparse"}
+    letters = _letters(arguments)
     if arguments.table is not None:
         check_outputs({"--table": Path(arguments.table)}, {}, force=arguments.force)
     constraints: list[Constraint] = read_constraints(arguments)
@@ -107,6 +111,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         n_jobs=arguments.jobs,
         skip_bad=arguments.skip_bad,
         missing=arguments.missing,
+        letters=letters,
         progress=None if sys.stderr.isatty() else "log",
         **settings,
     )
@@ -115,9 +120,38 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         f"{totals['rows']} rows: {totals['explained']} explained, {totals['already']} already have the wanted "
         f"decision, nothing was found for {totals['unexplained']}, {totals['bad']} are bad; see {result.folder}"
     )
+    if letters is not None:
+        _tell_letters(result, letters)
     if arguments.table is not None:
         _write_table(result, Path(arguments.table), force=arguments.force)
     return SOME_UNEXPLAINED if totals["unexplained"] or totals["bad"] else DONE
+
+
+def _letters(arguments: argparse.Namespace) -> Letters | None:
+    """Return the letters that are asked for; options that are about letters alone are refused without them."""
+    if arguments.letters is None:
+        for option in OPTIONS:
+            if (option.group == "letters" or option.name in IN_LETTERS) and is_given(arguments, option.name):
+                raise InputError(f"{option.flag} goes with --letters; add it, or leave {option.flag} out.")
+        return None
+    return Letters(
+        arguments.letters,
+        language=arguments.language,
+        texts=arguments.texts,
+        all=arguments.all,
+        names=given_names(arguments),
+        decision=arguments.in_words,
+    )
+
+
+def _tell_letters(result: BatchResult, letters: Letters) -> None:
+    say(f"wrote {result.totals['letters']} letters to {letters.folder}")
+    if result.totals["already"]:
+        say(f"no letter for {result.totals['already']} rows, whom the model would not refuse")
+    without = [each for part in result.manifest["parts"] for each in part["unlettered"]]
+    tell_unlettered(pd.Series([each["why"] for each in without], [each["id"] for each in without], dtype=object))
+    if without:
+        say(f"all of them are in {result.folder / UNLETTERED}")
 
 
 def _files(path: Path) -> list[Path]:

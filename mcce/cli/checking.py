@@ -390,7 +390,7 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
 def _check_whole(feature: Feature, values: pd.Series[Any], known: str, rows: TableFile) -> None:
     if not pd.api.types.is_integer_dtype(feature.dtype) or not pd.api.types.is_float_dtype(values.dtype):
         return
-    broken = values % 1 != 0
+    broken = values.notna() & (values % 1 != 0)
     if broken.any():
         at = int(broken.to_numpy().argmax())
         raise InputError(

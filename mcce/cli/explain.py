@@ -119,11 +119,5 @@ def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -
 
 def _in_other_words(found: Counterfactuals, arguments: argparse.Namespace) -> Counterfactuals:
     """Return a result in the words of this job: names and decision beside, or instead of, the explainer's own."""
-    given, known = Names.read(given_names(arguments), found.frame.columns), found.names
-    names = replace(
-        known,
-        labels={**known.labels, **given.labels},
-        units={**known.units, **given.units},
-        formats={**known.formats, **given.formats},
-    )
+    names = found.names.replaced_by(Names.read(given_names(arguments), found.frame.columns))
     return replace(found, names=names, decision=arguments.in_words or found.decision)

@@ -15,14 +15,12 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.cli.batches import load_explainer
-from mcce.cli.cells import Declared, Reading
 from mcce.cli.console import DONE, path_name, say
 from mcce.cli.files import UNNAMED, check_columns, name_rows, read_source
+from mcce.cli.fitting import load_explainer, rows_like
 from mcce.cli.options import OPTIONS
 from mcce.exceptions import InputError, listing
-from mcce.table import Feature, Schema
-from mcce.table.dtypes import is_dated
+from mcce.table import Schema
 
 TAKEN = ("model", "trusted", "id", "dates", "missing", "decimal", "encoding", "sep")  # as `mcce explain` has them
 
@@ -89,17 +87,4 @@ def _read_rows(schema: Schema, role: str, path: str, arguments: argparse.Namespa
         say(f"columns of {path} that are not used: {listing(unused)}")
     if not len(rows.table):
         raise InputError(f"{role} {path} has a header but no rows; give some.")
-    declared = Declared(dates=arguments.dates, decimals=arguments.decimal)
-    readings = rows.readings_like({feature.name: _reading(feature) for feature in schema.features}, declared)
-    return rows.read(readings, checked=False, numbers=schema.names)
-
-
-def _reading(feature: Feature) -> Reading:
-    """Return what the cells of a column are, by what the training column was."""
-    values = pd.Series(feature.levels) if feature.levels is not None else pd.Series([], dtype=feature.dtype)
-    if is_dated(values.dtype):
-        return Reading("date", native=True)  # its format is found from the file
-    if pd.api.types.infer_dtype(values, skipna=True) == "boolean":
-        return Reading("truth")
-    is_number = pd.api.types.is_numeric_dtype(values.infer_objects().dtype)
-    return Reading("number") if feature.is_numeric or is_number else Reading("text")
+    return rows_like(rows, schema, arguments)[0]

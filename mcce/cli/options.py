@@ -292,7 +292,7 @@ COMMANDS = {  # the groups of each
     "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "letters"),
     "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "letters"),
     "fit": ("fit", "model", "what", "read"),
-    "explain-batches": ("model", "rows", "what", "read", "ask"),
+    "explain-batches": ("model", "rows", "what", "read", "ask", "letters"),
 }
 
 

@@ -28,7 +28,8 @@ from mcce.cli.options import complete, job_text
 from mcce.cli.workbook import write_workbook
 from mcce.counterfactuals import NOT_REFUSED, Counterfactuals
 from mcce.exceptions import InputError, listing
-from mcce.report.reasons import ALREADY
+from mcce.report.letter import letter_name
+from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.words import constraint_lines
 from mcce.table.frames import without_formulas
 
@@ -142,7 +143,6 @@ def _is_same(path: Path, other: Path) -> bool:
 
 REASONS_SHOWN = 10
 WORKBOOK = ".xlsx"
-LONGEST_NAME = 100  # letters; with its number and ending no longer than any file system takes
 
 
 @dataclass(frozen=True)
@@ -261,15 +261,19 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
         elif force:
             (folder / f"{name}.html").unlink(missing_ok=True)  # an earlier run's
     say(f"wrote {len(letters)} letters to {folder}")
-    without, always = found.unlettered(all=arguments.all), found.unlettered(all=True)
-    to_read = without[~without.index.isin(always.index)]
-    refused = always[always != NOT_REFUSED]
-    if len(refused) < len(always):
-        n = len(always) - len(refused)
-        say(f"no letter for {n} rows, whom the model would not refuse: {listing(always.index[always == NOT_REFUSED])}")
+    without = found.unlettered(all=arguments.all)
+    not_refused = without.index[without == NOT_REFUSED]
+    if len(not_refused):
+        say(f"no letter for {len(not_refused)} rows, whom the model would not refuse: {listing(not_refused)}")
+    tell_unlettered(without[without != NOT_REFUSED])
+
+
+def tell_unlettered(without: pd.Series[Any]) -> None:
+    """Say who gets no letter though the model would refuse, and why: words by id."""
+    unread = without.astype(str).str.startswith(UNREADABLE).to_numpy(dtype=bool)
     for why, some in (
-        ("that could not be read", refused),
-        ("whose examples somebody should read before (--all writes these, too)", to_read),
+        ("that could not be read", without[unread]),
+        ("whose examples somebody should read before (--all writes these, too)", without[~unread]),
     ):
         if len(some):
             say(f"no letter for {len(some)} rows, {why}:")
@@ -277,11 +281,6 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
             say(f"  {who}: {words}")
         if len(some) > REASONS_SHOWN:
             say(f"  and {len(some) - REASONS_SHOWN} more")
-
-
-def letter_name(who: object) -> str:
-    """Return what the file of a letter is called: a row's name as far as a file can be called so."""
-    return re.sub(r"[^\w-]+", "_", str(who))[:LONGEST_NAME]
 
 
 def _write_book(found: Counterfactuals, outputs: Outputs) -> None:

@@ -106,15 +106,17 @@ def read_texts(language: str = ENGLISH, texts: str | PathLike[str] | Mapping[str
     >>> read_texts().listed(["age", "sex", "home"], "or")
     'age, sex or home'
     """
-    if texts is None:
+    content = own_texts(texts)
+    if content is None:
         return _shipped(_known_language(language))
-    where = "texts"
-    if isinstance(texts, Mapping):
-        content = dict(texts)
-    else:
-        where = f"texts {texts}"
-        content = _read_file(Path(texts), where)
-    return _checked(content, where)
+    return _checked(content, "texts" if isinstance(texts, Mapping) else f"texts {texts}")
+
+
+def own_texts(texts: str | PathLike[str] | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return texts of your own as a dict, those of a TOML file read."""
+    if texts is None or isinstance(texts, Mapping):
+        return None if texts is None else dict(texts)
+    return _read_file(Path(texts), f"texts {texts}")
 
 
 def _known_language(language: Any) -> str:

@@ -12,6 +12,7 @@ formats are the user's; without them underscores become spaces. All other texts 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTE
 from mcce.report.words import Change, changes_text
 
 WIDTH = 76
+LONGEST_NAME = 100  # letters; with its number and ending no longer than any file system takes
 MOST_WAYS = 5  # so that it stays on one sheet
 
 Way: TypeAlias = tuple[tuple[Change, ...], Any, bool]
@@ -138,6 +140,11 @@ def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[st
     about = texts.say("letter.case", id=case.id)
     title = texts.say("letter.title") if title is None else title
     return Letter(title, about, tuple(intro), sections, tuple(closing), texts.language)
+
+
+def letter_name(who: object) -> str:
+    """Return what the file of a letter is called: a row's name as far as a file can be called so."""
+    return re.sub(r"[^\w-]+", "_", str(who))[:LONGEST_NAME]
 
 
 def _decision(case: Case, texts: Texts) -> Section:

@@ -410,6 +410,12 @@ class Names:
                 )
         return cls(**(given or {}))
 
+    def replaced_by(self, others: Names | None) -> Names:
+        """Return these names with those of others beside, or instead of, them."""
+        if others is None:
+            return self
+        return replace(self, **{role: {**getattr(self, role), **getattr(others, role)} for role in ROLES})
+
     def check_state(self) -> None:
         """Refuse parts of a file that no names have."""
         check_type(self.exact, "exact", dict)

@@ -1,7 +1,7 @@
 """Rows with a level that no training row has: told apart from the others, which they are not to stop.
 
-Such rows cannot be encoded, and neither model nor generator has seen them. Where no row is left without them, nothing
-is told apart: whoever encodes the table refuses it, as any that does not fit.
+Such rows cannot be encoded, and neither model nor generator has seen them. Where no row of a whole table is left
+without them, nothing is told apart: whoever encodes the table refuses it, as any that does not fit.
 """
 
 from __future__ import annotations
@@ -59,8 +59,11 @@ class LeftOut:
         return values if array.ndim != 1 or array.size != len(self.frame) else array[self.kept]
 
 
-def without_unknown_levels(X: Data, schema: Schema) -> tuple[Any, LeftOut | None]:
-    """Return a table without the rows that hold an unknown level, and these; None if there are none, or no others."""
+def without_unknown_levels(X: Data, schema: Schema, *, or_all: bool = False) -> tuple[Any, LeftOut | None]:
+    """Return a table without the rows that hold an unknown level, and these; None if there are none.
+
+    Nor are there any where all rows hold one, unless `or_all`: for a part of a table, which others belong to.
+    """
     if isinstance(X, pd.Series):
         return X, None
     frame, _ = as_frame(X, "X")
@@ -71,7 +74,7 @@ def without_unknown_levels(X: Data, schema: Schema) -> tuple[Any, LeftOut | None
         unknown = _unknown(feature, frame[feature.name])
         for place in np.flatnonzero(unknown).tolist():
             reasons.setdefault(place, f"column {feature.name!r} holds {spell(frame[feature.name].iloc[place])}")
-    if not reasons or len(reasons) == len(frame):
+    if not reasons or (len(reasons) == len(frame) and not or_all):
         return X, None
     left_out = LeftOut(frame, dict(sorted(reasons.items())))
     return frame[left_out.kept], left_out

@@ -9,11 +9,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from mcce import MCCE, InputError, MCCEError, ModelError
+from mcce import MCCE, InputError, MCCEError, MCCEWarning, ModelError
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, score
 
-BAD = {"line 36": ("job", "astronaut"), "line 37": ("income", "lots"), "line 90": ("since", "soon")}
+BAD = {"line 36": ("children", "two"), "line 37": ("income", "lots"), "line 90": ("since", "soon")}
 
 
 def csv_lines():
@@ -26,10 +26,10 @@ def ids_of(folder):
 
 def test_a_bad_row_is_named_and_parts_before_it_stay(tmp_path):
     rows = ROWS.copy()
-    rows.loc[100, "job"] = "astronaut"
+    rows.loc[100, "income"] = np.inf
     rows.to_parquet(tmp_path / "rows.parquet")
     out = tmp_path / "out"
-    with pytest.raises(InputError, match=r"rows.parquet, row 100: column 'job' .*'astronaut'.*skip_bad=True to list"):
+    with pytest.raises(InputError, match=r"rows.parquet, row 100: column 'income' .*inf.*skip_bad=True to list"):
         explainer().explain_batches(tmp_path / "rows.parquet", out, **SETTINGS)
     before = written(out)
     assert [name for name in before if name.startswith("parts/")] == [f"parts/part-{i:06d}.json" for i in range(6)]
@@ -59,7 +59,7 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
     data = "\n".join(lines).encode().splitlines()
     data[70] = data[70].replace(b"nurse", b"n\xfcrse").replace(b"clerk", b"cl\xe9rk").replace(b"pilot", b"pil\xf6t")
     (tmp_path / "rows.csv").write_bytes(b"\n".join(data))
-    with pytest.raises(InputError, match=r"rows.csv, line 37: column 'income' holds 'lots', which is no number"):
+    with pytest.raises(InputError, match=r"rows.csv, line 36: column 'children' holds 'two', which is no number"):
         explainer().explain_batches(tmp_path / "rows.csv", tmp_path / "out", **SETTINGS)
     result = explainer().explain_batches(tmp_path / "rows.csv", tmp_path / "out", skip_bad=True, **SETTINGS)
     listed = pd.read_csv(tmp_path / "out" / "bad-rows.csv").set_index("place")
@@ -67,7 +67,7 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
     assert listed["begin"].tolist() == [34, 35, 49, 59, 69, 88]
     problems = listed["problem"]
     for place, said in {
-        "line 36": "the level 'astronaut'",
+        "line 37": "column 'income' holds 'lots', which is no number",
         "line 51": "it has 12 cells, and the header names 11 columns",
         "line 61": "it has no id",
         "line 71": "it is not written in UTF-8",
@@ -80,6 +80,32 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
     found = explainer().explain(good, n_samples=40).to_frame()
     rows, _ = tables(tmp_path / "out")
     pd.testing.assert_frame_equal(rows, found, check_exact=True, check_dtype=False, check_categorical=False)
+
+
+@pytest.mark.parametrize("batch_size", [16, 1])
+def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp_path, batch_size):
+    """Also where all rows of a part have one; the reason and the tables are those of `explain` of the whole."""
+    some = ROWS.head(24).copy()
+    some.loc[[3, 20], "job"] = ["astronaut", "poet"]
+    some["size"] = some["size"].astype(str)
+    some.loc[9, "size"] = "vast"
+    with pytest.warns(MCCEWarning, match="a level that no training row has.*Such rows are not explained"):
+        found = explainer().explain(some.set_index("who"), n_samples=40)
+    some.to_csv(tmp_path / "rows.csv", index=False)
+    some.to_parquet(tmp_path / "rows.parquet")
+    for name in ("rows.csv", "rows.parquet"):
+        call = {**SETTINGS, "batch_size": batch_size}
+        with pytest.warns(MCCEWarning, match=r"'p3' \(column 'job' holds 'astronaut'\).*manifest counts them"):
+            result = explainer().explain_batches(tmp_path / name, tmp_path / name.replace(".", "_"), **call)
+        rows, others = tables(tmp_path / name.replace(".", "_"))
+        pd.testing.assert_frame_equal(rows, found.to_frame(), check_dtype=False, check_categorical=False)
+        expected = found.unexplained.rename_axis("id").reset_index()
+        pd.testing.assert_frame_equal(others, expected, check_dtype=False)
+        reasons = others.set_index("id")["reason"]
+        assert reasons["p3"].startswith("it could not be read: column 'job' holds 'astronaut', which no training row")
+        assert reasons["p9"].startswith("it could not be read: column 'size' holds 'vast'")
+        assert (result.totals["bad"], result.totals["factuals"], result.totals["rows"]) == (0, 24, 24)
+        assert result.totals["unusual"] >= 3
 
 
 def test_a_row_group_that_cannot_be_read_is_named_or_listed_whole(tmp_path):

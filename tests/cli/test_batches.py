@@ -42,13 +42,17 @@ def test_explains_a_file_and_goes_on(saved, tmp_path, capsys):
     assert "settings.n_counterfactuals was 1, is 2" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:.*a level that no training row has")
 @pytest.mark.slow
 def test_bad_rows_are_listed_if_asked(saved, tmp_path, capsys):
-    ROWS.assign(job=ROWS["job"].where(ROWS.index != 3, "astronaut")).to_csv(tmp_path / "rows.csv", index=False)
+    rows = ROWS.assign(job=ROWS["job"].where(ROWS.index != 7, "astronaut"))  # unexplained, and stops nobody
+    rows.assign(income=rows["income"].astype(object).where(ROWS.index != 3, "lots")).to_csv(
+        tmp_path / "rows.csv", index=False
+    )
     command = ["explain-batches", "--explainer", saved, "--explain", str(tmp_path / "rows.csv")]
     command += ["--out", str(tmp_path / "out"), "--n-samples", "20"]
     assert main(command) == BAD_INPUT
-    assert "rows.csv, line 5: column 'job'" in capsys.readouterr().err
+    assert "rows.csv, line 5: column 'income' holds 'lots'" in capsys.readouterr().err
     assert main([*command, "--skip-bad"]) == SOME_UNEXPLAINED
     assert "1 are bad" in capsys.readouterr().err
 
@@ -110,3 +114,27 @@ def test_files_are_read_as_explain_reads_them(saved, tmp_path, capsys):
     for other in found[1:]:
         pd.testing.assert_frame_equal(other, found[0])
     assert "30 rows: " in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:.*a level that no training row has")
+def test_letters_are_those_of_the_letters_command(saved, tmp_path, capsys):
+    """Also for somebody with an unknown level; what is about letters is refused without them."""
+    rows = ROWS.fillna(dict.fromkeys(ROWS.select_dtypes("float").columns, 1.5)).head(30)
+    rows.loc[4, "job"] = "astronaut"
+    rows.to_csv(tmp_path / "rows.csv", index=False, sep=";")
+    common = [saved, str(tmp_path / "rows.csv"), "--id", "who", "--n-samples", "40", "--sparse"]
+    words = ["--in-words", "the loan is granted", "--labels", "income=yearly pay", "--units", "income=EUR", "--all"]
+    batches = ["explain-batches", *common, "--batch-size", "8", "--out", str(tmp_path / "out")]
+    assert main([*batches, "--language", "de"]) == BAD_INPUT
+    assert "--language goes with --letters; add it, or leave --language out" in capsys.readouterr().err
+    assert main(["explain", *common, *words, "--letters", str(tmp_path / "one")]) == SOME_UNEXPLAINED
+    capsys.readouterr()
+    assert main([*batches, *words, "--letters", str(tmp_path / "two")]) == SOME_UNEXPLAINED
+    said = capsys.readouterr().err
+    one, two = ({p.name: p.read_bytes() for p in (tmp_path / name).glob("*.html")} for name in ("one", "two"))
+    assert one == two
+    assert f"wrote {len(two)} letters to {tmp_path / 'two'}" in said
+    assert "no letter for 1 rows, that could not be read:" in said
+    assert "p4: it could not be read: column 'job' holds 'astronaut'" in said
+    assert "whom the model would not refuse" in said
+    assert any(b"yearly pay" in page for page in two.values())

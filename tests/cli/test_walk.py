@@ -165,9 +165,10 @@ def test_batches_of_a_workbook_are_killed_and_go_on(desk):
     people = pd.read_excel(desk / "people.xlsx")
     many = pd.concat([people.head(8)] * 15, ignore_index=True).assign(case=lambda t: [f"{i:03d}" for i in t.index])
     many.to_excel(desk / "many.xlsx", index=False)
-    done = batches(desk, "whole", "--table", "all.xlsx")
+    letters = ["--all", "--language", "nb", "--labels", LABELS, "--in-words", "lånet innvilges", "--letters"]
+    done = batches(desk, "whole", "--table", "all.xlsx", *letters, "all_letters")
     assert done.wait() in (DONE, SOME_UNEXPLAINED), (desk / "whole.log").read_text()
-    killed = batches(desk, "killed")
+    killed = batches(desk, "killed", *letters, "letters")
     for _ in range(1200):
         if any((desk / "killed" / "parts").glob("part-*.json")) or killed.poll() is not None:
             break
@@ -175,9 +176,15 @@ def test_batches_of_a_workbook_are_killed_and_go_on(desk):
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     finished = len(list((desk / "killed" / "parts").glob("part-*.json")))
-    resumed = batches(desk, "killed")
+    resumed = batches(desk, "killed", *letters, "letters")
     assert resumed.wait() in (DONE, SOME_UNEXPLAINED)
     assert 0 < finished <= 12
     for path in sorted((desk / "whole").rglob("*.parquet")):
         assert path.read_bytes() == (desk / "killed" / path.relative_to(desk / "whole")).read_bytes()
+    written, again = (
+        {path.name: path.read_bytes() for path in (desk / name).iterdir()} for name in ("all_letters", "letters")
+    )
+    assert written == again
+    assert {f"{case}.html" for case in many["case"]} == {*written} - {".letters-of"}
+    assert "ville lånet ha blitt innvilget" in letter_text(desk / "letters" / "000.html")
     assert len(pd.read_excel(desk / "all.xlsx")) == len(pd.read_parquet(desk / "whole" / "counterfactuals"))

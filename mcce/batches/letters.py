@@ -1,0 +1,104 @@
+"""Letters of a batch run: a page for each person, written with the part that she is in.
+
+1. The texts are read once, here, so that workers elsewhere need no file of them.
+2. A worker writes the letters of its part (`Counterfactuals.letters`), and says who gets none, and why. Whom the model
+   would not refuse is not listed: she is among the unexplained, as everywhere.
+3. A letter is called by the name of its row, as far as a file can be called so. Where that leaves anything out, the
+   row's number in the whole source follows after a point, which no name of the first kind has: no two letters have one
+   name, whatever part they are of.
+4. The letters of a part stand before the part is finished (`mcce.batches.folder`), so that a part that is done again
+   writes the same files over them, and one that is finished is never written again: there is one letter for a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+
+from mcce.base.files import checked_path
+from mcce.counterfactuals import NOT_REFUSED, Counterfactuals, OwnTexts
+from mcce.exceptions import InputError
+from mcce.report.languages import own_texts, read_texts
+from mcce.report.letter import letter_name
+from mcce.report.names import Names
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Letters to write beside the tables of `MCCE.explain_batches`.
+
+    Attributes
+    ----------
+    folder : str or path
+        A new or empty folder, or that of the run that goes on.
+    language, texts, all : as in `Counterfactuals.letters`
+    names : Names, optional
+        What features and values are called, beside or instead of the explainer's names.
+    decision : str, optional
+        The wanted decision in words; by default the explainer's.
+
+    Examples
+    --------
+    >>> import mcce, tempfile
+    >>> from pathlib import Path
+    >>> X = mcce.datasets.load_loans(200).X.select_dtypes("number")
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     letters = mcce.batches.Letters(f"{folder}/letters", all=True)
+    ...     done = explainer.explain_batches(X, f"{folder}/out", n_samples=50, letters=letters)
+    ...     print(done.totals["letters"] == len(list(Path(letters.folder).glob("*.html"))))
+    True
+    """
+
+    folder: str | PathLike[str]
+    language: str = "en"
+    texts: OwnTexts = None
+    all: bool = False
+    names: Names | None = None
+    decision: str | None = None
+
+    @classmethod
+    def read(cls, given: Letters | str | PathLike[str] | None) -> Letters | None:
+        """Return letters whose texts are read and checked (step 1); a folder alone stands for letters in English."""
+        if given is None:
+            return None
+        letters = given if isinstance(given, Letters) else cls(given)
+        folder = checked_path(letters.folder)
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"letters go to {folder}, which is a file; give the name of a folder.")
+        read_texts(letters.language, letters.texts)
+        return replace(letters, folder=folder, texts=own_texts(letters.texts))
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return Path(self.folder)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The letters of a part: pages by the names of their files, and who gets none, with the reason."""
+
+    pages: dict[str, str]
+    unlettered: tuple[tuple[Hashable, str], ...]
+
+
+def write_letters(found: Counterfactuals, letters: Letters, row_numbers: Sequence[int]) -> Written:
+    """Return the letters of a part (steps 2 and 3); `row_numbers` are those of its factuals in the whole source."""
+    names, decision = found.names.replaced_by(letters.names), letters.decision or found.decision
+    told = replace(found, names=names, decision=decision)
+    pages = told.letters(all=letters.all, html=True, language=letters.language, texts=letters.texts)
+    number_of = dict(zip(found.factuals.index, row_numbers))
+    without = told.unlettered(all=letters.all)
+    without = without[without != NOT_REFUSED]
+    return Written(
+        {_file_name(who, number_of[who]): page for who, page in pages.items()},
+        tuple((who, str(why)) for who, why in without.items()),
+    )
+
+
+def _file_name(who: Hashable, row_number: int) -> str:
+    name = letter_name(who)
+    return f"{name}.html" if name == str(who) else f"{name}.{row_number}.html"
