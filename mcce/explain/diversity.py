@@ -1,7 +1,9 @@
 """Several counterfactuals that differ: chosen one after the other, each for what it adds to those before it.
 
 1. The first is the best one, as without diversity.
-2. Each further one is the valid candidate c with the largest gain
+2. Each further sparse one is the best, in the same order, of those that change another set of features than all before
+   it, are at or above the floor, and need every change: another salary is no other plan. Where there is none, where the
+   order has measures of the user's own, and among whole draws, it is the valid candidate c with the largest gain
        gain(c) = min over chosen s of d(c, s) - PRICE d(c, x),
    its distance to the nearest of those chosen less what it costs, its distance to the factual x. Equal gains (to twelve
    decimals) are decided by the order of the measures. All candidates take part, not a list of the best: the best fifty
@@ -29,7 +31,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.explain.distances import Distance, changes, gower
+from mcce.explain.distances import Distance, changed_columns, changes, gower
 from mcce.explain.order import Measure, Ordering
 from mcce.rng import hash_rows
 from mcce.table import Feature
@@ -72,6 +74,18 @@ class Spread:
         nearest = distances[1:].min(axis=0)
         gain = np.round(nearest - PRICE * distances[0], DECIMALS)
         return np.where((differing[1:] == 0).any(axis=0), -np.inf, gain)
+
+    def changes_the_same(self, rows: Floats, factuals: Floats) -> Bools:
+        """Return which rows change the same features of the factuals beside them as a row chosen before (step 2)."""
+        changed = changed_columns(rows, factuals)
+        same = np.zeros(rows.shape[0], dtype=bool)
+        keys = hash_rows(factuals)
+        for key in np.unique(keys).tolist():
+            mine = np.flatnonzero(keys == key)
+            for row in self._chosen.get(int(key), []):
+                before = changed_columns(row[None, :], factuals[mine[:1]])
+                same[mine] |= (changed[mine] == before).all(axis=1)
+        return same
 
     def next_ordering(self) -> Ordering:
         """Return the order by which the next one is chosen: the gain, then the measures."""

@@ -78,6 +78,11 @@ class Ordering:
         return COSTS[max(COSTS.index(m.cost) for m in self.measures)]
 
     @property
+    def is_of_distances(self) -> bool:
+        """Whether all measures are distances, none of them a user's function."""
+        return all(isinstance(m.function, Distance) for m in self.measures)
+
+    @property
     def is_thread_safe(self) -> bool:
         """Whether candidates can be measured in several threads: a user's function need not be safe for them."""
         return all(isinstance(m.function, Distance) or m.cost == "density" for m in self.measures)

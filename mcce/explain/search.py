@@ -189,19 +189,41 @@ def diverse_set(plan: Plan, block: Block, pools: Candidates) -> Winners:
         spread = Spread(plan.features, plan.order)
         one = replace(plan, question=asker, settings=replace(plan.settings, n_counterfactuals=1))
         left = np.arange(begin, min(begin + DIVERSE_FACTUALS, block.members.size))
-        for _ in range(k):
-            candidates = Candidates(pools.rows, pools.begin[left], pools.end[left])
-            with within(begin / block.members.size, begin / block.members.size):
-                part = strategy(one, block.take(left), candidates).of_factuals(left)
+        by_set = left if plan.settings.sparse and plan.order.is_of_distances else left[:0]
+        by_gain = one
+        for place in range(k):
+            found: list[Winners] = []
+            if place:  # other features first, of the rest what adds most
+                sets = by_set[np.isin(by_set, left)]
+                found.append(_of_other_features(one, block, pools, sets, spread))
+                by_set = found[0].owner
+                left = left[~np.isin(left, by_set)]
+            if left.size:
+                candidates = Candidates(pools.rows, pools.begin[left], pools.end[left])
+                with within(begin / block.members.size, begin / block.members.size):
+                    found.append(strategy(by_gain, block.take(left), candidates).of_factuals(left))
+            part = Winners.join(found)
             new = spread.choose(part.rows, block.matrix[part.owner])
             parts.append(part.take(new))
             left = part.owner[new]
             if not left.size:  # the others have no further candidate
                 break
             nearest = None if plan.caution is None else replace(plan.caution, strength=0.0)
-            one = replace(one, order=spread.next_ordering(), caution=nearest)
+            by_gain = replace(one, order=spread.next_ordering(), caution=nearest)
         n_asked += asker.n_asked
         report(min(begin + DIVERSE_FACTUALS, block.members.size) / block.members.size)
-    found = Winners.join(parts)
-    kept = best_of(plan.order, plan.features, plan.mutable, found.owner, found.rows, block.matrix, k)
-    return replace(found.take(kept), cost=Cost(n_asked))
+    chosen = Winners.join(parts)
+    kept = best_of(plan.order, plan.features, plan.mutable, chosen.owner, chosen.rows, block.matrix, k)
+    return replace(chosen.take(kept), cost=Cost(n_asked))
+
+
+def _of_other_features(plan: Plan, block: Block, pools: Candidates, which: Ints, spread: Spread) -> Winners:
+    """Return the best row, at or above the floor, that changes another set of features than those chosen before."""
+    if not which.size:
+        return Winners.none(np.empty(0), block.matrix.shape[1])
+    assert plan.caution is not None
+    candidates = Candidates(pools.rows, pools.begin[which], pools.end[which])
+    with within(0.0, 0.0):
+        found = crossed_draws(plan, block.take(which), candidates, spread.changes_the_same)
+    least = plan.caution.plausibility.least_score(plan.settings.floor)
+    return found.take(found.plausibility >= least).of_factuals(which)

@@ -19,6 +19,8 @@
    below the floor. So it is where the order is one of distances; measures of the user's own are obeyed as they are.
 7. Relations between columns hold in every row (`mcce.explain.relations`): columns that others determine are computed
    from these wherever a row is made, and change with them; rows that break another relation are passed over.
+8. Rows that a `Refusal` names are passed over like those below the floor, but a change that is not needed does not
+   become needed by it: what is left without the change is what the row amounts to.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ from mcce.explain.refine import WRITTEN_TOGETHER, Inwards, Sought, ranges
 from mcce.explain.relations import KeptRelations
 from mcce.explain.winners import Cost, Winners
 from mcce.table import Feature
+
+Refusal = Callable[[Floats, Floats], Bools]  # which of some rows are none to be found for the factuals beside them
 
 NEAREST = 512  # crossings of several features that are looked at, for each number of features
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried
@@ -81,6 +85,7 @@ class SparseSearch:
     excluded : rows that no counterfactual may be, such as training rows.
     constraints : what may change, and how.
     relations : what holds between columns.
+    refusal : rows that are passed over (step 8); None for none.
 
     Searching may go on in several threads; `ask` is called by one at a time, as a model need not be safe for threads.
     """
@@ -97,6 +102,7 @@ class SparseSearch:
         excluded: Excludes | None = None,
         constraints: Constraints | None = None,
         relations: KeptRelations | None = None,
+        refusal: Refusal | None = None,
     ) -> None:
         self.features = features
         self.mutable = mutable
@@ -116,11 +122,12 @@ class SparseSearch:
         self.bounds = bounds
         self.excluded = excluded
         self.constraints = constraints
+        self.refusal = refusal
         steps = [m.function for m in ordering.measures if isinstance(m.function, Distance)]
         steps = [distance for distance in steps if not distance.counts_changes]
         self.distance = steps[0] if steps else gower(features)
         self.changes_first = _counts_changes(ordering.measures[0])
-        self.by_distance = all(isinstance(m.function, Distance) for m in ordering.measures)
+        self.by_distance = ordering.is_of_distances
         numbers = np.array([j for j in self.searched if features[j].is_numeric], dtype=np.int64)
         self.inwards = Inwards(ask_alone, plausibility, self.least, self.distance, numbers, relations)
 
@@ -217,6 +224,8 @@ class SparseSearch:
         joined = Winners.join([found, moved])
         if self.by_distance:
             joined = self._spared(self.inwards.set_back(joined, sought), sought)
+        if self.refusal is not None:
+            joined = joined.take(~self.refusal(joined.rows, sought.matrix[joined.owner]))
         return self._best(joined, factuals, k)
 
     def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
@@ -384,8 +393,8 @@ class SparseSearch:
     def _believed(self, some: Ints, rows: Floats, of: Ints, sought: Sought) -> tuple[Ints, Floats, Floats, Floats]:
         """Return which of some crossings are admitted and at or above the floor: rows, cells and distances beside."""
         assert sought.origins is not None
-        if not sought.admits_all:
-            admitted = sought.admits(rows, of)
+        if not sought.admits_all or self.refusal is not None:
+            admitted = self._admits(rows, of, sought)
             some, rows, of = some[admitted], rows[admitted], of[admitted]
         cells = self.plausibility.least_cells(rows, sought.fold[of], sought.origins[of])
         likely = cells >= self.least
@@ -412,8 +421,10 @@ class SparseSearch:
         believed = sought.score(self.plausibility, tries[some], of[some], self.least)
         spare[some] = believed >= self.least
         needed[at[spare | self.caution.hurts(scores[at], answered)]] = False
-        less = at[spare], tries[spare], answered[spare], believed[spare[some]]
-        return needed, Winners.chosen(*less, at.size)
+        less = Winners.chosen(at[spare], tries[spare], answered[spare], believed[spare[some]], at.size)
+        if self.refusal is not None:
+            less = replace(less.take(~self.refusal(less.rows, sought.matrix[of[spare]])), cost=less.cost)
+        return needed, less
 
     def _set_back_one(self, rows: Floats, factuals: Floats) -> tuple[Ints, Ints, Floats]:
         """Return every change of rows that have several: whose it is, in which column, and the row without it."""
@@ -483,12 +494,18 @@ class SparseSearch:
             return sought.score(self.plausibility, rows[some], of[some], least)
 
         def admit(some: Ints) -> Bools:
-            admitted = sought.admits(rows[some], of[some])
+            admitted = self._admits(rows[some], of[some], sought)
             if least > -np.inf:
                 admitted[admitted] = score(some[admitted], least) >= least
             return admitted
 
-        return score, None if least == -np.inf and sought.admits_all else admit
+        needless = least == -np.inf and sought.admits_all and self.refusal is None
+        return score, None if needless else admit
+
+    def _admits(self, rows: Floats, of: Ints, sought: Sought) -> Bools:
+        """Return which rows may be found for the factuals `of`: within constraints, and none that is refused."""
+        admitted = sought.admits(rows, of)
+        return admitted if self.refusal is None else admitted & ~self.refusal(rows, sought.matrix[of])
 
     def _choose_fewer(self, pools: Candidates, sought: Sought, done_at: Ints, k: int) -> Iterator[Winners]:
         """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
@@ -574,8 +591,8 @@ def _counts_changes(measure: Measure) -> bool:
     return isinstance(measure.function, Distance) and measure.function.counts_changes
 
 
-def crossed_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
-    """Choose the best valid crossings of the draws with the factuals of a block."""
+def crossed_draws(plan: Plan, block: Block, pools: Candidates, refusal: Refusal | None = None) -> Winners:
+    """Choose the best valid crossings of the draws with the factuals of a block, none that is refused."""
     assert plan.caution is not None
     settings = plan.settings
     search = SparseSearch(
@@ -589,5 +606,6 @@ def crossed_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
         plan.excluded,
         plan.constraints,
         plan.relations,
+        refusal,
     )
     return search.search(pools, block.matrix, settings.n_counterfactuals, block.ids, plan.threads)

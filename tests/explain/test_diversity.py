@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mcce import MCCE
 from mcce.explain.diversity import diversity_table
 from mcce.explain.order import resolve_measures
 from mcce.explain.plan import Block, Plan, Settings
@@ -188,3 +189,57 @@ def test_the_table_of_diversity_by_brute_force(seed, sizes):
             assert table.loc[f, "gower"] == pytest.approx(np.mean([gower(a, b) for a, b in pairs]))
             share = np.mean([differing(a, b) for a, b in pairs]) / N_COLUMNS
             assert table.loc[f, "features"] == pytest.approx(share)
+
+
+class Total:
+    """Wanted is a large enough sum of some columns: which sets of changes can lead there is known."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    def predict(self, X):
+        return X[self.columns].sum(axis=1).to_numpy() > 5 * len(self.columns) + 2
+
+
+def plans(columns, factuals):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.uniform(0, 10, (600, 4)).round(1), columns=list("abcd"))
+    asked = MCCE(Total(columns), decision=True, random_state=1, n_jobs=1).fit(X)
+    found = asked.explain(factuals, sparse=True, n_counterfactuals=3, diverse=True, n_samples=200)
+    sets = found.changes().groupby(["id", "rank"], sort=False)["feature"].agg("".join)
+    return asked, found, sets.groupby(level="id", sort=False).agg(list)
+
+
+def test_sparse_plans_change_other_features_where_these_can_lead_there():
+    """Any of three features can do it alone; the best of each comes, and not three values of one."""
+    factuals = pd.DataFrame([[4.0, 5, 5, 5], [5, 3.5, 5, 5], [5, 5, 5, 0.1]], columns=list("abcd"))
+    asked, found, sets = plans(list("abc"), factuals)
+    assert [sorted(each) for each in sets] == [["a", "b", "c"]] * 3
+    assert (found.measures["L0"] == 1).all()
+    assert not found.below_floor().any()
+    assert asked.model.predict(found.frame).all()
+    one = asked.explain(factuals, sparse=True, n_samples=200)  # the best one is among them
+    assert one.changes().set_index("id")["feature"].isin(["a", "b", "c"]).all()
+    for id in factuals.index:
+        assert any(one.frame.loc[(id, 1)].equals(row) for _, row in found.frame.loc[id].iterrows())
+
+
+def test_no_plan_differs_by_a_change_that_it_does_not_need():
+    """Either of two features can do it, or both together; the others have no say, and are in no plan."""
+    factuals = pd.DataFrame([[4.0, 3.5, 5, 5], [2.5, 3.0, 5, 5]], columns=list("abcd"))
+    asked, found, sets = plans(list("ab"), factuals)
+    assert set("".join("".join(each) for each in sets)) <= {"a", "b"}
+    assert all(len({*each}) > 1 for each in sets)
+    changes = found.changes()
+    for (id, rank), some in changes.groupby(["id", "rank"]):
+        for feature in some["feature"]:
+            row = found.frame.loc[[(id, rank)]].copy()
+            row[feature] = factuals.loc[id, feature]
+            assert not asked.model.predict(row).any()
+
+
+def test_where_one_feature_decides_plans_are_values_of_it():
+    factuals = pd.DataFrame([[4.0, 5, 5, 5]], columns=list("abcd"))
+    _, found, sets = plans(["a"], factuals)
+    assert len(found) == 3
+    assert all("a" in each for each in sets.iloc[0])
