@@ -19,8 +19,8 @@
    below the floor. So it is where the order is one of distances; measures of the user's own are obeyed as they are.
 7. Relations between columns hold in every row (`mcce.explain.relations`): columns that others determine are computed
    from these wherever a row is made, and change with them; rows that break another relation are passed over.
-8. Rows that a `Refusal` names are passed over like those below the floor, but a change that is not needed does not
-   become needed by it: what is left without the change is what the row amounts to.
+8. Rows that a `Refusal` names are passed over like those below the floor, and so are rows that the decision takes for
+   such a one: without one of their changes they are one, and valid.
 """
 
 from __future__ import annotations
@@ -226,6 +226,8 @@ class SparseSearch:
             joined = self._spared(self.inwards.set_back(joined, sought), sought)
         if self.refusal is not None:
             joined = joined.take(~self.refusal(joined.rows, sought.matrix[joined.owner]))
+            needed, _ = self._needed(joined.rows, joined.owner, joined.scores, sought)
+            joined = joined.take(needed)
         return self._best(joined, factuals, k)
 
     def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
@@ -423,6 +425,7 @@ class SparseSearch:
         needed[at[spare | self.caution.hurts(scores[at], answered)]] = False
         less = Winners.chosen(at[spare], tries[spare], answered[spare], believed[spare[some]], at.size)
         if self.refusal is not None:
+            needed[at[wanted & self.refusal(tries, sought.matrix[of])]] = False
             less = replace(less.take(~self.refusal(less.rows, sought.matrix[of[spare]])), cost=less.cost)
         return needed, less
 

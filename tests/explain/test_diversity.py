@@ -194,17 +194,18 @@ def test_the_table_of_diversity_by_brute_force(seed, sizes):
 class Total:
     """Wanted is a large enough sum of some columns: which sets of changes can lead there is known."""
 
-    def __init__(self, columns):
-        self.columns = columns
+    def __init__(self, weights, least):
+        self.weights = weights
+        self.least = least
 
     def predict(self, X):
-        return X[self.columns].sum(axis=1).to_numpy() > 5 * len(self.columns) + 2
+        return sum(weight * X[name].to_numpy() for name, weight in self.weights.items()) > self.least
 
 
-def plans(columns, factuals):
+def plans(weights, least, factuals):
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.uniform(0, 10, (600, 4)).round(1), columns=list("abcd"))
-    asked = MCCE(Total(columns), decision=True, random_state=1, n_jobs=1).fit(X)
+    asked = MCCE(Total(weights, least), decision=True, random_state=1, n_jobs=1).fit(X)
     found = asked.explain(factuals, sparse=True, n_counterfactuals=3, diverse=True, n_samples=200)
     sets = found.changes().groupby(["id", "rank"], sort=False)["feature"].agg("".join)
     return asked, found, sets.groupby(level="id", sort=False).agg(list)
@@ -213,7 +214,7 @@ def plans(columns, factuals):
 def test_sparse_plans_change_other_features_where_these_can_lead_there():
     """Any of three features can do it alone; the best of each comes, and not three values of one."""
     factuals = pd.DataFrame([[4.0, 5, 5, 5], [5, 3.5, 5, 5], [5, 5, 5, 0.1]], columns=list("abcd"))
-    asked, found, sets = plans(list("abc"), factuals)
+    asked, found, sets = plans(dict.fromkeys("abc", 1), 17, factuals)
     assert [sorted(each) for each in sets] == [["a", "b", "c"]] * 3
     assert (found.measures["L0"] == 1).all()
     assert not found.below_floor().any()
@@ -224,10 +225,20 @@ def test_sparse_plans_change_other_features_where_these_can_lead_there():
         assert any(one.frame.loc[(id, 1)].equals(row) for _, row in found.frame.loc[id].iterrows())
 
 
+def test_two_features_together_come_before_another_value_of_one():
+    """With the second feature the first has to change less; without it, two of three plans were values of one."""
+    factuals = pd.DataFrame([[5.0, 2, 5, 5], [6.0, 1, 5, 5], [4.0, 3, 5, 5]], columns=list("abcd"))
+    _, found, sets = plans({"a": 3, "b": 1}, 23, factuals)
+    assert [{*each} for each in sets.iloc[:2]] == [{"a", "b", "ab"}] * 2
+    assert {*sets.iloc[2]} >= {"a", "ab"}  # 3 + 10 are not enough
+    assert len(found) == 9
+    assert not found.below_floor().any()
+
+
 def test_no_plan_differs_by_a_change_that_it_does_not_need():
     """Either of two features can do it, or both together; the others have no say, and are in no plan."""
     factuals = pd.DataFrame([[4.0, 3.5, 5, 5], [2.5, 3.0, 5, 5]], columns=list("abcd"))
-    asked, found, sets = plans(list("ab"), factuals)
+    asked, found, sets = plans(dict.fromkeys("ab", 1), 12, factuals)
     assert set("".join("".join(each) for each in sets)) <= {"a", "b"}
     assert all(len({*each}) > 1 for each in sets)
     changes = found.changes()
@@ -240,6 +251,6 @@ def test_no_plan_differs_by_a_change_that_it_does_not_need():
 
 def test_where_one_feature_decides_plans_are_values_of_it():
     factuals = pd.DataFrame([[4.0, 5, 5, 5]], columns=list("abcd"))
-    _, found, sets = plans(["a"], factuals)
+    _, found, sets = plans({"a": 1}, 7, factuals)
     assert len(found) == 3
     assert all("a" in each for each in sets.iloc[0])
