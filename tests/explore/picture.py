@@ -45,7 +45,7 @@ def button(where: str, text: str) -> str:
     return f"[...document.querySelectorAll('{where}')].find(each => each.textContent.startsWith('{text}'))"
 
 
-def main(person: int = 0) -> None:
+def main(person: int = 8) -> None:
     shown = session()
     program = find_browser()
     assert program is not None
