@@ -414,7 +414,12 @@ class Names:
         """Return these names with those of others beside, or instead of, them."""
         if others is None:
             return self
-        return replace(self, **{role: {**getattr(self, role), **getattr(others, role)} for role in ROLES})
+        return replace(
+            self,
+            labels={**self.labels, **others.labels},
+            units={**self.units, **others.units},
+            formats={**self.formats, **others.formats},
+        )
 
     def check_state(self) -> None:
         """Refuse parts of a file that no names have."""
