@@ -12,7 +12,7 @@ import contextlib
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,15 @@ class Feature:
 
     def encode(self, column: pd.Series[Any], where: str) -> Floats:
         """Write the values of `column` as float64; `where` names the table in error messages."""
+        dtype = column.dtype
+        if self.is_numeric and isinstance(dtype, np.dtype) and dtype == self.dtype and dtype.kind in "iuf":
+            values = np.array(column.to_numpy(), dtype=np.float64)  # of its own dtype, which holds them
+            _check_finite(values, self.name, where)
+            _check_exact(values, column, where)
+            return values
+        if self.levels is not None and isinstance(dtype, pd.CategoricalDtype) and dtype.categories.equals(self.levels):
+            codes = cast("pd.Categorical", column.array).codes
+            return np.where(codes < 0, np.nan, codes)
         missing = column.isna().to_numpy(dtype=bool)
         if self.is_numeric:
             return self._encode_numbers(column, missing, where)
@@ -155,17 +164,14 @@ class Feature:
 
     def _encode_levels(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
         assert self.levels is not None
-        if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.equals(self.levels):
-            codes = column.cat.codes.to_numpy()
-        else:
-            codes = self._find_levels(column)
-            unknown = (codes < 0) & ~missing
-            if unknown.any():
-                first, row = column[unknown].iloc[0], column.index[unknown][0]
-                raise InputError(
-                    f"column {self.name!r} of {where} holds the level {spell(first)} (row {spell(row)}), "
-                    f"unknown to the training data (known: {spell_all(self.levels)}). Refit with it, or drop the row."
-                )
+        codes = self._find_levels(column)
+        unknown = (codes < 0) & ~missing
+        if unknown.any():
+            first, row = column[unknown].iloc[0], column.index[unknown][0]
+            raise InputError(
+                f"column {self.name!r} of {where} holds the level {spell(first)} (row {spell(row)}), "
+                f"unknown to the training data (known: {spell_all(self.levels)}). Refit with it, or drop the row."
+            )
         encoded = codes.astype(np.float64)
         encoded[missing] = np.nan
         return encoded

@@ -120,6 +120,15 @@ class Schema:
     def encode(self, X: Data, where: str = "X") -> Table:
         """Encode a table with this schema's columns (in any order) as a `Table`."""
         frame, _ = as_frame(X, where)
+        if not frame.columns.equals(self._labels):
+            self._check_columns(frame, where)
+        matrix = np.empty(frame.shape, dtype=np.float64, order="F")
+        for j, feature in enumerate(self.features):
+            matrix[:, j] = feature.encode(frame[feature.name], where)
+        return Table(self.features, matrix)
+
+    def _check_columns(self, frame: pd.DataFrame, where: str) -> None:
+        """Refuse a frame that lacks a column of the training data, or has another one."""
         names = self.names
         absent = [name for name in names if name not in frame.columns]
         if absent:
@@ -132,20 +141,18 @@ class Schema:
                 f"{where} has the column(s) {listing(extra)}, unknown to the training data; drop them, "
                 "or refit with them."
             )
-        matrix = np.empty(frame.shape, dtype=np.float64, order="F")
-        for j, feature in enumerate(self.features):
-            matrix[:, j] = feature.encode(frame[feature.name], where)
-        return Table(self.features, matrix)
 
     def decode(self, matrix: Floats, index: pd.Index[Any] | None = None) -> pd.DataFrame:
         """Return the frame that `matrix` (columns in this schema's order) encodes, with the training dtypes."""
         index = index if index is not None else pd.RangeIndex(matrix.shape[0])
-        names = pd.Index(self.names, tupleize_cols=False)
+        names = self._labels.view()  # a user may name the columns of one frame
         if self._one_dtype is not None and (self._one_dtype.kind == "f" or not np.isnan(matrix).any()):
             return pd.DataFrame(np.array(matrix, dtype=self._one_dtype, order="F"), index, names, copy=False)
         blocks = self._blocks if len(self) >= WIDE else {}
         blocks = {d: places for d, places in blocks.items() if d.kind == "f" or not np.isnan(matrix[:, places]).any()}
-        alone = np.setdiff1d(np.arange(len(self)), np.concatenate([*blocks.values(), np.empty(0, dtype=np.intp)]))
+        alone = np.arange(len(self))
+        if blocks:
+            alone = np.setdiff1d(alone, np.concatenate([*blocks.values()]))
         columns = {j: _typed(self.features[j].decode(matrix[:, j]), self.features[j].dtype) for j in alone.tolist()}
         frame = pd.DataFrame(columns, copy=False)
         if blocks:
@@ -155,6 +162,11 @@ class Schema:
         frame.index = index
         frame.columns = names
         return frame
+
+    @cached_property
+    def _labels(self) -> pd.Index[Any]:
+        """The column labels as pandas keeps them."""
+        return pd.Index(self.names, tupleize_cols=False)
 
     @cached_property
     def _one_dtype(self) -> np.dtype[Any] | None:

@@ -94,7 +94,8 @@ def reaches(model: DonorModel, given: Table, values: Floats) -> Bools:
 
 Nodes = npt.NDArray[np.int32]
 
-FEW = 4  # a table with a fourth as many rows as there are nodes, or fewer, has only the nodes it meets prepared
+MANY = 100_000  # donors, of whom not all nodes are prepared for a table
+FEW = 4  # with a fourth as many rows as there are nodes, or fewer, but only those that it meets
 
 
 @stateful("donors.DonorModel")
@@ -190,7 +191,8 @@ class DonorModel:
         values = np.ascontiguousarray(values, dtype=np.float64)
         forest = self.forest
         leaves = forest.route(given)
-        if values.size * FEW < forest.size.size and "smoothing" not in vars(self):  # not worth preparing all nodes
+        few = forest.values.size > MANY and values.size * FEW < forest.size.size
+        if few and "smoothing" not in vars(self):  # not worth preparing all nodes
             runs = forest.runs_of(np.unique(leaves).astype(np.int64))
             smoothing = forest.smoothing(self.margin, runs)
         else:
