@@ -54,7 +54,7 @@ from mcce.samplers.density import DRAWN_AS_IT_IS, find_point_masses, silverman
 from mcce.storage.fields import BOOL, FLOAT, INT32, UINT8, check_between, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
-from mcce.table.weights import copies_at, deviation_of, quantiles, sorted_with_weights
+from mcce.table.weights import copies_at, deviation_of, sorted_with_weights
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -478,26 +478,42 @@ class _Target:
         return cls(_classes(mass, feature), smoothed, log_width, mass / total)
 
     def log_density(self, counts: Floats) -> Floats:
-        """Return the log density of every bin in a leaf with these counts."""
-        kept = np.where(self.smoothed, 0.0, counts)
+        """Return the log density of every bin in leaves with these counts, a row for each leaf."""
         spread = np.where(self.smoothed, counts, 0.0)
-        size = float(spread.sum())
-        if size > 0.0:
-            kept = kept + np.where(self.smoothed, _smooth(spread, size, self.smoothed), 0.0)
-        share = (kept + PSEUDO_ROWS * self.margin) / (counts.sum() + PSEUDO_ROWS)
+        kept = np.where(self.smoothed, _smooth(spread, self.smoothed), counts)
+        share = (kept + PSEUDO_ROWS * self.margin) / (counts.sum(axis=1, keepdims=True) + PSEUDO_ROWS)
         return np.asarray(np.log(np.maximum(share, 1e-12)) - self.log_width)
 
 
-def _smooth(counts: Floats, size: float, smoothed: Bools) -> Floats:
-    """Return the counts of bins spread over neighbouring ones by a normal kernel; their sum stays."""
+def _smooth(counts: Floats, smoothed: Bools) -> Floats:
+    """Return the counts of bins in leaves spread over neighbouring ones by a normal kernel; the sums of leaves stay."""
     bins = np.arange(BINS, dtype=np.float64)
-    low, high = quantiles(bins, [0.25, 0.75], np.maximum(counts, 0.0)) if size > 1.0 else (0.0, 0.0)
-    width = silverman(float(deviation_of(bins, counts)), float(high - low), size)
-    if width < 0.3:
-        return counts
-    held = np.flatnonzero(counts)
-    kernel = np.exp(-0.5 * ((bins[:, None] - bins[held]) / width) ** 2) * smoothed[:, None]
-    return np.asarray(kernel @ (counts[held] / kernel.sum(axis=0)))
+    apart = np.abs(np.arange(BINS)[:, None] - np.arange(BINS))
+    sizes, quartile_ranges = counts.sum(axis=1), _quartile_ranges(counts)
+    out = counts.copy()
+    for leaf in np.flatnonzero(sizes > 0.0).tolist():
+        own, size = counts[leaf], float(sizes[leaf])
+        quartile_range = float(quartile_ranges[leaf]) if size > 1.0 else 0.0
+        width = silverman(float(deviation_of(bins, own)), quartile_range, size)
+        if width >= 0.3:
+            held = np.flatnonzero(own)
+            kernel = np.exp(-0.5 * (bins / width) ** 2)[apart.take(held, axis=1)] * smoothed[:, None]
+            out[leaf] = kernel @ (own[held] / kernel.sum(axis=0))
+    return out
+
+
+def _quartile_ranges(counts: Floats) -> Floats:
+    """Return how many bins the quartiles of each leaf are apart, as `mcce.table.weights.quantiles` finds them."""
+    upto = np.cumsum(counts, axis=1)
+    found = []
+    for share in (0.25, 0.75):
+        at = share * np.maximum(upto[:, -1] - 1.0, 0.0)
+        lower = np.floor(at)
+        ends = [(upto <= position[:, None]).sum(axis=1) for position in (lower, lower + 1.0)]
+        low, high = (np.minimum(place, BINS - 1).astype(np.float64) for place in ends)
+        part = at - lower
+        found.append(np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part)))
+    return found[1] - found[0]
 
 
 def _classes(mass: Floats, feature: Feature) -> npt.NDArray[np.int64]:
@@ -564,7 +580,7 @@ def _grow_fold(
         number = np.zeros(n_nodes, dtype=np.int32)
         number[leaves] = np.arange(leaves.size)
         table: Floats = np.bincount(number[leaf] * BINS + learned[j], weight, leaves.size * BINS).astype(np.float64)
-        log_density = np.stack([target.log_density(row) for row in table.reshape(leaves.size, BINS)])
+        log_density = target.log_density(table.reshape(leaves.size, BINS))
         left[leaves] = number[leaves]
         at = np.empty(meeting.size, dtype=np.int64)
         find_leaves(judged, column, cut, single, left, 0, at)
