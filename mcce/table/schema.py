@@ -166,7 +166,8 @@ class Schema:
     @cached_property
     def _labels(self) -> pd.Index[Any]:
         """The column labels as pandas keeps them."""
-        return pd.Index(self.names, tupleize_cols=False)
+        labels: pd.Index[Any] = pd.Index(self.names, tupleize_cols=False)
+        return labels
 
     @cached_property
     def _one_dtype(self) -> np.dtype[Any] | None:
