@@ -257,7 +257,8 @@ class ChainModel(Learner):
     def _fit_private(self, private: Privacy, ordered: Table, progress: bool | None) -> None:
         """Fit every column with its share of the budget; what is kept of the givens is drawn."""
         features, n_given = self._layout.features, self._layout.n_given
-        samplers = private.samplers(self._layout, self.min_donors)
+        number = private.buy_number(ordered.n_rows)
+        samplers = private.samplers(self._layout, self.min_donors, number)
 
         def fit_one(k: int) -> ConditionalSampler:
             given = ordered.first(k) if k < n_given else self._layout.given(ordered, k)
@@ -266,7 +267,7 @@ class ChainModel(Learner):
 
         threads = threads_of(samplers, self.n_jobs)
         fitted = list(run_in_threads(fit_one, list(range(len(samplers))), threads, "fitting", progress))
-        self.account_, self.choice_ = private.account_of(fitted), None
+        self.account_, self.choice_ = private.account_of(fitted, number), None
         self.samplers_ = dict(zip(self.visit_sequence_, fitted[n_given:]))
         self.training_givens_ = private.synthetic_givens(fitted[:n_given], features, self.seed_)
         self.training_weights_ = None

@@ -3,13 +3,15 @@
 1. What is known of the columns is public, and stated: bounds of numbers, levels, which may be missing. The schema is
    made of these statements and of names and dtypes (`Privacy.prepare`); nothing of it is read from the rows.
 2. Each column is a conditional given those before it: the fixed features, the decision, then the mutable features in
-   visiting order, each by a `DPSampler` with an equal share of one account.
+   visiting order, each by a `DPSampler` with an equal share of one account. Before them the number of rows is counted,
+   with noise and `FOR_THE_NUMBER` of the budget: trees are the deeper the more rows and budget there are. Of its share
+   a column spends `choosing` on which splits tell it apart, and the rest on counts.
 3. The decision is a column like another. It is what the model says of a row, a function of that row, so that one person
    changes one value of it. The model itself counts as public.
 4. Rows drawn from these conditionals are computed from noisy counts, and cost nothing more. Wherever a chain or an
    explainer reads training rows after `fit`, it has such synthetic rows in their place: fixed values to bootstrap, the
    spot check of the model, plausibility and its calibration, relations, scales of distances, what is usual. The
-   training rows themselves are not kept, nor hashes or the number of them.
+   training rows themselves are not kept, nor hashes of them, nor their number but with noise.
 
 So all that a private explainer holds, says or is stored with follows from the noisy counts and public statements. What
 is not covered is listed in `mcce.privacy.account.NOT_COVERED`, and printed with the account.
@@ -19,16 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
-from mcce.base.checks import check_count
+from mcce.base.checks import check_count, check_share
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.generators.layout import ChainLayout, suited_to
 from mcce.privacy.account import NOT_COVERED, PrivacyAccount
+from mcce.privacy.noise import SYSTEM, Mechanism, Seeded
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.dp import DPSampler
@@ -43,6 +47,15 @@ from mcce.table.grid import MOST_DECIMALS
 
 DTYPE = "dtype"  # in place of levels: those that a pandas category declares are public
 MOST_ROWS = 10_000_000
+FOR_THE_NUMBER = Fraction(1, 20)
+
+
+@dataclass(frozen=True)
+class BoughtNumber:
+    """A number of rows with noise, and what it cost."""
+
+    n_rows: int
+    cost: Mechanism
 
 
 @stateful("Privacy")
@@ -73,8 +86,13 @@ class Privacy:
         Columns of which it is public that values may be missing. In others a missing value is not counted.
     decimals : dict
         Decimals that numbers are written with, ``{column: decimals}``; without it floats have all.
-    trees, depth, bins : int
+    trees, bins : int
         Of each `DPSampler`.
+    depth : int or None
+        How often a tree splits. None buys the number of rows, with a twentieth of the budget, and splits as often as
+        leaves keep more rows than noise.
+    choosing : float
+        The share of a column's budget that splits are chosen with, by the exponential mechanism; 0 for random splits.
     rows : int
         Synthetic rows that take the place of the training rows after the fit.
     testing_seed : int or None
@@ -108,8 +126,9 @@ class Privacy:
     missing: Sequence[Any] = stored(tuple, default=())
     decimals: Mapping[Any, int] = stored(dict, default_factory=dict)
     trees: int = stored(int, least=1, default=1)
-    depth: int = stored(int, least=0, default=3)
+    depth: int | None = stored(int, least=0, optional=True, default=None)
     bins: int = stored(int, least=1, default=16)
+    choosing: float = stored(float, least=0.0, most=1.0, default=0.5)
     rows: int = stored(int, least=1, most=MOST_ROWS, default=2000)
     testing_seed: int | None = stored(int, optional=True, default=None)
     not_covered: tuple[str, ...] = field(default=NOT_COVERED, init=False)
@@ -117,6 +136,7 @@ class Privacy:
     def __post_init__(self) -> None:
         PrivacyAccount(self.epsilon, self.delta)
         check_count(self.rows, "rows", self, most=MOST_ROWS)
+        object.__setattr__(self, "choosing", check_share(self.choosing, "choosing of Privacy"))
         for name in ("bounds", "levels", "decimals"):
             given = getattr(self, name)
             if name == "levels" and isinstance(given, str) and given == DTYPE:
@@ -173,10 +193,20 @@ class Privacy:
         recoded = {f.name: _recoded(frame[f.name], f) for f in schema.features}
         return pd.DataFrame(recoded, columns=frame.columns, index=frame.index), schema
 
-    def samplers(self, layout: ChainLayout, min_donors: int | None) -> list[ConditionalSampler]:
+    def buy_number(self, n_rows: int) -> BoughtNumber | None:
+        """Return the number of rows with noise, bought if the depth is to follow from it (step 2)."""
+        if self.depth is not None:
+            return None
+        mechanism = PrivacyAccount(self.epsilon, self.delta).share(1).part(FOR_THE_NUMBER)
+        source = SYSTEM if self.testing_seed is None else Seeded(derive_key(self.testing_seed, "number of rows"))
+        return BoughtNumber(max(n_rows + mechanism.noise(source)(), 0), mechanism)
+
+    def samplers(
+        self, layout: ChainLayout, min_donors: int | None, number: BoughtNumber | None
+    ) -> list[ConditionalSampler]:
         """Return an unfitted sampler for every column in chain order, each with its share of the budget (step 2)."""
         account = PrivacyAccount(self.epsilon, self.delta)
-        share = account.share(len(layout.features))
+        share = account.share(len(layout.features)).part(1 - (FOR_THE_NUMBER if number else Fraction(0)))
         budget: dict[str, Any] = {"epsilon": share.epsilon}
         if share.rho is not None:
             budget = {"epsilon": account.epsilon, "delta": account.delta, "rho": share.rho}
@@ -194,6 +224,8 @@ class Privacy:
                 trees=self.trees,
                 depth=self.depth,
                 bins=self.bins,
+                n_rows=None if number is None else number.n_rows,
+                choosing=self.choosing,
                 testing_seed=self.testing_seed,
             )
             made.append(sampler if k < layout.n_given else suited_to(sampler, layout, k, min_donors))
@@ -211,9 +243,11 @@ class Privacy:
             drawn[:, k] = put_on_grid(sampler.sample(given, streams), sampler, features[k], self.rows)
         return drawn
 
-    def account_of(self, samplers: Sequence[ConditionalSampler]) -> PrivacyAccount:
+    def account_of(self, samplers: Sequence[ConditionalSampler], number: BoughtNumber | None) -> PrivacyAccount:
         """Return the account of a whole fit; more than the budget is an error."""
         account = PrivacyAccount(self.epsilon, self.delta)
+        if number is not None:
+            account = account.spend("number of rows", epsilon=number.cost.epsilon, rho=number.cost.rho)
         for sampler in samplers:
             assert isinstance(sampler, DPSampler)
             account = account.include(sampler.account_)

@@ -9,6 +9,8 @@ can be told from its neighbour (Mironov 2012).
 2. `discrete_laplace` with parameter epsilon draws x with probability proportional to exp(-epsilon |x|).
 3. `discrete_gaussian` with parameter s2 draws x with probability proportional to exp(-x^2 / (2 s2)), by rejection from
    a discrete Laplace.
+4. `choose` is the exponential mechanism (McSherry and Talwar 2007): of several it takes one with probability
+   proportional to exp(epsilon score / (2 sensitivity)), by rejection from an even choice.
 
 The numbers come from the operating system (`SYSTEM`). `Seeded` is for tests: whoever knows its seed can take the noise
 away, so that nothing drawn by it is private.
@@ -19,7 +21,7 @@ from __future__ import annotations
 import math
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -99,6 +101,20 @@ def discrete_gaussian(s2: Fraction, source: NoiseSource = SYSTEM) -> int:
             return x
 
 
+def choose(scores: Sequence[int], epsilon: Fraction, sensitivity: int, source: NoiseSource = SYSTEM) -> int:
+    """Return a place with probability proportional to exp(epsilon score / (2 sensitivity)), exactly (step 4).
+
+    If one row changes no score by more than the sensitivity, the choice is epsilon-differentially private; and
+    epsilon^2 / 8 in zero-concentrated differential privacy (Cesar and Rogers 2021).
+    """
+    best = max(scores)
+    while True:
+        place = source.below(len(scores))
+        worse = epsilon * (best - scores[place]) / (2 * sensitivity)
+        if happens_exp(worse.numerator, worse.denominator, source):
+            return place
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """Counts, of which one row changes one by 1, with noise of their own each.
@@ -120,6 +136,20 @@ class Mechanism:
         assert rho is not None
         s2 = 1 / (2 * rho)
         return lambda: discrete_gaussian(s2, source)
+
+    def part(self, share: Fraction) -> Mechanism:
+        """Return the mechanism that costs a share of this one."""
+        return Mechanism(*(None if cost is None else cost * share for cost in (self.epsilon, self.rho)))
+
+    @property
+    def choosing(self) -> Fraction:
+        """Epsilon of an exponential mechanism that costs as much as the counts."""
+        if self.epsilon is not None:
+            return self.epsilon
+        assert self.rho is not None
+        # epsilon^2 / 8 is at most rho, with the root rounded down
+        scale = 10**12
+        return Fraction(math.isqrt(math.floor(8 * self.rho * scale**2)), scale)
 
     @property
     def variance(self) -> float:

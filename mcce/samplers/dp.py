@@ -1,9 +1,19 @@
-"""Differentially private sampling: noisy counts in the leaves of trees that do not look at the data.
+"""Differentially private sampling: noisy counts in the leaves of trees with random or privately chosen splits.
 
 1. The values of the target are put into bins that are public: intervals between public bounds, or public levels;
    missing is one more bin, if it is public that values may be missing. What has no bin is not counted.
-2. Trees of a fixed depth split the givens at random, inside their public bounds and levels (Jagannathan,
-   Pillaipakkamnatt and Wright 2009). What `first` names, such as the decision, is split before anything else.
+2. Trees split the givens at public places: the edges of their bins, or sets of public levels. What `first` names, such
+   as the decision, is split before anything else. Splits are random (Jagannathan, Pillaipakkamnatt and Wright 2009),
+   or, with a share of the budget (`choosing`), chosen by the exponential mechanism: of `TRIED` random splits of each
+   given, one that tells the target apart is the more probable. The score of a split is
+
+       half the sum over sides and bins of |n(side, bin) - n(side) n(bin) / n|,  rounded down,
+
+   the rows to be moved until side and bin are independent. One row more or less changes it by 2 at most: n(side, bin)
+   moves by 1, the products by (3 n^2 + n) / (n (n + 1)) < 3 together. The nodes of a level have different rows, so
+   that a level costs as much as a node; levels share what is for choosing.
+   The depth is fixed; or, if the number of rows is public or bought (`n_rows`), the greatest at which a leaf can expect
+   `ROWS_FOR_NOISE` times as many rows as step 4 draws it towards the node above.
 3. In each tree every training row is in one leaf and one bin. To each of these counts noise is added, exact and from a
    cryptographic source (`mcce.privacy.noise`): one row changes one count by 1, so that the counts of a tree together
    are as private as one of them. Trees share the budget (`mcce.privacy.account`).
@@ -16,19 +26,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import groupby
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import check_count, is_number
+from mcce.base.checks import check_count, check_share, is_number
 from mcce.exceptions import SamplerError, listing
 from mcce.privacy.account import PrivacyAccount, rational
-from mcce.privacy.noise import SYSTEM, Mechanism, Seeded
+from mcce.privacy.noise import SYSTEM, Mechanism, NoiseSource, Seeded, choose
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.registry import register_sampler
@@ -43,6 +53,10 @@ Self = TypeVar("Self", bound="DPSampler")
 MOST_DEPTH, MOST_BINS, MOST_TREES = 12, 4096, 1000
 MOST_COUNT = 2**53  # beyond, noise is cut off: such counts do not exist
 SLACK = 0.1  # of a bin's width, that a supported number may be outside of it
+TRIED = 8  # splits of a given that a node chooses from
+SENSITIVITY = 2  # of the score of a split
+ROWS_FOR_NOISE = 8.0
+DEPTH, DEEPEST = 3, 9  # without a number of rows, and the most with it
 
 
 @stateful("dp.Bins")
@@ -149,6 +163,78 @@ class RandomTrees:
         return reached[:, self.n_leaves - 1 :]
 
 
+@dataclass(frozen=True)
+class Room:
+    """What is left of a given in a node: places from `low` to `high` between its cuts, or the codes of levels."""
+
+    feature: Feature
+    cuts: Floats
+    low: int
+    high: int
+    codes: Ints
+
+    @property
+    def can_split(self) -> bool:
+        """Whether there is anything to split."""
+        return self.high > self.low if self.feature.is_numeric else self.codes.size > 1
+
+    def halve(self, rng: np.random.Generator) -> Split:
+        """Return one random split, near the middle."""
+        if self.feature.is_numeric:
+            width = self.high - self.low
+            return self._cut(self.low + min(int((0.25 + 0.5 * rng.random()) * width), width - 1))
+        if self.feature.kind == "ordered":
+            return self._divide(np.arange(self.codes.size) >= rng.integers(1, self.codes.size))
+        return self._divide(rng.permutation(self.codes.size) < self.codes.size // 2)
+
+    def some_splits(self, rng: np.random.Generator) -> list[Split]:
+        """Return random splits, `TRIED` at most; of levels without an order, some are of one against the others."""
+        if self.feature.is_numeric:
+            places = rng.permutation(np.arange(self.low, self.high))[:TRIED]
+            return [self._cut(int(place)) for place in np.sort(places)]
+        n = self.codes.size
+        if self.feature.kind == "ordered":
+            places = rng.permutation(np.arange(1, n))[:TRIED]
+            return [self._divide(np.arange(n) >= place) for place in np.sort(places)]
+        if n == 2:
+            return [self._divide(np.array([False, True]))]
+        single = [np.arange(n) == code for code in rng.permutation(n)[: TRIED // 2]]
+        halves = [rng.permutation(n) < n // 2 for _ in range(TRIED // 2)]
+        return [self._divide(goes) for goes in [*single, *halves]]
+
+    def cells(self, values: Floats) -> Ints:
+        """Return the place or code of each value, one more than the last for those that are missing."""
+        is_missing = np.isnan(values)
+        known = np.where(is_missing, 0.0, values)
+        cell = np.searchsorted(self.cuts, known) if self.feature.is_numeric else known.astype(np.int64)
+        return np.where(is_missing, self.n_cells - 1, cell)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are, with that of missing values."""
+        return (self.cuts.size + 1 if self.feature.is_numeric else self.feature.n_levels) + 1
+
+    def _cut(self, place: int) -> Split:
+        left, right = replace(self, high=place), replace(self, low=place + 1)
+        return Split(left, right, float(self.cuts[place]), np.arange(self.n_cells - 1) > place)
+
+    def _divide(self, goes: Bools) -> Split:
+        left, right = replace(self, codes=self.codes[~goes]), replace(self, codes=self.codes[goes])
+        goes_right = np.zeros(self.n_cells - 1, dtype=bool)
+        goes_right[right.codes] = True
+        return Split(left, right, 0.0, goes_right)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split of a given: what is left of it on both sides, the cut of a number, and which cells go right."""
+
+    left: Room
+    right: Room
+    cut: float
+    goes_right: Bools
+
+
 @register_sampler("dp")
 class DPSampler(ConditionalSampler):
     """Draws from noisy counts in random trees; the fit is differentially private.
@@ -173,10 +259,16 @@ class DPSampler(ConditionalSampler):
         value of another target is not counted.
     first : names
         Givens to split before others.
-    trees, depth : int
-        Number of trees, which share the budget, and how often each splits.
+    trees : int
+        Number of trees, which share the budget.
+    depth : int or None
+        How often each splits. None: as often as `n_rows` allows, else 3 times.
     bins : int
         Bins of a number between two bounds.
+    n_rows : int or None
+        About how many rows there are, if that is public or was bought from the same account.
+    choosing : float
+        The share of the budget that splits are chosen with; 0 for random splits, which do not look at the data.
     random_state : int
         Seed of the random splits, which are public. It does not fix the noise, which no seed gives twice.
     testing_seed : int or None
@@ -222,8 +314,10 @@ class DPSampler(ConditionalSampler):
         missing: Collection[Any] | Literal["schema"] = (),
         first: Sequence[Any] = (),
         trees: int = 1,
-        depth: int = 3,
+        depth: int | None = None,
         bins: int = 16,
+        n_rows: int | None = None,
+        choosing: float | Fraction = 0.0,
         random_state: int = 0,
         testing_seed: int | None = None,
     ) -> None:
@@ -237,6 +331,8 @@ class DPSampler(ConditionalSampler):
         self.trees = trees
         self.depth = depth
         self.bins = bins
+        self.n_rows = n_rows
+        self.choosing = choosing
         self.random_state = random_state
         self.testing_seed = testing_seed
 
@@ -246,15 +342,15 @@ class DPSampler(ConditionalSampler):
         if target.weights is not None:
             self.check_weights(target.feature)
         n_trees = check_count(self.trees, "trees", self, most=MOST_TREES)
-        check_count(self.depth, "depth", self, least=0, most=MOST_DEPTH)
         check_count(self.bins, "bins", self, most=MOST_BINS)
         self._shares = None
         self.bins_ = self._public_bins(target.feature)
-        self.trees_ = self._split_at_random(given.features)
         account, mechanism = self._budget(n_trees)
         source = SYSTEM if self.testing_seed is None else Seeded(derive_key(self.testing_seed, target.feature.name))
-        draw = mechanism.noise(source)
-        place, leaves = self.bins_.place(target.values), self.trees_.leaves(given)
+        place = self.bins_.place(target.values)
+        counting, choosing, depth = self._shares_of_the_budget(mechanism, given.features)
+        self.trees_ = self._grow(given, place, depth, choosing, source)
+        draw, leaves = counting.noise(source), self.trees_.leaves(given)
         shape = (self.trees_.n_leaves, len(self.bins_))
         counted = place >= 0
         counts = np.zeros((n_trees, *shape), dtype=np.int64)
@@ -265,7 +361,7 @@ class DPSampler(ConditionalSampler):
             counts[tree, reached] = np.clip(np.array(noisy, dtype=object), -MOST_COUNT, MOST_COUNT).astype(np.int64)
             cost = {"epsilon": mechanism.epsilon, "rho": mechanism.rho}
             account = account.spend(f"{target.feature.name!r}, tree {tree + 1}", **cost)
-        self.counts_, self.variance_, self.account_ = counts, mechanism.variance, account
+        self.counts_, self.variance_, self.account_ = counts, counting.variance, account
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -423,35 +519,75 @@ class DPSampler(ConditionalSampler):
             )
         return np.unique(codes).astype(np.int64)
 
-    def _split_at_random(self, givens: tuple[Feature, ...]) -> RandomTrees:
+    def _shares_of_the_budget(
+        self, mechanism: Mechanism, givens: tuple[Feature, ...]
+    ) -> tuple[Mechanism, Fraction | None, int]:
+        """Return the mechanism of a tree's counts, epsilon of the choices of a level, None for none, and the depth."""
+        share = Fraction(repr(check_share(self.choosing, "choosing of DPSampler")))
+        depth = self._depth(mechanism.part(1 - share))
+        # what `first` names is split at the root, where nothing is chosen then
+        forced = any(f.name in self.first and self._room(f).can_split for f in givens)
+        levels = depth - int(forced)
+        if not share or not givens or levels <= 0:
+            return mechanism, None, depth
+        return mechanism.part(1 - share), mechanism.part(share / levels).choosing, depth
+
+    def _depth(self, counting: Mechanism) -> int:
+        if self.depth is not None:
+            return check_count(self.depth, "depth", self, least=0, most=MOST_DEPTH)
+        if self.n_rows is None:
+            return DEPTH
+        n_rows = check_count(self.n_rows, "n_rows", self, least=0)
+        leaves = n_rows / (ROWS_FOR_NOISE * max(np.sqrt(counting.variance * len(self.bins_)), 1.0))
+        return int(np.clip(np.log2(max(leaves, 1.0)), 0, DEEPEST))
+
+    def _room(self, feature: Feature) -> Room:
+        """Return what is public of a given: its levels, or the places between the edges of its bins."""
+        none = np.empty(0, dtype=np.int64)
+        if not feature.is_numeric:
+            return Room(feature, np.empty(0), 0, 0, self._public_codes(feature))
+        cuts = self._public_bins(feature).edges[1:-1]
+        return Room(feature, cuts, 0, cuts.size, none)
+
+    def _grow(
+        self, given: Table, place: Ints, depth: int, epsilon: Fraction | None, source: NoiseSource
+    ) -> RandomTrees:
         """Return trees that split the givens inside what is public of them (step 2)."""
         rng = np.random.default_rng(self.fit_seed(self.random_state) % 2**64)
-        n_nodes, n_trees = 2**self.depth - 1, self.trees
-        room = [self._public_edges(f)[[0, -1]] if f.is_numeric else self._public_codes(f) for f in givens]
+        givens, n_nodes, n_trees = given.features, 2**depth - 1, self.trees
+        rooms = [self._room(f) for f in givens]
         most = max((f.n_levels for f in givens), default=0)
         column = np.full((n_trees, n_nodes), -1, dtype=np.int64)
         cut, right = np.zeros((n_trees, n_nodes)), np.zeros((n_trees, n_nodes, most), dtype=bool)
         missing_right = rng.random((n_trees, n_nodes)) < 0.5
+        chosen_by = None if epsilon is None else Choosing(epsilon, source, place, len(self.bins_), given, rooms)
         for tree in range(n_trees):
-            rooms = {0: room}
+            of_node = {0: rooms}
+            if chosen_by is not None:
+                chosen_by.begin()
             for node in range(n_nodes):
-                here = rooms.pop(node)
-                j = self._choose(givens, here, rng)
-                left_room, right_room = list(here), list(here)
-                if j >= 0:
-                    column[tree, node] = j
-                    left_room[j], right_room[j], cut[tree, node] = _halves(givens[j], here[j], rng)
-                    if not givens[j].is_numeric:
-                        right[tree, node, right_room[j]] = True
-                rooms |= {2 * node + 1: left_room, 2 * node + 2: right_room}
+                here = of_node.pop(node)
+                left, right_side = list(here), list(here)
+                goes_missing = bool(missing_right[tree, node])
+                early = [j for name in self.first for j, room in enumerate(here) if room.feature.name == name]
+                early = [j for j in early if here[j].can_split][:1]
+                open_ = early or [j for j, room in enumerate(here) if room.can_split]
+                j, split = -1, None
+                if open_ and (early or chosen_by is None):
+                    j = int(rng.choice(open_))
+                    split = here[j].halve(rng)
+                elif open_ and chosen_by is not None:
+                    splits = [(j, split) for j in open_ for split in here[j].some_splits(rng)]
+                    j, split = splits[chosen_by.choose(node, splits, goes_missing)]
+                if split is not None:
+                    column[tree, node], cut[tree, node] = j, split.cut
+                    left[j], right_side[j] = split.left, split.right
+                    right[tree, node, split.right.codes] = True
+                of_node |= {2 * node + 1: left, 2 * node + 2: right_side}
+                if chosen_by is not None:
+                    chosen_by.divide(node, j, split, goes_missing)
         is_level = np.array([not f.is_numeric for f in givens], dtype=bool)
         return RandomTrees(column, cut, right, missing_right, is_level)
-
-    def _choose(self, givens: tuple[Feature, ...], room: list[Any], rng: np.random.Generator) -> int:
-        """Return a given that can still be split, one of `first` before others; -1 if there is none."""
-        open_ = [j for j, feature in enumerate(givens) if _can_split(feature, room[j])]
-        early = [j for name in self.first for j in open_ if givens[j].name == name]
-        return early[0] if early else int(rng.choice(open_)) if open_ else -1
 
     def _row_shares(self, given: Table) -> Floats:
         """Return the share of each bin for each row: the mean of its leaves' shares."""
@@ -489,26 +625,51 @@ def _is_whole(feature: Feature) -> bool:
     return Grid.of_dtype(feature.dtype, None, feature.origin, feature.unit).decimals == 0
 
 
-def _can_split(feature: Feature, room: npt.NDArray[Any]) -> bool:
-    if feature.is_numeric:
-        return bool(room[1] - room[0] >= 1.0) if _is_whole(feature) else bool(room[1] > room[0])
-    return room.size > 1
+class Choosing:
+    """Choices of splits by the exponential mechanism, node by node, with the rows that are in each."""
+
+    def __init__(
+        self, epsilon: Fraction, source: NoiseSource, place: Ints, n_bins: int, given: Table, rooms: Sequence[Room]
+    ) -> None:
+        self.epsilon, self.source, self.n_bins = epsilon, source, n_bins
+        counted = place >= 0
+        self.place = place[counted]
+        self.cells = [room.cells(given.matrix[counted, j]) for j, room in enumerate(rooms)]
+        self.rows: dict[int, Ints] = {}
+
+    def begin(self) -> None:
+        """Put all rows into the root of a tree."""
+        self.rows = {0: np.arange(self.place.size)}
+
+    def choose(self, node: int, splits: Sequence[tuple[int, Split]], missing_right: bool) -> int:
+        """Return the place of the split that is taken in a node."""
+        if len(splits) == 1:
+            return 0
+        rows, scores = self.rows[node], []
+        for j, some in groupby(splits, key=lambda each: each[0]):
+            goes = np.array([np.append(split.goes_right, missing_right) for _, split in some])
+            cell = self.cells[j][rows] * self.n_bins + self.place[rows]
+            counts = np.bincount(cell, minlength=goes.shape[1] * self.n_bins).reshape(-1, self.n_bins)
+            scores += split_scores(goes.astype(np.int64) @ counts, counts.sum(axis=0)).tolist()
+        return choose(scores, self.epsilon, SENSITIVITY, self.source)
+
+    def divide(self, node: int, j: int, split: Split | None, missing_right: bool) -> None:
+        """Send the rows of a node to its children; to the left if it has no split."""
+        rows = self.rows.pop(node)
+        goes = np.zeros(rows.size, dtype=bool)
+        if split is not None:
+            goes = np.append(split.goes_right, missing_right)[self.cells[j][rows]]
+        self.rows |= {2 * node + 1: rows[~goes], 2 * node + 2: rows[goes]}
 
 
-def _halves(feature: Feature, room: npt.NDArray[Any], rng: np.random.Generator) -> tuple[Any, Any, float]:
-    """Return the room of a given on the left and on the right of a random split, and the cut of a number."""
-    if feature.is_numeric:
-        low, high = room
-        cut = low + (0.25 + 0.5 * rng.random()) * (high - low)
-        if _is_whole(feature):
-            cut = np.floor(cut)
-            return np.array([low, cut]), np.array([cut + 1.0, high]), float(cut + 0.5)
-        return np.array([low, cut]), np.array([cut, high]), float(cut)
-    if feature.kind == "ordered":
-        at = int(rng.integers(1, room.size))
-        return room[:at], room[at:], 0.0
-    mixed = rng.permutation(room)
-    return np.sort(mixed[mixed.size // 2 :]), np.sort(mixed[: mixed.size // 2]), 0.0
+def split_scores(right: Ints, total: Ints) -> Ints:
+    """Return the scores of splits from the counts of the bins on the right, (splits, bins), and of both sides."""
+    n = int(total.sum())
+    if n == 0:
+        return np.zeros(right.shape[0], dtype=np.int64)
+    # |n(side, bin) - n(side) n(bin) / n| is the same on both sides; in whole numbers, times n
+    away = np.abs(n * right - right.sum(axis=1, keepdims=True) * total)
+    return np.asarray(away.sum(axis=1) // n)
 
 
 def _leaf_shares(counts: Ints, reachable: Bools, variance: float, even: Floats) -> Floats:

@@ -60,7 +60,10 @@ def test_everything_is_in_one_account(explainer):
     account = explainer.chain_.account_
     assert account.left == 0
     named = ["'sex'", "'<decision>'", "'pay'", "'code'", "'day'", "'job'", "'owns'"]
-    assert account.table["what"].tolist() == [f"{name}, tree 1" for name in named]
+    assert account.table["what"].tolist() == ["number of rows", *(f"{name}, tree 1" for name in named)]
+    stated = fitted(depth=2).chain_.account_
+    assert stated.table["what"].tolist() == [f"{name}, tree 1" for name in named]
+    assert stated.left == 0
     assert account.epsilon_spent == 3
     assert "not covered: the model explained" in repr(account)
 
@@ -70,7 +73,7 @@ def test_going_over_the_budget_is_refused(monkeypatch):
     with pytest.raises(
         InputError, match=r"would cost epsilon = 3, and 0 of the budget of 3 is left; nothing was spent"
     ):
-        fitted()
+        fitted(depth=2)
 
 
 def test_it_explains(explainer):
@@ -93,11 +96,22 @@ def test_it_is_sparse_by_synthetic_rows(explainer):
     assert found.measures["plausibility"].between(0, 1).all()
 
 
-def test_two_fits_have_other_noise_and_the_same_splits(explainer):
-    other = fitted()
-    for name, sampler in explainer.chain_.samplers_.items():
-        assert (sampler.trees_.column == other.chain_.samplers_[name].trees_.column).all()
-    assert any((s.counts_ != other.chain_.samplers_[n].counts_).any() for n, s in explainer.chain_.samplers_.items())
+def test_two_fits_have_other_noise_and_the_same_random_splits():
+    one, other = (fitted(depth=3, choosing=0).chain_.samplers_ for _ in range(2))
+    for name, sampler in one.items():
+        assert (sampler.trees_.column == other[name].trees_.column).all()
+    assert any((sampler.counts_ != other[name].counts_).any() for name, sampler in one.items())
+
+
+def test_trees_are_the_deeper_the_more_rows_and_budget_there_are():
+    def depth(explainer):
+        return explainer.chain_.samplers_["owns"].trees_.n_leaves.bit_length() - 1
+
+    depths = [depth(fitted(epsilon=epsilon, testing_seed=1)) for epsilon in (0.1, 10, 10**4)]
+    assert depths == sorted(depths)
+    assert depths[0] < depths[2]
+    numbers = [fitted().chain_.samplers_["owns"].n_rows for _ in range(3)]
+    assert len({*numbers, len(X)}) > 2  # it is bought, with noise
 
 
 def needles():
@@ -183,6 +197,8 @@ def test_two_fits_with_a_testing_seed_agree():
 def test_nothing_passes_but_the_counts(monkeypatch):
     """Two tables without a row in common, of different sizes, of which nothing is counted: equal to the last byte."""
     monkeypatch.setattr(PublicBins, "place", lambda self, values: np.full(values.size, -1))
+    buy = Privacy.buy_number
+    monkeypatch.setattr(Privacy, "buy_number", lambda self, n_rows: buy(self, 500))
     held = []
     for rows in (X, table(77, 5)):
         private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, rows=100, testing_seed=1)
@@ -240,6 +256,7 @@ def test_what_a_private_explainer_refuses(call, said):
         ({"bounds": [1, 2]}, r"bounds of Privacy is \[1, 2\]; give a dict by column"),
         ({"epsilon": -1}, "epsilon is -1; it must be a number above 0"),
         ({"rows": 0}, "rows of Privacy is 0"),
+        ({"choosing": 1}, "choosing of Privacy is 1; it must be a number from 0 to below 1"),
     ],
 )
 def test_statements_that_are_none(options, said):

@@ -1,5 +1,6 @@
 """The audit accuses three broken variants of the private sampler, and not the right one, alone or in a chain."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import mcce
 from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
-from mcce.samplers.dp import DPSampler, PublicBins
+from mcce.samplers.dp import SENSITIVITY, DPSampler, PublicBins, split_scores
 from mcce.table import Column, Schema, Table
 from tests.privacy.audit import lower_bound
 
@@ -91,6 +92,55 @@ def test_the_right_one_is_not_accused():
 @pytest.mark.parametrize(("broken", "options"), [(HalfTheNoise, {}), (CountsTwice, {"trees": 2})])
 def test_broken_ones_are_accused(broken, options):
     assert audit(broken, 1200, **options) > 1.2 * EPSILON
+
+
+CROWD = pd.DataFrame({"a": [0, 0, 1, 1] * 5, "b": [0, 1, 0, 1] * 5, "y": [0, 0, 1, 1] * 5}).astype(bool)
+PERSON = pd.DataFrame({"a": [True], "b": [False], "y": [False]})
+
+
+def chosen(rows, seed):
+    """Return whether the split is of `b`, which is the more probable with a person for whom `a` says nothing."""
+    names = ["a", "b", "y"]
+    table = Schema.from_data(CROWD).encode(rows[names])
+    sampler = DPSampler(epsilon=AT, levels="schema", depth=1, choosing=0.999, testing_seed=seed)
+    return int(sampler.fit(table.first(2), table.column(2)).trees_.column[0, 0])
+
+
+AT = 3.0
+
+
+def chances(scores, sensitivity):
+    p = np.exp(AT * (scores - scores.max()) / (2 * sensitivity))
+    return p / p.sum()
+
+
+def test_choices_of_all_small_tables_are_as_private_as_they_say():
+    """Every table of up to five rows with a side, another side and a bin, and every row more: exact probabilities."""
+    rows = np.array([[a, b, y] for a in (0, 1) for b in (0, 1) for y in (0, 1)])
+
+    def scores(counts):
+        n = np.repeat(rows, counts, axis=0)
+        right = np.stack([np.bincount(n[n[:, j] == 1, 2], minlength=2) for j in (0, 1)])
+        return split_scores(right, np.bincount(n[:, 2], minlength=2)).astype(float)
+
+    worst = {SENSITIVITY: 0.0, 0.25: 0.0}
+    for combination in itertools.combinations_with_replacement(range(8), 5):
+        counts = np.bincount(combination, minlength=8)
+        before = scores(counts)
+        for k in range(8):
+            after = scores(counts + (np.arange(8) == k))
+            for sensitivity in worst:
+                ratio = np.abs(np.log(chances(after, sensitivity) / chances(before, sensitivity))).max()
+                worst[sensitivity] = max(worst[sensitivity], float(ratio))
+    assert worst[SENSITIVITY] <= AT
+    assert worst[0.25] > AT  # a sensitivity that is too small is seen
+
+
+@pytest.mark.slow
+def test_chosen_splits_are_not_accused():
+    n = 1000
+    more = pd.concat([CROWD, PERSON], ignore_index=True)
+    assert lower_bound([chosen(more, 2 * i) for i in range(n)], [chosen(CROWD, 2 * i + 1) for i in range(n)]) <= AT
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mcce.privacy import noise
-from mcce.privacy.noise import SYSTEM, Mechanism, Seeded, discrete_gaussian, discrete_laplace, happens_exp
+from mcce.privacy.noise import SYSTEM, Mechanism, Seeded, choose, discrete_gaussian, discrete_laplace, happens_exp
 
 N = 8_000
 LEVEL = 1e-3
@@ -50,6 +50,27 @@ def test_gaussian(s2, reach):
     drawn = np.array([discrete_gaussian(s2, source) for _ in range(N)])
     assert agrees(drawn, lambda x: -(x**2) / (2 * float(s2)), reach) > LEVEL
     assert drawn.var() == pytest.approx(Mechanism(rho=1 / (2 * s2)).variance, rel=0.1)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
+def test_the_exponential_mechanism(epsilon):
+    scores, source = [0, 3, 2, 7, 7], Seeded(4)
+    chosen = np.bincount([choose(scores, epsilon, 2, source) for _ in range(N)], minlength=len(scores))
+    p = np.exp(float(epsilon) * np.array(scores) / 4)
+    expected = N * p / p.sum()
+    kept = expected > 5
+    observed = chosen[kept]
+    assert stats.chisquare(observed, expected[kept] * observed.sum() / expected[kept].sum()).pvalue > LEVEL
+    wrong = np.exp(float(epsilon) * np.array(scores) / 2)
+    assert stats.chisquare(chosen[1:], chosen[1:].sum() * wrong[1:] / wrong[1:].sum()).pvalue < LEVEL
+
+
+@pytest.mark.parametrize("whole", [Mechanism(epsilon=Fraction(2, 3)), Mechanism(rho=Fraction(1, 7))])
+def test_a_choice_costs_no_more_than_its_part(whole):
+    part = whole.part(Fraction(1, 4))
+    cost = (part.choosing, whole.epsilon / 4) if whole.rho is None else (part.choosing**2 / 8, whole.rho / 4)
+    assert cost[0] <= cost[1]
+    assert float(cost[0]) == pytest.approx(float(cost[1]), rel=1e-9)
 
 
 def test_the_chi_squared_test_sees_half_the_noise():

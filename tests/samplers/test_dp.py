@@ -9,7 +9,7 @@ import pytest
 import mcce
 from mcce import DPSampler, InputError, SamplerError, Within
 from mcce.rng import RowStreams
-from mcce.samplers.dp import _leaf_shares, _not_negative
+from mcce.samplers.dp import SENSITIVITY, _leaf_shares, _not_negative, split_scores
 from mcce.table import Column, Table
 from mcce.testing import CHECKS, check_sampler
 from tests.samplers.parametric.test_chooser import encode
@@ -31,6 +31,11 @@ def test_conformance(check):
 @pytest.mark.slow
 def test_conformance_with_several_trees_and_gaussian_noise():
     check_sampler(DPSampler(**{**CONFORMING.get_params(), "trees": 3, "depth": 2, "delta": 1e-6}), seed=1)
+
+
+@pytest.mark.slow
+def test_conformance_with_chosen_splits():
+    check_sampler(DPSampler(**{**CONFORMING.get_params(), "choosing": 0.5}), seed=1)
 
 
 def problem(n=400, seed=0):
@@ -120,6 +125,76 @@ def test_the_structure_does_not_look_at_the_data():
     assert (one.bins_.codes == two.bins_.codes).all()
 
 
+def table_of_scores(n=60, seed=0):
+    """Return the side and the bin of each of some rows."""
+    rng = np.random.default_rng(seed)
+    return rng.random((n, 3)) < rng.random(3), rng.integers(0, 4, n)
+
+
+def scores_of(goes, place):
+    right = np.stack([np.bincount(place[column], minlength=4) for column in goes.T])
+    return split_scores(right, np.bincount(place, minlength=4))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_score_of_a_split_by_hand_and_what_one_row_changes(seed):
+    """The score is that of the table of sides and bins; no row that may be added changes it by more than 2."""
+    n = [0, 1, 2, 3, 5, 60][seed % 6]
+    goes, place = table_of_scores(n, seed)
+    found = scores_of(goes, place)
+    for column, score in zip(goes.T, found, strict=True):
+        counts = np.zeros((2, 4))
+        np.add.at(counts, (column.astype(int), place), 1)
+        away = np.abs(counts - np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(n, 1)).sum() / 2
+        assert score == int(away + 1e-9)
+    for side in (False, True):
+        for bin_ in range(4):
+            more = scores_of(np.vstack([goes, [side] * 3]), np.append(place, bin_))
+            assert np.abs(more - found).max() <= SENSITIVITY
+
+
+def test_a_chosen_split_tells_the_target_apart():
+    """Of nine givens one matters; random splits of depth 1 would find it once in nine."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"x{k}": rng.integers(0, 10, 2000) for k in range(9)})
+    frame["y"] = np.where(frame["x4"] > 4, "high", "low")
+    stated = {"bounds": {f"x{k}": (0, 9) for k in range(9)}, "levels": {"y": ["high", "low"]}, "depth": 1}
+    for seed in range(10):
+        one = DPSampler(epsilon=1, **stated, choosing=0.5, random_state=seed, testing_seed=seed)
+        assert one.fit(*encode(frame, "y")).trees_.column.tolist() == [[4]]
+    columns = [
+        int(DPSampler(epsilon=1, **stated, random_state=seed).fit(*encode(frame, "y")).trees_.column[0, 0])
+        for seed in range(10)
+    ]
+    assert len(set(columns)) > 3
+
+
+def test_choosing_and_counting_share_the_budget():
+    _, given, target = problem()
+    for options in ({}, {"delta": 1e-6}, {"depth": 0}, {"depth": 1, "first": ["sex"]}):
+        sampler = DPSampler(epsilon=1, choosing=0.25, **STATED, **options)
+        _, whole = sampler._budget(1)
+        sampler.fit(given, target)
+        assert sampler.account_.left == 0
+        counting, level, depth = sampler._shares_of_the_budget(whole, given.features)
+        spent = Fraction(0) if level is None else depth * (level if not options.get("delta") else level**2 / 8)
+        counts = counting.epsilon or counting.rho
+        whole_cost = whole.epsilon or whole.rho
+        assert counts + spent <= whole_cost
+        assert float(counts + spent) == pytest.approx(float(whole_cost), rel=1e-6)
+        assert (level is None) == ("depth" in options)  # nothing is chosen at a root that `first` splits
+
+
+def test_missing_values_go_where_they_are_counted():
+    """The rows that a chosen split sends to a side are those that its leaf counts."""
+    frame, _, _ = problem(500)
+    frame["age"] = frame["age"].astype("Int64").mask(np.arange(500) % 7 == 0)
+    given, target = encode(frame, "job")
+    sampler = DPSampler(epsilon=EXACT, **STATED, choosing=0.5, depth=4, testing_seed=1).fit(given, target)
+    leaves = sampler.trees_.leaves(given)[0]
+    assert sampler.counts_[0].sum(axis=1).tolist() == np.bincount(leaves, minlength=16).tolist()
+
+
 def test_values_outside_count_as_the_bounds_and_others_not_at_all():
     frame = pd.DataFrame({"y": [-5.0, 0.5, 99.0, np.nan]})
     empty, target = encode(frame)
@@ -184,6 +259,8 @@ def test_no_floats_are_drawn_with_the_noise():
         ({"trees": 0}, InputError, "trees of DPSampler is 0"),
         ({"depth": 99}, InputError, "depth of DPSampler is 99"),
         ({"bins": 0}, InputError, "bins of DPSampler is 0"),
+        ({"choosing": 1.5}, InputError, "choosing of DPSampler is 1.5; it must be a number from 0 to below 1"),
+        ({"n_rows": -1}, InputError, "n_rows of DPSampler is -1"),
     ],
 )
 def test_what_is_refused(options, error, said):
