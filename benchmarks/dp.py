@@ -1,12 +1,17 @@
 """What differential privacy costs: generated rows and counterfactuals at several epsilons, beside trees without it.
 
     python -m benchmarks.dp [--data DIR] [--only adult,loans] [--epsilon 0.1,1,3,10] [--repeats R] [--out FILE]
+                            [--training DIR] [--rows DIR]
 
 1. Set aside a fifth of the rows, at most 5000; train the model (gradient boosting) on the others, and fit explainers to
    these: trees (`cart`) and `mcce.Privacy`, with the public bounds below, R times for each epsilon: the noise differs.
 2. Realism: how well a forest tells as many generated rows from the rows set aside (`mcce.diagnostics.discriminator`).
 3. Counterfactuals of 200 of the rows set aside that do not have the wanted decision: whole draws as in the paper, and
    sparse ones.
+4. Beside them, private generators of other packages, from the rows that they drew. `--training DIR` writes the training
+   rows with the decision, DATA.csv, to fit them to; `--rows DIR` reads what they drew, DATA-LABEL.csv with the same
+   columns, of each label. These rows are a joint generator (`ReadyRows`): a candidate is one of them with the factual's
+   decision and levels of fixed features, and of these one of the nearest by fixed numbers, which are then set.
 """
 
 from __future__ import annotations
@@ -31,6 +36,8 @@ from mcce.diagnostics import discriminator
 
 DATA = ("adult", "loans")
 EPSILONS = (0.1, 1.0, 3.0, 10.0)
+NEAREST = 200
+DECISION = "<decision>"
 WANTED = {"adult": 0.5, "loans": 0.9}
 # as somebody states them who has not seen the rows; more than two numbers are the edges of bins
 BOUNDS: dict[str, dict[str, tuple[float, ...]]] = {
@@ -59,14 +66,54 @@ decision. sparse: the same with sparse=True, floor=0.05, whose plausibility a pr
 rows. Means over the repeats; seconds to fit. epsilon is of the whole fit: fixed features, decision and all others."""
 
 
+class ReadyRows:
+    """Rows that were drawn elsewhere, drawn again given fixed values: a model for `mcce.generators.SampleGenerator`."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self.rows = rows
+
+    def fit(self, X: pd.DataFrame) -> None:
+        """Take over the dtypes of the training rows, and nothing else."""
+        self.rows = self.rows[X.columns].astype(X.dtypes.to_dict())
+
+    def sample(self, n: int, given: dict[Any, Any], random_state: int) -> pd.DataFrame:
+        """Return rows with the given levels, if there are any, and the nearest numbers."""
+        alike, numbers = self.rows, []
+        for name, value in given.items():
+            if pd.api.types.is_numeric_dtype(alike[name].dtype) and not pd.api.types.is_bool_dtype(alike[name].dtype):
+                numbers.append(name)
+            elif (same := alike[name] == value).any():
+                alike = alike[same]
+        away = sum((alike[name] - given[name]).abs() / max(np.ptp(self.rows[name]), 1) for name in numbers)
+        if numbers:
+            alike = alike.iloc[np.argsort(np.asarray(away), kind="stable")[:NEAREST]]
+        return alike.sample(n, replace=True, random_state=random_state)
+
+
+def measure_ready(
+    explainer: Any, rows: pd.DataFrame, new: pd.DataFrame, factuals: pd.DataFrame, schema: mcce.Schema
+) -> dict[str, float]:
+    """Return the figures of ready rows: as they are for realism, by the paper's way for counterfactuals (step 4)."""
+    known = rows[new.columns].astype(new.dtypes.to_dict())
+    drawn = known.sample(len(new), replace=len(known) < len(new), random_state=0).reset_index(drop=True)
+    return {"told": discriminator(new, drawn, n_seeds=2, n_trees=100, n_jobs=1).accuracy} | found_by(
+        explainer, factuals, schema, (False,)
+    )
+
+
 def measure(explainer: Any, new: pd.DataFrame, factuals: pd.DataFrame, schema: mcce.Schema) -> dict[str, float]:
     """Return the figures of one fitted explainer (steps 2 and 3)."""
     drawn = explainer.chain_.sample(len(new), progress=False).reset_index(drop=True)
     told = discriminator(new, drawn[new.columns], n_seeds=2, n_trees=100, n_jobs=1)
-    figures = {"told": told.accuracy}
+    return {"told": told.accuracy} | found_by(explainer, factuals, schema, (False, True))
+
+
+def found_by(explainer: Any, factuals: pd.DataFrame, schema: mcce.Schema, ways: tuple[bool, ...]) -> dict[str, float]:
+    """Return the figures of counterfactuals, whole or sparse (step 3)."""
+    figures = {}
     candidates = explainer.generate(factuals, n_samples=100, progress=False)
     figures["valid"] = float(np.mean(explainer.decision_.ask(candidates, "candidates").wanted))
-    for sparse in (False, True):
+    for sparse in ways:
         found = explainer.explain(factuals, sparse=sparse, progress=False)
         of = factuals.loc[found.frame.index.get_level_values(0)]
         distance = mcce.gower_distance(found.frame.reset_index(drop=True), of, training=schema) if len(found) else []
@@ -78,7 +125,14 @@ def measure(explainer: Any, new: pd.DataFrame, factuals: pd.DataFrame, schema: m
     return figures
 
 
-def run(name: str, folder: Path | None, epsilons: list[float], repeats: int) -> tuple[pd.DataFrame, str, bool]:
+def run(
+    name: str,
+    folder: Path | None,
+    epsilons: list[float],
+    repeats: int,
+    training: Path | None = None,
+    ready: Path | None = None,
+) -> tuple[pd.DataFrame, str, bool]:
     """Return the figures by sampler, a title, and whether the data is a stand-in."""
     data, standin = load_data(name, folder)
     order = np.random.default_rng(0).permutation(len(data.X))
@@ -89,6 +143,8 @@ def run(name: str, folder: Path | None, epsilons: list[float], repeats: int) -> 
     decision = mcce.Interval(WANTED[name], 1.0)
     factuals = new[~decision.contains(score(new))].head(200)
     schema = mcce.Schema.from_data(data.X)
+    if training is not None:
+        X.assign(**{DECISION: decision.contains(score(X))}).to_csv(training / f"{name}.csv", index=False)
     lines = []
     samplers: list[tuple[str, Any, int]] = [("cart, not private", "cart", 1)]
     for epsilon in epsilons:
@@ -105,8 +161,20 @@ def run(name: str, folder: Path | None, epsilons: list[float], repeats: int) -> 
             seconds = time.perf_counter() - begun
             lines.append({"sampler": label, **measure(explainer, new, factuals, schema), "seconds": seconds})
             print(label, lines[-1], flush=True)
+    for path in [] if ready is None else sorted(ready.glob(f"{name}-*.csv")):
+        rows = pd.read_csv(path, float_precision="round_trip", keep_default_na=False)
+        generator = mcce.generators.SampleGenerator(ReadyRows(rows), fixed=data.fixed, random_state=1)
+        explainer = mcce.MCCE(score, decision=decision, fixed=data.fixed, generator=generator, random_state=1)
+        explainer.fit(X, progress=False)
+        label = path.stem.removeprefix(f"{name}-")
+        lines.append({"sampler": label, **measure_ready(explainer, rows, new, factuals, schema)})
+        print(label, lines[-1], flush=True)
     figures = pd.DataFrame(lines).groupby("sampler", sort=False).mean()
     return figures, f"{name}: {len(X):,} rows, {len(schema)} features and a decision", standin
+
+
+def _figure(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.2f}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -117,6 +185,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--epsilon", default=",".join(f"{e:g}" for e in EPSILONS), help="comma-separated")
     parser.add_argument("--repeats", type=int, default=3, help="fits for each epsilon")
     parser.add_argument("--out", type=Path, help="write FILE.md")
+    parser.add_argument("--training", type=Path, help="folder to write the training rows to, for other packages")
+    parser.add_argument("--rows", type=Path, help="folder with the rows that other packages drew")
     chosen = parser.parse_args(arguments)
     names = read_names(parser, "--only", chosen.only, DATA)
     page = Page("What differential privacy costs")
@@ -126,13 +196,15 @@ def main(arguments: list[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mcce.MCCEWarning)
             epsilons = [float(text) for text in chosen.epsilon.split(",")]
-            figures, title, standin = run(name, find_data(chosen.data), epsilons, chosen.repeats)
+            figures, title, standin = run(
+                name, find_data(chosen.data), epsilons, chosen.repeats, chosen.training, chosen.rows
+            )
         page.title(title)
         if standin:
             page.say(report.STANDIN)
         columns = ["told", "explained False", "L0 False", "L1 False", "valid"]
         columns += ["explained True", "L0 True", "L1 True", "seconds"]
-        page.table(HEAD, [[label, *(f"{row[c]:.2f}" for c in columns)] for label, row in figures.iterrows()])
+        page.table(HEAD, [[label, *(_figure(row[c]) for c in columns)] for label, row in figures.iterrows()])
     if chosen.out:
         page.write(chosen.out.with_suffix(".md"))
     return 0

@@ -28,7 +28,7 @@ def test_workflows_by_number():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", [*OURS, "private"])
 def test_workflows_with_each_conditional(name):
     outcomes = collections.Counter(try_case(random.Random(number), name)[1] for number in range(200_000, 200_008))
     assert outcomes["answered"] > 0, outcomes

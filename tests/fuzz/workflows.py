@@ -1,4 +1,4 @@
-"""Whole workflows with random tables and settings: ``python -m tests.fuzz.workflows FIRST LAST``.
+"""Whole workflows with random tables and settings: ``python -m tests.fuzz.workflows FIRST LAST [CONDITIONAL]``.
 
 1. Draw a table, a model, fixed features, a sampler, constraints and the settings of `explain`.
 2. Fit and explain. An `MCCEError` with a message is an answer; any other exception or warning is a failure.
@@ -28,9 +28,11 @@ from tests.extras import HAS_VINE
 from tests.fuzz.oracles import Model, check_best, check_result, dense, differs, is_number, obeys_all, values_of
 from tests.fuzz.tables import random_table
 
-SAMPLERS = ["cart", "cart", "forest", "parametric", "rpart", "auto"] + ["by feature"] * 4 + ["everywhere"] * 6
+SAMPLERS = (
+    ["cart", "cart", "forest", "parametric", "rpart", "auto"] + ["by feature"] * 4 + ["everywhere"] * 6 + ["private"]
+)
 OURS = [name for name, cls in sorted(mcce.available_samplers().items()) if cls.__module__.startswith("mcce.")]
-OURS = [name for name in OURS if (HAS_VINE or name != "vine") and name != "dp"]  # which needs public bounds
+OURS = [name for name in OURS if (HAS_VINE or name != "vine") and name != "dp"]  # which is "private"
 SECONDS = 300  # after which a case is said to hang, on a busy machine too
 
 
@@ -52,6 +54,7 @@ class Case:
     only: dict = field(default_factory=dict)
     any_missing: bool = False
     no_copies: bool = False
+    other_scales: bool = False  # distances by ranges that are stated, and not of the table
 
     def wants(self, answer):
         return bool(answer >= self.least)
@@ -97,7 +100,10 @@ def make_case(chance, conditional=None):
         rows.extend(np.flatnonzero(scores >= least)[:1])
     fixed = [name for name in names[1:] if chance.random() < 0.25]
     mutable = X.drop(columns=fixed)
-    sampler = everywhere(conditional, mutable) if conditional else random_sampler(chance, mutable)
+    sampler = random_sampler(chance, mutable, conditional)
+    if sampler == "private":
+        sampler = random_privacy(chance, X)
+    other_scales = isinstance(sampler, mcce.Privacy) and states_other_scales(sampler, X)
     donors = {"cart": mcce.CartSampler, "forest": mcce.ForestSampler, "marginal": mcce.MarginalSampler}
     if isinstance(sampler, str) and sampler in donors and chance.random() < 0.5:
         sampler = donors[sampler](min_donors=3)
@@ -125,6 +131,7 @@ def make_case(chance, conditional=None):
         chance.random() < 0.3,
         any_missing=chance.random() < 0.3,
         no_copies=chance.random() < 0.1,
+        other_scales=other_scales,
     )
     if chance.random() < 0.5:
         for name in chance.sample(names, chance.randint(1, min(2, len(names)))):
@@ -132,9 +139,11 @@ def make_case(chance, conditional=None):
     return case
 
 
-def random_sampler(chance, X):
+def random_sampler(chance, X, conditional=None):
     """Return a sampler for all features, or one for each that it can model; now and then for one that it cannot."""
-    name = chance.choice(SAMPLERS)
+    if conditional is not None and conditional != "private":
+        return everywhere(conditional, X)
+    name = conditional or chance.choice(SAMPLERS)
     if name == "rpart":
         return mcce.CartSampler(dialect="rpart", min_leaf=chance.choice([None, 1, 3]))
     if name == "auto":
@@ -144,6 +153,54 @@ def random_sampler(chance, X):
     if name == "by feature":
         return {n: random_conditional(chance, X[n]) for n in X.columns if n != "*"} | {"*": "cart"}
     return name
+
+
+def random_privacy(chance, X):
+    """Return differential privacy that takes what is in the table for public, or a little less."""
+    bounds, levels, missing = {}, {}, []
+    for name in X.columns:
+        column = dense(X[name])
+        seen = [v for v in values_of(column) if v is not None]
+        if kind_of(X[name]) == "numeric":
+            low, high = (min(seen), max(seen)) if seen else (0, 1)
+            bounds[name] = (low, high if high > low else low + (pd.Timedelta(1, "D") if is_time(low) else 1))
+        else:
+            categories = getattr(column.dtype, "categories", None)
+            levels[name] = list(dict.fromkeys(seen)) if categories is None else list(categories)
+        if column.isna().any() and chance.random() < 0.8:
+            missing.append(name)
+    if levels and chance.random() < 0.2:
+        name = chance.choice(list(levels))
+        levels[name] = levels[name][1:] or levels[name]
+    return mcce.Privacy(
+        epsilon=chance.choice([0.1, 1, 10, 1000]),
+        delta=chance.choice([0, 0, 1e-6]),
+        bounds=bounds,
+        levels=levels,
+        missing=missing,
+        trees=chance.choice([1, 1, 2]),
+        depth=chance.choice([None, None, 0, 3]),
+        bins=chance.choice([1, 4, 16]),
+        choosing=chance.choice([0.0, 0.5]),
+        rows=chance.choice([1, 50, 200]),
+        testing_seed=chance.choice([None, 1]),
+    )
+
+
+def states_other_scales(private, X):
+    """Return whether a number has other bounds than its values, or an ordered column fewer levels."""
+    for name in X.columns:
+        column, kind = dense(X[name]), kind_of(X[name])
+        seen = {v for v in values_of(column) if v is not None}
+        if kind == "numeric" and len(seen) < 2:
+            return True
+        if kind == "ordered" and len(private.levels[name]) < len(column.cat.categories):
+            return True
+    return False
+
+
+def is_time(value):
+    return isinstance(value, (pd.Timestamp, pd.Timedelta))
 
 
 def everywhere(name, X):
@@ -210,7 +267,7 @@ def run(case, chance):
         found.standard_errors()
     if chance.random() < 0.3:
         found = found.with_why(2)
-    if not (case.asked["sparse"] or case.asked["diverse"] or case.no_copies):
+    if not (case.asked["sparse"] or case.asked["diverse"] or case.no_copies or case.other_scales):
         shared = {name: asked[name] for name in ("n_samples", "independent", "constraints")}
         check_best(found, explainer.generate(case.factuals, **shared), case)
     check_same(found, explainer, case, asked, chance)
@@ -222,7 +279,8 @@ def run(case, chance):
 def check_same(found, explainer, case, asked, chance):
     """The same rows, for another order and half of the factuals, and for two threads."""
     half = case.factuals.iloc[:: -chance.choice([1, 2])]
-    other = case.explainer(n_jobs=2).fit(case.X) if chance.random() < 0.3 else explainer
+    fresh_noise = isinstance(case.sampler, mcce.Privacy) and case.sampler.testing_seed is None
+    other = case.explainer(n_jobs=2).fit(case.X) if chance.random() < 0.3 and not fresh_noise else explainer
     if case.only:
         half = case.factuals.iloc[::-1]  # factuals that are named have to be there
     try:
@@ -261,7 +319,8 @@ def write_all(found, explainer, case, chance):
         if chance.random() < 0.2:
             found.save(f"{folder}/found.mcce")
             pd.testing.assert_frame_equal(mcce.Counterfactuals.load(f"{folder}/found.mcce").frame, found.frame)
-        if chance.random() < 0.2 and "EstimatorSampler" not in repr(case.sampler):
+        tested = getattr(case.sampler, "testing_seed", None) is not None  # which is not stored
+        if chance.random() < 0.2 and not tested and "EstimatorSampler" not in repr(case.sampler):
             explainer.save(f"{folder}/explainer.mcce")
             loaded = mcce.MCCE.load(f"{folder}/explainer.mcce", model=explainer.model)
             again = loaded.explain(case.factuals, **case.asked, constraints=case.constraints())
@@ -279,14 +338,14 @@ def try_case(chance, conditional=None):
         return case, run(case, chance)
 
 
-def main(first, last):
-    """Run cases by number; print those that fail."""
+def main(first, last, conditional=None):
+    """Run cases by number, with one conditional if it is named; print those that fail."""
     outcomes = collections.Counter()
     for number in range(first, last):
         print(f"\r{number}", end="", file=sys.stderr, flush=True)  # what is seen last is what hung or crashed
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         try:
-            outcome = try_case(random.Random(number))[1]
+            outcome = try_case(random.Random(number), conditional)[1]
         except Exception as error:
             outcome = "FAILED"
             ours = [
@@ -301,5 +360,5 @@ def main(first, last):
 
 if __name__ == "__main__":
     faulthandler.enable()
-    for what, count in main(*map(int, sys.argv[1:3])).most_common():
+    for what, count in main(*map(int, sys.argv[1:3]), *sys.argv[3:4]).most_common():
         print(f"{count:6d} {what}")

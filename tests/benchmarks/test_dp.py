@@ -1,0 +1,45 @@
+"""The benchmark of differential privacy runs, writes its page, and measures rows that others drew."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from benchmarks import dp
+
+
+@pytest.mark.slow
+def test_runs_and_writes(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(dp, "discriminator", lambda *args, **options: type("Told", (), {"accuracy": 0.5}))
+    out = tmp_path / "dp.md"
+    asked = ["--only", "loans", "--epsilon", "3", "--repeats", "1", "--training", str(tmp_path)]
+    assert dp.main([*asked, "--out", str(out)]) == 0
+    text = out.read_text()
+    for label in ("cart, not private", "epsilon 3", "epsilon 1, delta 1e-06"):
+        assert f"| {label} |" in text
+    assert "told apart" in capsys.readouterr().out
+
+    training = pd.read_csv(tmp_path / "loans.csv")
+    assert training.columns[-1] == "<decision>"
+    assert len(training) == 2400
+    training.to_csv(tmp_path / "loans-copies.csv", index=False)
+    assert dp.main([*asked, "--rows", str(tmp_path), "--out", str(out)]) == 0
+    cells = next(line for line in out.read_text().splitlines() if line.startswith("| copies |")).split("|")
+    assert float(cells[3]) == 1.0  # training rows explain everybody
+    assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse ones are not asked for
+
+
+def test_ready_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
+    monkeypatch.setattr(dp, "NEAREST", 2)
+    rows = pd.DataFrame({"sex": ["f", "f", "f", "m"], "age": [30, 31, 60, 30], "pay": [1, 2, 3, 4]})
+    ready = dp.ReadyRows(rows)
+    ready.fit(rows)
+    drawn = ready.sample(50, {"sex": "f", "age": 29}, random_state=1)
+    assert set(drawn["pay"]) == {1, 2}
+    assert set(ready.sample(50, {"sex": "x"}, random_state=1)["pay"]) == {1, 2, 3, 4}  # as none is alike
+
+
+def test_public_bounds_are_of_every_number():
+    data = mcce.datasets.load_loans(50).X
+    numbers = [name for name in data if np.issubdtype(getattr(data[name].dtype, "type", object), np.integer)]
+    assert set(numbers) == set(dp.BOUNDS["loans"])
