@@ -164,7 +164,7 @@ def run(
     for path in [] if ready is None else sorted(ready.glob(f"{name}-*.csv")):
         rows = pd.read_csv(path, float_precision="round_trip", keep_default_na=False)
         generator = mcce.generators.SampleGenerator(ReadyRows(rows), fixed=data.fixed, random_state=1)
-        explainer = mcce.MCCE(score, decision=decision, fixed=data.fixed, generator=generator, random_state=1)
+        explainer = mcce.MCCE(score, decision=decision, fixed=data.fixed, generator=generator)
         explainer.fit(X, progress=False)
         label = path.stem.removeprefix(f"{name}-")
         lines.append({"sampler": label, **measure_ready(explainer, rows, new, factuals, schema)})

@@ -145,6 +145,65 @@ def test_distance_tells_members_of_a_model_that_remembers_them():
     assert told["membership by distance by person, AUC"] != "leaks"
 
 
+@pytest.fixture(scope="module")
+def known_by_a_number():
+    """Tables of an attacker who knows a number of everybody that a row of a leaf of one person hands on."""
+    X, settings = people(300, 1), {"holdout": people(300, 2), "keys": ["a"], "targets": ["c"], "n_shadows": 0}
+    fitted = [fit(rows, LEAKING) for rows in (X, people(300, 3))]
+    return [disclosure(each, X, releases=["plain", "generated"], **settings, **FAST).table for each in fitted]
+
+
+# RepU asks for keys that one released row has; the nearest rows are the answers to many
+BY_KEYS = [
+    ("generated", "RepU"),
+    *((release, line) for release in ("plain", "generated") for line in ("DiSCO", "linkage")),
+]
+
+
+@pytest.mark.parametrize(("release", "measure"), BY_KEYS)
+def test_keys_that_are_copied_link_to_people(known_by_a_number, release, measure):
+    leaks, cannot = (table.loc[(release, measure), "verdict"] for table in known_by_a_number)
+    assert leaks == "leaks"
+    assert cannot != "leaks"
+
+
+class FarForThoseItKnows:
+    """A generator that draws for people of its training rows, known by `a`, from farther away than for others."""
+
+    def fit(self, X):
+        self.X, self.known = X, set(X["a"])
+
+    def sample(self, n, given, random_state=None):
+        rng = np.random.default_rng(random_state)
+        far = 2.0 if given["a"] in self.known else 0.0
+        return self.X.sample(n, replace=True, random_state=random_state).assign(b=0.31 + far + 0.2 * rng.random(n))
+
+
+# one threshold for all finds few without errors: how far somebody has to go depends on where they are
+BY_DISTANCE = ["distance, AUC", *(f"distance by person, {at}" for at in ("AUC", "found at 0.1%", "found at 1.0%"))]
+
+
+@pytest.fixture(scope="module")
+def by_distance():
+    """Tables of a generator that treats its training people differently: of people, and of others."""
+    X, holdout, fixed = people(160, 1), people(160, 2), ("sex", "a")
+    sizes = {"n_attacks": 40, "max_factuals": 60, "n_samples": 100, "releases": ["plain"], "n_shadows": 2}
+    tables = []
+    for rows in (X, people(160, 3)):
+        generator = mcce.generators.SampleGenerator(FarForThoseItKnows(), fixed=fixed, random_state=1)
+        explainer = mcce.MCCE(accept, fixed=list(fixed), generator=generator).fit(rows)
+        tables.append(disclosure(explainer, X, holdout=holdout, keys=["sex"], **sizes).table.loc["plain"])
+    return tables
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", BY_DISTANCE)
+def test_distance_tells_members_of_a_generator_that_treats_them_differently(by_distance, attack):
+    leaks, cannot = (table.loc[f"membership by {attack}", "verdict"] for table in by_distance)
+    assert leaks == "leaks"
+    assert cannot != "leaks"
+
+
 @pytest.mark.slow
 def test_sparse_rows_are_measured_with_their_plausibility():
     X = people(300, 1)
