@@ -1,6 +1,7 @@
 """A private explainer: one account for all of it, nothing of the training rows afterwards, and what it refuses."""
 
 import pickle
+import warnings
 import zipfile
 
 import numpy as np
@@ -149,6 +150,44 @@ def test_the_search_finds_what_others_store(tmp_path):
     held = leaks(stored(plain, tmp_path / "plain.mcce"))
     assert len(held) > 500
     assert len(leaks(pickle.dumps(plain))) > 500
+
+
+def everything_said(rows):
+    """Return all that a private explainer says: warnings, what it is, what it learned, answers in every form."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        private = Privacy(epsilon=3, bounds=BOUNDS, levels=LEVELS, rows=400)
+        explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
+        explainer.fit(rows, progress=False)
+        chain, said = explainer.chain_, []
+        asked = FACTUALS.head(8).set_axis([f"asked-{i}" for i in range(8)])  # labels of training rows are looked for
+        for settings in ({}, {"sparse": True}, {"diverse": True, "n_counterfactuals": 2}):
+            found = explainer.explain(asked, n_samples=100, progress=False, **settings)
+            said += [repr(found), found._repr_html_(), found.to_frame().to_csv(), found.summary().to_csv()]
+            said += [found.changes().to_csv(), *found.sentences(), repr(found.run), repr(found.ranges)]
+            label = found.frame.index[0][0]
+            said += [found.letter(label), found.letter(label, html=True), repr(found.reasons(label))]
+        said += [found.with_why(2).unexplained.to_csv(), explainer.generate(asked.head(2), n_samples=50).to_csv()]
+        said += [chain.sample(200).to_csv(), repr(chain.account_), repr(chain), repr(explainer), repr(chain.samplers_)]
+        said += [repr(explainer.relations_), repr(chain.schema_), repr(chain.schema_.features), repr(vars(explainer))]
+        said += [sampler.disclosed() for sampler in chain.samplers_.values()]
+    return "\n".join([*said, *(str(each.message) for each in warned)])
+
+
+@pytest.mark.parametrize("as_category", [False, True])
+def test_no_training_value_is_said(as_category):
+    """Levels that only a dtype declares are not public either, unless that is stated."""
+    rows = X.assign(job=X["job"].astype("category")) if as_category else X
+    assert leaks(everything_said(rows).encode()) == []
+
+
+def test_odd_rows_say_nothing():
+    """A person far outside what is stated is in no answer, and stops no fit."""
+    odd = X.copy()
+    odd.loc["person-00003", ["pay", "code", "day"]] = [123_456.789_012, 987_654_321_012_345, pd.Timestamp("1901-02-03")]
+    said = everything_said(odd)
+    for written in ("123456.789", "987654321012345", "1901-02-03"):
+        assert written not in said
 
 
 def test_a_round_trip(explainer, tmp_path):
