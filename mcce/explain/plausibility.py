@@ -513,7 +513,7 @@ def _quartile_ranges(counts: Floats) -> Floats:
         low, high = (np.minimum(place, BINS - 1).astype(np.float64) for place in ends)
         part = at - lower
         found.append(np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part)))
-    return found[1] - found[0]
+    return np.asarray(found[1] - found[0])
 
 
 def _classes(mass: Floats, feature: Feature) -> npt.NDArray[np.int64]:
