@@ -27,12 +27,11 @@ from mcce.cli import cells as numerals
 from mcce.cli import checking as wanted
 from mcce.cli import files as texts
 from mcce.cli import options as job
-from mcce.cli import outputs as cli_report
 from mcce.cli.cells import Declared, TextColumn
 from mcce.constraints import encoding, grammar
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.explain import relations
-from mcce.report import languages, rules
+from mcce.report import languages, letter, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
 from mcce.storage import archive as limits
@@ -123,7 +122,7 @@ CASES = {
     "endings of a file's name": Case(outputs, beside, lambda n: ".a" * (n // 2) + "!"),
     "letters of a file's ending": Case(outputs, beside, lambda n: "." + "a" * n + "!"),
     "a key of TOML": Case(job, job._key, lambda n: "a" * n + "!"),
-    "signs in the name of a letter": Case(cli_report, cli_report.letter_name, lambda n: "a!" * (n // 2)),
+    "signs in the name of a letter": Case(letter, letter.letter_name, lambda n: "a!" * (n // 2)),
     "zeros of a format": Case(patterns, lambda t: patterns._NUMBER.fullmatch(t), lambda n: "0." + "0" * n + "x"),
     "signs of percent": Case(patterns, lambda t: patterns.read_pattern(t, "a"), lambda n: "%" * n),
     "a long name in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: "x" * n),

@@ -50,6 +50,15 @@ def test_nothing_can_be_written(tmp_path):
     assert hashes.strip() == str(hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
 
 
+@pytest.fixture
+def heeded_interrupts():
+    """Let an interrupt raise, also where whoever started the tests ignores it, as a shell does in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_interrupts")
 @pytest.mark.parametrize("what", ["load_overload", "save_overload"])
 def test_an_interrupt_waits_for_the_kernel(what, monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
