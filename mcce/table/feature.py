@@ -104,7 +104,7 @@ class Feature:
             return values
         if self.levels is not None and isinstance(dtype, pd.CategoricalDtype) and dtype.categories.equals(self.levels):
             codes = cast("pd.Categorical", column.array).codes
-            return np.where(codes < 0, np.nan, codes)
+            return np.where(codes < 0, np.nan, codes.astype(np.float64))
         missing = column.isna().to_numpy(dtype=bool)
         if self.is_numeric:
             return self._encode_numbers(column, missing, where)
