@@ -162,7 +162,7 @@ def run(
             lines.append({"sampler": label, **measure(explainer, new, factuals, schema), "seconds": seconds})
             print(label, lines[-1], flush=True)
     for path in [] if ready is None else sorted(ready.glob(f"{name}-*.csv")):
-        rows = pd.read_csv(path, float_precision="round_trip", keep_default_na=False)
+        rows = pd.read_csv(path, keep_default_na=False)
         generator = mcce.generators.SampleGenerator(ReadyRows(rows), fixed=data.fixed, random_state=1)
         explainer = mcce.MCCE(score, decision=decision, fixed=data.fixed, generator=generator)
         explainer.fit(X, progress=False)

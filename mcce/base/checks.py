@@ -15,12 +15,12 @@ MOST = 2**63 - 1  # what an array counts to
 
 def is_number(value: object) -> bool:
     """Say whether a value is a number that a float can hold; booleans are none."""
-    return isinstance(value, Real) and not isinstance(value, bool) and not is_too_large(value)
+    return isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64)) and not is_too_large(value)
 
 
 def is_too_large(value: object) -> bool:
     """Say whether a value is a number beyond the largest float, as 10**400 is; nothing can be computed with it."""
-    if isinstance(value, Real):
+    if isinstance(value, Real) and not isinstance(value, np.timedelta64):  # which NumPy counts among the integers
         try:
             float(value)
         except OverflowError:
@@ -30,7 +30,7 @@ def is_too_large(value: object) -> bool:
 
 def is_whole(value: object) -> TypeGuard[int | np.integer[Any]]:
     """Say whether a value is an integer; booleans and floats are none."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def check_count(

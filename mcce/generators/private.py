@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
-from mcce.base.checks import check_count, check_share
+from mcce.base.checks import check_count, check_share, is_number
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.generators.layout import ChainLayout, suited_to
 from mcce.privacy.account import NOT_COVERED, PrivacyAccount
@@ -309,6 +309,8 @@ def _plain(stated: Any) -> Any:
 def _as_column(stated: Any, name: Any, dtype: Any) -> pd.Series[Any]:
     """Return public values as a column of the data's dtype."""
     try:
+        if is_dated(dtype) and any(is_number(each) for each in stated):
+            raise TypeError("numbers are no dates")
         column = pd.Series(list(stated), name=name).astype(dtype)
     except (TypeError, ValueError) as error:
         raise InputError(

@@ -22,6 +22,11 @@ def test_what_is_no_whole_number(value):
     assert not is_whole(value)
 
 
+def test_a_duration_is_no_number():
+    assert not is_number(np.timedelta64(3, "D"))
+    assert not is_whole(np.timedelta64(3, "D"))
+
+
 @pytest.mark.parametrize("value", [1.5, np.float32(1.5), float("nan"), float("inf"), Fraction(1, 3)])
 def test_numbers(value):
     assert is_number(value)

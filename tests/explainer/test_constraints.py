@@ -295,6 +295,15 @@ def test_what_would_help_is_found_by_trying(explainer, sparse):
 
 
 @pytest.mark.slow
+def test_a_duration_of_numpy_is_a_limit():
+    X = pd.DataFrame({"waited": pd.to_timedelta(np.arange(100) % 20, "D"), "x": np.arange(100.0) % 10})
+    explainer = mcce.MCCE(lambda rows: rows["x"] >= 5, decision=True, random_state=1).fit(X, relations=[])
+    limits = [mcce.allow("waited", high=np.timedelta64(3, "D"), max_step=np.timedelta64(2, "D"))]
+    found = explainer.explain(X.head(3), n_samples=200, constraints=limits)
+    assert len(found) == 3
+    assert (found.frame["waited"] <= np.timedelta64(3, "D")).all()
+
+
 def test_the_nearest_row_is_told_with_its_score():
     def score(rows):
         return rows["salary"].to_numpy() / 1_000
