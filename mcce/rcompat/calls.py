@@ -127,7 +127,7 @@ def fit(model: Any, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
         if options.get(name) is not None:
             arguments[name] = reads(options[name])
     fitted = Fitted(MCCE(_model(model, columns), **arguments).fit(frame, progress=False), columns)
-    return {"fitted": fitted, **_described(fitted)}
+    return {"fitted": fitted, **describe(fitted)}
 
 
 def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +218,14 @@ def columns_of_file(data: Sent, file: bytes) -> dict[str, Any]:
 
 def describe(fitted: Fitted) -> dict[str, Any]:
     """Return the seed, the decision and the like of a fitted explainer."""
-    return _described(fitted)
+    generator = fitted.explainer.generator_
+    return {
+        "units": [column.unit for column in fitted.columns],
+        "seed": float(generator.seed_),
+        "decision": fitted.explainer.decision_.describe(),
+        "generator": type(generator).__name__,
+        "seconds": float(fitted.explainer.fit_seconds_),
+    }
 
 
 def _as_in_file(column: SentColumn, feature: Feature) -> SentColumn:
@@ -327,17 +334,6 @@ def _written(frame: pd.DataFrame, columns: Sequence[SentColumn] | None = None) -
     plain = frame if columns is not None else frame.set_axis(frame.columns.astype(str), axis=1)
     known = columns_of(plain) if columns is None else columns
     return describe_table(plain, known)
-
-
-def _described(fitted: Fitted) -> dict[str, Any]:
-    generator = fitted.explainer.generator_
-    return {
-        "units": [column.unit for column in fitted.columns],
-        "seed": float(generator.seed_),
-        "decision": fitted.explainer.decision_.describe(),
-        "generator": type(generator).__name__,
-        "seconds": float(fitted.explainer.fit_seconds_),
-    }
 
 
 def _result(found: Counterfactuals, columns: Sequence[SentColumn]) -> dict[str, Any]:
