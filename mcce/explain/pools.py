@@ -19,9 +19,10 @@ Inside constraints pools are shared by as many factuals as these allow (`Constra
 3. A factual that allows less than a quarter of the first 100 of them, or has to keep a feature, gets draws of its own,
    inside all it asks. Where nothing that is allowed can be drawn for a feature, its own value stays if that is allowed:
    a pool in which this happens is shared by nobody who has another value.
-4. A factual that finds no counterfactual, though it shared its draws or a rule lost some of them, gets others, inside
-   all it asks (`ConstrainedPools.draw_own`). A row that no draw makes obey the rules is drawn once more, with the
-   factual's own values in all that they name: what obeys a rule as it is may stay, whatever the form of the rule.
+4. A factual that finds no counterfactual, though it shared its draws or some of them were lost, gets others, inside
+   all it asks (`ConstrainedPools.draw_own`). There the own value of every feature that is bounded may stay, and a row
+   that no draw makes obey the rules is drawn once more, with the factual's own values in all that they name: what obeys
+   a constraint as it is may stay, whatever the form of the constraint.
 5. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
    nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
@@ -229,22 +230,22 @@ class ConstrainedPools:
         own[self._who_allow_few(everybody[is_relative & ~own])] = True
         self._draw_for(everybody[~own], self.constraints.shared, draws)
         self._draw_for(everybody[own], self.constraints, draws)
-        lost = (self.end - self.begin < len(draws)) & bool(self.constraints.rules)
+        lost = self.end - self.begin < len(draws)
         return self._pools(lost | (is_relative & ~own))
 
     def draw_own(self, draws: range) -> Pools:
-        """Draw as many rows as there are `draws` inside all that each factual asks; what rules name may stay."""
-        self._draw_for(np.arange(self.keys.size), self.constraints, draws, named_may_stay=True)
+        """Draw as many rows as there are `draws` inside all that each factual asks; what is bounded may stay."""
+        self._draw_for(np.arange(self.keys.size), self.constraints, draws, bounded_may_stay=True)
         return self._pools(np.zeros(self.keys.size, dtype=bool))
 
     def _pools(self, may_find_more: Bools) -> Pools:
         return Pools(Candidates(self._joined(), self.begin, self.end), self.pool_keys, may_find_more, self.acceptance)
 
-    def _draw_for(self, which: Ints, constraints: Constraints, draws: range, *, named_may_stay: bool = False) -> None:
+    def _draw_for(self, which: Ints, constraints: Constraints, draws: range, *, bounded_may_stay: bool = False) -> None:
         """Draw inside `constraints`, for factuals that share pools as far as these mean the same for them."""
         if not which.size:
             return
-        drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws, named_may_stay=named_may_stay)
+        drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws, bounded_may_stay=bounded_may_stay)
         for name, counts in drawn.acceptance().iterrows():
             self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts.to_numpy()
         kept = np.concatenate([[0], np.cumsum(~drawn.rejected)])
@@ -285,25 +286,27 @@ class ConstrainedPools:
         return allowed
 
     def _draw(
-        self, which: Ints, constraints: Constraints, draws: range, *, named_may_stay: bool = False
+        self, which: Ints, constraints: Constraints, draws: range, *, bounded_may_stay: bool = False
     ) -> tuple[Drawn, Ints, UInts]:
         """Draw inside constraints; return also which pool each factual has, and what identifies it.
 
-        With `named_may_stay`, what any rule names may stay as it is, else what the factual itself bounds.
+        With `bounded_may_stay`, what any constraint bounds may stay as it is, else what the factual itself bounds.
         """
         matrix, ids = self.matrix[which], self.ids[which]
-        named = _mutable_columns(constraints, constraints.rules) if named_may_stay else []
         own = self._own(constraints, matrix, ids)
-        own[:, named] = matrix[:, named]
+        if bounded_may_stay:
+            bounded = [constraints.schema.position(name) for name in constraints.within(matrix, ids)]
+            bounded += _mutable_columns(constraints, constraints.rules)
+            own[:, bounded] = matrix[:, bounded]
         shared_by = restrict_keys(self.keys[which], constraints, matrix, ids)
         shared_by = _told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
         by_own = _told_apart(shared_by, own)
-        drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, named_may_stay)
+        drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, bounded_may_stay)
         lost = np.logical_or.reduceat(drawn.rejected, np.arange(0, drawn.rejected.size, len(draws)))
         split = lost[pool] & ~_agree(by_own, pool)[pool]
         if split.any():
             shared_by = np.where(split, by_own, shared_by)
-            drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, named_may_stay)
+            drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, bounded_may_stay)
         return drawn, pool, shared_by
 
     def _draw_pools(
@@ -313,7 +316,7 @@ class ConstrainedPools:
         draws: range,
         shared_by: UInts,
         own: Floats,
-        named_may_stay: bool,
+        bounded_may_stay: bool,
     ) -> tuple[Drawn, Ints]:
         """Draw a pool for all who agree in `shared_by`; own values stay in those whose factuals agree in them."""
         matrix, ids, keys = self.matrix[which], self.ids[which], self.keys[which]
@@ -336,7 +339,7 @@ class ConstrainedPools:
             factuals=for_draws(matrix[first]) if any(rule.reads_factual for rule in constraints.open_rules) else None,
         )
         drawn = self.generator.draw(request)
-        if named_may_stay and constraints.open_rules and drawn.rejected.any():
+        if bounded_may_stay and constraints.open_rules and drawn.rejected.any():
             drawn = self._draw_kept(drawn, request, constraints, for_draws(matrix[first]), for_draws(agree))
         return drawn, pool
 

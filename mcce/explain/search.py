@@ -100,7 +100,7 @@ def draw_block(plan: Plan, block: Block) -> Pools:
 
 
 def draw_own_block(plan: Plan, block: Block) -> Pools:
-    """Draw pools inside all that each factual of a block asks; what rules name may stay as it is."""
+    """Draw pools inside all that each factual of a block asks; what is bounded may stay as it is."""
     assert plan.constraints is not None
     return _constrained(plan, block, plan.constraints).draw_own(block.draws)
 
