@@ -292,10 +292,13 @@ def default_kind(column: pd.Series[Any], where: str) -> Kind:
     dtype: Any = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "ordered" if dtype.ordered else "categorical"
-    if ptypes.is_bool_dtype(dtype) or ptypes.is_string_dtype(dtype) or ptypes.is_object_dtype(dtype):
-        return "categorical"
-    if is_numeric(dtype) or is_dated(dtype):
-        return "numeric"
+    try:
+        if ptypes.is_bool_dtype(dtype) or ptypes.is_string_dtype(dtype) or ptypes.is_object_dtype(dtype):
+            return "categorical"
+        if is_numeric(dtype) or is_dated(dtype):
+            return "numeric"
+    except NotImplementedError:  # of Arrow's types, pandas knows some by name only
+        pass
     raise _not_supported(column, where)
 
 

@@ -157,6 +157,13 @@ def _narwhalled(X: Any, where: str) -> Any:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"{where} has the column label(s) {spell_all(twice)} more than once; rename them.")
+    for name in names:
+        kind = str(X.schema.field(name).type)
+        if kind.endswith("_view"):
+            raise InputError(
+                f"column {name!r} of {where} has Arrow's type {kind}, of which Arrow cannot take single rows; cast it, "
+                f"to {kind.removesuffix('_view')}."
+            )
     found = nw.from_native(X, pass_through=True)
     if not isinstance(found, nw.DataFrame):
         return None

@@ -74,6 +74,15 @@ def test_a_column_named_twice_is_refused():
         as_frame(X)
 
 
+@pytest.mark.skipif(not hasattr(pa, "string_view"), reason="needs pip install 'pyarrow>=16', which has views")
+def test_views_of_arrow_are_refused_with_the_type_to_cast_to():
+    views = pa.array(["a", "b"]).cast(pa.string_view())
+    with pytest.raises(mcce.InputError, match=r"column 'a' of X has Arrow's type string_view, .*; cast it, to string"):
+        Schema.from_data(pa.table({"a": views}))
+    with pytest.raises(mcce.InputError, match=r"column 'a' of X has dtype string_view\[pyarrow\], .* not supported"):
+        Schema.from_data(pd.DataFrame({"a": pd.array(views, dtype=pd.ArrowDtype(pa.string_view()))}))
+
+
 class OnlyProtocol:
     """A frame that nobody knows; it speaks one protocol."""
 
