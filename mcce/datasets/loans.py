@@ -207,10 +207,11 @@ def true_default_probability(X: pd.DataFrame) -> Floats:
     With :math:`s = \log(\text{salary}/50000)`,
 
     .. math::
-        \text{logit}\, p = -1.7 - 2.6 s + 1.1\,\text{defaulted\_last\_year}
-        + 0.6 \log(\text{loan\_amount}/15000) - 0.12 \log(1 + \text{savings}/1000) \\
-        - 0.03 \min(\text{years\_employed}, 15) - 0.01 (\text{age} - 40)
-        + r_\text{employment} + r_\text{housing}
+        \begin{array}{rl}
+        \text{logit}\, p = -1.7 &- 2.6 s + 1.1\,\text{defaulted last year} + 0.6 \log(\text{loan amount}/15000) \\
+        &- 0.12 \log(1 + \text{savings}/1000) - 0.03 \min(\text{years employed}, 15) \\
+        &- 0.01 (\text{age} - 40) + r_\text{employment} + r_\text{housing}
+        \end{array}
 
     where :math:`r_\text{employment}` is 0 employed, -0.3 public sector, 0.4 self-employed, 0.6 unemployed,
     -0.2 retired, and :math:`r_\text{housing}` is 0.2 rent, -0.2 own, 0 with parents.
