@@ -96,14 +96,14 @@ class _Printing:
     def put(self, at: Ints, column: Ints) -> None:
         """Put one changed number of each of some rows on what is printed (steps 1 and 2)."""
         for more in range(MOST_MORE + 1):
-            said = [
+            printed = [
                 self.names.written(self.plan.features[j].name, float(self.rows[i, j]), more) for i, j in zip(at, column)
             ]
-            left = np.flatnonzero([len(each) == 2 for each in said])
+            left = np.flatnonzero([len(each) == 2 for each in printed])
             if not left.size:
                 return
             at, column = at[left], column[left]
-            numbers = np.array([said[k] for k in left])
+            numbers = np.array([printed[k] for k in left])
             for j in np.unique(column):
                 narrow = self.plan.features[j].grid.narrow
                 if narrow is not None:  # the number that the column holds when the text is read

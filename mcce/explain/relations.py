@@ -259,10 +259,10 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
         elif isinstance(each, Tied):
             found.extend(finder.tied(each.columns))
         elif isinstance(each, (str, Rule)):
-            said = rule(each) if isinstance(each, str) else each
-            if said.says is None:
-                raise InputError(f"relations has the rule {str(said)!r}, which is a function; give it as a constraint.")
-            found.append(finder.given(said.says))
+            one = rule(each) if isinstance(each, str) else each
+            if one.says is None:
+                raise InputError(f"relations has the rule {str(one)!r}, which is a function; give it as a constraint.")
+            found.append(finder.given(one.says))
         else:
             raise InputError(f"relations has {spell(each)}; give texts such as 'a <= b', or mcce.tied(...).")
     return Relations(tuple(dict.fromkeys(found)), are_given=True)
@@ -586,8 +586,8 @@ class _Finder:
 
     def given(self, says: str) -> Relation:
         """Return a relation that a user says."""
-        said = Relation("rule", says, ("",), 0)
-        resolved = _resolve_says(said, self.schema)
+        relation = Relation("rule", says, ("",), 0)
+        resolved = _resolve_says(relation, self.schema)
         names = tuple(self.features[j].name for j in resolved.columns)
         return Relation("rule", says, names, int(resolved.holds(self.matrix).sum()))
 

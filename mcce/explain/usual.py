@@ -139,10 +139,10 @@ def unchangeable_features(
     if not found:
         return {}
     try:
-        said = {each.feature for each in simplest(read(constraints), schema) if isinstance(each, Allow)}
+        limited = {each.feature for each in simplest(read(constraints), schema) if isinstance(each, Allow)}
     except MCCEError:  # which is told where the constraints are used
-        said = set()
-    return {name: told for name, told in found.items() if told.is_sure and name not in said}
+        limited = set()
+    return {name: told for name, told in found.items() if told.is_sure and name not in limited}
 
 
 def warn_of_unchangeable(found: dict[Hashable, Suggestion]) -> None:

@@ -56,13 +56,13 @@ class PlanSettings:
         for key, each in _table(given.get("features"), "settings.features").items():
             j = read_place(key, len(schema), "settings.features")
             feature = schema.features[j]
-            said = _table(each, f"settings of {feature.name!r}", LIMITS)
-            made = _limit(feature, said)
+            asked = _table(each, f"settings of {feature.name!r}", LIMITS)
+            made = _limit(feature, asked)
             if made is not None:
                 if feature.name in fixed:
                     raise InputError(f"{feature.name!r} is fixed, and stays as it is; limits are for what may change.")
                 limits.append((j, made))
-            hard = check_not_negative(said.get("hard", 1.0), f"hard of {feature.name!r}")
+            hard = check_not_negative(asked.get("hard", 1.0), f"hard of {feature.name!r}")
             if hard != 1.0:
                 weights.append((feature.name, hard))
         diverse = given.get("diverse", cls.diverse)
@@ -123,20 +123,20 @@ def _table(given: Any, where: str, known: tuple[str, ...] = ()) -> Mapping[str, 
     return given
 
 
-def _limit(feature: Feature, said: Mapping[str, Any]) -> Allow | None:
+def _limit(feature: Feature, asked: Mapping[str, Any]) -> Allow | None:
     """Return what a message says of a feature as a constraint; None if it says nothing."""
-    if said.get("may") is False:
+    if asked.get("may") is False:
         return allow(feature.name, direction="none")
     bounds: dict[str, Any] = {}
     for end in ("low", "high"):
-        if said.get(end) is not None:
-            bounds[end] = said[end] if feature.is_numeric else _level(feature, said[end])
-    if said.get("levels") is not None:
-        if feature.is_numeric or not isinstance(said["levels"], (list, tuple)):
-            raise InputError(f"levels of {feature.name!r} is {spell(said['levels'])}; give a list of codes of levels.")
-        bounds["levels"] = [_level(feature, code) for code in said["levels"]]
-    if said.get("direction") is not None:
-        bounds["direction"] = said["direction"]
+        if asked.get(end) is not None:
+            bounds[end] = asked[end] if feature.is_numeric else _level(feature, asked[end])
+    if asked.get("levels") is not None:
+        if feature.is_numeric or not isinstance(asked["levels"], (list, tuple)):
+            raise InputError(f"levels of {feature.name!r} is {spell(asked['levels'])}; give a list of codes of levels.")
+        bounds["levels"] = [_level(feature, code) for code in asked["levels"]]
+    if asked.get("direction") is not None:
+        bounds["direction"] = asked["direction"]
     return allow(feature.name, **bounds) if bounds else None
 
 

@@ -569,15 +569,15 @@ class Names:
             or (isinstance(pattern, WordPattern) and pattern.find(value))
         ):
             return ()
-        said = self._number(name, self._plain(name, value, DIGITS, more, False))
-        if self._is_read_as(name, said, value):
+        printed = self._number(name, self._plain(name, value, DIGITS, more, False))
+        if self._is_read_as(name, printed, value):
             return (float(value),)
         if isinstance(pattern, NumberPattern):
             decimals = pattern.decimals + (2 if pattern.percent else 0) + more
         else:
             decimals = _decimals(float(value), DIGITS + more)
-        beyond = Decimal(repr(said)) + (1 if said < value else -1) * Decimal(1).scaleb(-decimals)
-        return said, float(beyond)
+        beyond = Decimal(repr(printed)) + (1 if printed < value else -1) * Decimal(1).scaleb(-decimals)
+        return printed, float(beyond)
 
     def _says(self, name: Hashable, text: str, value: Any) -> bool:
         """Say whether a text of a number is read back as the number; other values are told apart by other means."""

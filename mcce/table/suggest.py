@@ -140,9 +140,9 @@ def _suggest(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
         return Suggestion("a fact of the person", f"the name says {_quoted(person or ['age'])}")
     if feature.is_numeric and feature.decimals != 0:
         return None
-    said = _past_words(words)
-    if said:
-        return Suggestion("a past event", f"the name says {_quoted(said)}")
+    found = _past_words(words)
+    if found:
+        return Suggestion("a past event", f"the name says {_quoted(found)}")
     counts = words[:1] if words[:1] and words[0] in COUNTED else [word for word in words if word == "count"]
     if counts and feature.is_numeric and float((column.dropna() >= 0).mean()) >= MOSTLY:
         return Suggestion("a count, perhaps of past events", f"the name says {_quoted(counts)}", is_sure=False)
@@ -165,11 +165,11 @@ def name_words(name: Hashable) -> list[str]:
 
 def _past_words(words: list[str]) -> list[str]:
     """Return the words that say that something has been: one of the list, and "last" with a time after it."""
-    said = [word for word in words if word in PAST]
+    found = [word for word in words if word in PAST]
     for k, word in enumerate(words):
         times = [time for time in words[k + 1 : k + 3] if time in TIMES]
-        said += [f"last {times[0]}"] if word == "last" and times else []
-    return said
+        found += [f"last {times[0]}"] if word == "last" and times else []
+    return found
 
 
 def _quoted(words: Sequence[str]) -> str:
