@@ -16,7 +16,7 @@ import pytest
 from mcce.exceptions import InputError
 from mcce.report.names import Names
 from tests.counterfactuals.problem import DECISION, Cells, around
-from tests.marks import slow, slow_rows
+from tests.marks import slow_rows
 
 
 def test_repr_for_a_terminal(found):
@@ -133,7 +133,8 @@ def test_letters_that_a_font_leaves_blank_are_drawn(tmp_path):
     assert "cook instead of \u2800" in shown_in_every_way(around(before, before.assign(job="cook")), tmp_path)
 
 
-@pytest.mark.parametrize("zone", [None, *slow("UTC")])
+@pytest.mark.slow
+@pytest.mark.parametrize("zone", [None, "UTC"])
 def test_dates_of_any_year_are_shown(zone, tmp_path):
     years = pd.Series(np.array(["-0044-03-15", "20000-01-01", "12000-05-31"], dtype="M8[s]")).dt.tz_localize(zone)
     before = pd.DataFrame({"day": years[:2].array}, index=["ann", "bob"])

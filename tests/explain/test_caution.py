@@ -143,7 +143,7 @@ def test_roles_are_kept_in_a_file(tmp_path):
     pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").changes(), found.changes())
 
 
-@pytest.mark.parametrize("floor", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("floor", [0.0, 0.1, *slow(0.5)])
 @pytest.mark.parametrize("measures", [("L0", "gower"), *slow(("gower",))])
 def test_no_change_is_there_for_nothing_and_none_does_harm(floor, measures):
     found = explained(floor, measures=measures)

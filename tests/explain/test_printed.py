@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import mcce
 from mcce.report.names import Names
+from tests.marks import slow
 
 N = 500
 FORMATS = {"income": "0,000", "rate": "0.0 %", "narrow": "0.0", "debt": "0.000,0"}
@@ -61,7 +62,9 @@ def told_rows(found, X) -> pd.DataFrame:
     return rows
 
 
-@pytest.mark.parametrize("names", [None, Names(formats=FORMATS, units={"income": "EUR"})], ids=["plain", "formats"])
+@pytest.mark.parametrize(
+    "names", [*slow(None), Names(formats=FORMATS, units={"income": "EUR"})], ids=["plain", "formats"]
+)
 def test_what_is_printed_is_the_row_and_is_accepted(names):
     X = people()
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["year"], random_state=1, names=names).fit(X)

@@ -46,7 +46,7 @@ def same(one, two):
 
 
 @pytest.mark.parametrize("sparse", [False, *slow(True)])
-@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("independent", [False, *slow(True)])
 def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse, "independent": independent}
     plan, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)

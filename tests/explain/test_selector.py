@@ -14,6 +14,7 @@ from mcce.explain.pools import Candidates
 from mcce.explain.rank import ROUNDS, Selector
 from mcce.explain.winners import Winners
 from mcce.table import Schema
+from tests.marks import slow
 
 NAN = np.nan
 TRAINING = pd.DataFrame(
@@ -145,8 +146,8 @@ class NumberModel(Model):
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("k", [1, 2, 5])
-@pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, 0.05])
+@pytest.mark.parametrize("k", [2, *slow(1, 5)])
+@pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, *slow(0.05)])
 def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatch):
     """More than 256 candidates are asked about: the last rounds and the full ranking take part."""
     monkeypatch.setitem(globals(), "Model", NumberModel)

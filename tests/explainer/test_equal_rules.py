@@ -37,12 +37,14 @@ def no_raise(rows, was):
     [
         mcce.allow("salary", direction="decrease"),
         "salary <= was(salary)",
-        "salary - was(salary) <= 0",
         "if salary > was(salary) then salary < 0",
-        mcce.rule(no_raise, features=["salary"]),
         mcce.allow("salary", max_step=50),
-        "abs(salary - was(salary)) <= 50",
-        "salary == was(salary) or salary > 10 * was(salary)",
+        *slow(
+            "salary - was(salary) <= 0",
+            mcce.rule(no_raise, features=["salary"]),
+            "abs(salary - was(salary)) <= 50",
+            "salary == was(salary) or salary > 10 * was(salary)",
+        ),
         "salary == was(salary) or loan_amount < 0",
         "salary + loan_amount <= was(salary) + was(loan_amount)",
     ],
@@ -84,7 +86,7 @@ def test_an_upper_bound_that_nobody_granted_obeys_keeps_what_is_below_it(said, s
     assert found.frame.index.get_level_values("id").nunique() == len(small)
 
 
-@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("sparse", [True, *slow(False)])
 @pytest.mark.parametrize(
     "more",
     [

@@ -14,6 +14,7 @@ from mcce.cli import main
 from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
 from mcce.samplers.dp import PublicBins
+from tests.marks import slow
 
 BIG = 10**12
 BOUNDS = {"pay": (0, 100), "code": (0, BIG), "day": ("2000-01-01", "2030-01-01")}
@@ -174,7 +175,7 @@ def everything_said(rows):
     return "\n".join([*said, *(str(each.message) for each in warned)])
 
 
-@pytest.mark.parametrize("as_category", [False, True])
+@pytest.mark.parametrize("as_category", [True, *slow(False)])
 def test_no_training_value_is_said(as_category):
     """Levels that only a dtype declares are not public either, unless that is stated."""
     rows = X.assign(job=X["job"].astype("category")) if as_category else X

@@ -14,7 +14,7 @@ from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
 from tests.marks import slow, slow_but, slow_rows
 
 
-@pytest.mark.parametrize("name", slow_but(MODELS, "rare", "label"))
+@pytest.mark.parametrize("name", slow_but(MODELS, "rare"))
 def test_lazy_and_exhaustive_agree(name):
     model, decision = MODELS[name]
     explainer, some = fitted(model, decision), TABLE.iloc[:150]

@@ -156,7 +156,7 @@ def test_min_donors_counts_rows_not_weights(X):
         assert tree.size[tree.stops].min() >= 6
 
 
-@pytest.mark.parametrize("sampler", ["marginal", mcce.ForestSampler(honest=True), *slow("cart", "forest")])
+@pytest.mark.parametrize("sampler", ["marginal", mcce.ForestSampler(n_trees=3, honest=True), *slow("cart", "forest")])
 def test_a_weighted_chain_survives_storage(sampler, X, counts, tmp_path):
     chain = mcce.ChainModel(sampler=sampler, fixed=FIXED, random_state=1).fit(X, sample_weight=1.5 * counts)
     chain.save(tmp_path / "chain")

@@ -43,7 +43,8 @@ def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
     np.testing.assert_allclose(found.measures["refits"], share)
 
 
-@pytest.mark.parametrize("n_refits", [30, *slow(60)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_refits", [30, 60])
 def test_the_nearest_row_that_lasts_is_accepted_by_fresh_refits(n_refits):
     """Refits move a threshold by a normal error, so that the true share of refits that accept x is known.
 

@@ -23,6 +23,7 @@ from mcce.rcompat.columns import (
     split_texts,
     write_table,
 )
+from tests.marks import slow
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
 SECONDS = {"Date": [86400.0], "POSIXct": [1.0], "difftime": [1.0, 60.0, 3600.0, 86400.0, 604800.0]}
@@ -87,9 +88,12 @@ def cells(sent: dict[str, Any], values: bytes, states: bytes, texts: bytes, n_ro
     return said
 
 
-@settings(max_examples=200, deadline=None)
-@given(tables())
-def test_what_r_sends_comes_back(sent):
+@pytest.mark.parametrize("n_tables", [40, *slow(160)])
+def test_what_r_sends_comes_back(n_tables):
+    settings(max_examples=n_tables)(given(tables())(comes_back))()
+
+
+def comes_back(sent: tuple[int, list[dict[str, Any]]]) -> None:
     n_rows, table = sent
     frame, known = read_table(table, n_rows)
     assert frame.shape == (n_rows, len(table))

@@ -12,7 +12,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.boosting import Growing, class_probabilities, read_trees
 from mcce.table import Table
 from mcce.testing import CHECKS
-from tests.marks import slow, slow_but
+from tests.marks import slow, slow_but_named
 from tests.samplers.parametric.test_chooser import encode
 
 QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
@@ -22,22 +22,11 @@ QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
 CONFORMING = mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3)
 
 
-# of checks that fit many times, most other samplers run the same in less time
-FITS_MANY = (
-    "check_threads",
-    "check_refit",
-    "check_missing",
-    "check_parameters",
-    "check_supports",
-    "check_global_state",
-)
+# of the others, most samplers run the same in less time
+KEPT = ("check_conditional", "check_sample_within", "check_log_density", "check_state", "check_weights")
 
 
-@pytest.mark.parametrize(
-    "check",
-    slow_but(CHECKS, *(check for check in CHECKS if check.__name__ not in FITS_MANY)),
-    ids=lambda check: check.__name__,
-)
+@pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
 
@@ -242,7 +231,7 @@ def test_bad_parameters(options, message):
         mcce.BoostingSampler(**options).fit(*encode(pd.DataFrame({"x": x[:, 2], "y": y})))
 
 
-@pytest.mark.parametrize("n_known", [0, 1, 2])
+@pytest.mark.parametrize("n_known", [1, *slow(0, 2)])
 def test_a_given_that_is_missing_throughout_or_nearly(n_known):
     rng = np.random.default_rng(0)
     n = 60

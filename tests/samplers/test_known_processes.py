@@ -16,6 +16,7 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from tests.extras import needs_vine
+from tests.marks import slow_rows
 
 N, NEW, DRAWS = 1500, 3000, 19
 LIMIT = 0.07
@@ -99,9 +100,8 @@ PASSES = [
     *(("ctree", process) for process in (normal, skewed, counted)),
     ("gaussian", normal),
     ("empirical", skewed),
-    ("mixture", normal),
     ("mixture", skewed),
-    ("mixture", counted),
+    *slow_rows(("mixture", normal), ("mixture", counted)),
     *(pytest.param("vine", process, marks=NEEDS_VINE) for process in (normal, counted)),
     (HONEST, normal),
     (HONEST, skewed),

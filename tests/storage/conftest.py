@@ -5,7 +5,7 @@ import pytest
 from tests.storage import good
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def files(tmp_path_factory):
     """Return the bytes of a few good files by name."""
     folder = tmp_path_factory.mktemp("good")

@@ -9,12 +9,17 @@ from mcce import InputError
 
 
 def refuse(path, data, match, load=mcce.ChainModel.load):
-    """Load bytes, which must be refused, and return how many bytes of memory that took at most."""
+    """Load bytes, which must be refused."""
     path.write_bytes(data)
+    with pytest.raises(InputError, match=rf"'{path.name}' cannot be loaded: .*{match}"):
+        load(path)
+
+
+def memory_to_refuse(path, data, match):
+    """Load bytes, which must be refused, and return how many bytes of memory that took at most."""
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match=rf"'{path.name}' cannot be loaded: .*{match}"):
-            load(path)
+        refuse(path, data, match)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

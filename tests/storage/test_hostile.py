@@ -11,7 +11,7 @@ import pytest
 import mcce
 from mcce.storage.archive import SMALL
 from tests.storage.spoiling import read_entries, signed
-from tests.storage.tampering import refuse
+from tests.storage.tampering import memory_to_refuse, refuse
 
 
 def zipped(entries, method=zipfile.ZIP_DEFLATED):
@@ -100,11 +100,17 @@ def test_bombs_make_no_room(files, tmp_path):
     for name in ("0.npy", "state.json"):
         bomb = zipped([*(entries | {name: zeros.getvalue()}).items()])
         assert len(bomb) < SMALL
-        assert refuse(tmp_path / "a.mcce", bomb, rf"the entry '{name}' says that its \d+ bytes become") < 2 * SMALL
+        assert (
+            memory_to_refuse(tmp_path / "a.mcce", bomb, rf"the entry '{name}' says that its \d+ bytes become")
+            < 2 * SMALL
+        )
     many = {f"{i}.npy": b"\x00" * SMALL for i in range(40)}
-    assert refuse(tmp_path / "a.mcce", zipped([*(entries | many).items()]), "far more bytes than it has") < 2 * SMALL
+    assert (
+        memory_to_refuse(tmp_path / "a.mcce", zipped([*(entries | many).items()]), "far more bytes than it has")
+        < 2 * SMALL
+    )
     spaces = zipped([*(entries | {"manifest.json": b" " * 3 * SMALL}).items()])
-    assert refuse(tmp_path / "a.mcce", spaces, "the entry 'manifest.json' says that") < 2 * SMALL
+    assert memory_to_refuse(tmp_path / "a.mcce", spaces, "the entry 'manifest.json' says that") < 2 * SMALL
 
 
 def test_sizes_that_are_not_true(files, tmp_path):
@@ -116,7 +122,7 @@ def test_sizes_that_are_not_true(files, tmp_path):
         assert file[at : at + 4] == b"PK\x01\x02"
         (size,) = struct.unpack_from("<I", file, at + 24)
         struct.pack_into("<I", file, at + 24, int(size * factor))
-        assert refuse(tmp_path / "a.mcce", bytes(file), "") < 3 * SMALL
+        assert memory_to_refuse(tmp_path / "a.mcce", bytes(file), "") < 3 * SMALL
 
 
 def test_entries_that_share_bytes(files, tmp_path):

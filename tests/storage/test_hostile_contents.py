@@ -11,7 +11,7 @@ import mcce
 from mcce.storage.archive import SMALL
 from tests.storage import good
 from tests.storage.spoiling import read_entries, signed
-from tests.storage.tampering import refuse
+from tests.storage.tampering import memory_to_refuse, refuse
 
 
 def with_state(data, change):
@@ -87,7 +87,7 @@ def npy(shape, descr, data=b"", fortran=False):
 )
 def test_arrays_that_are_none(files, entry, match, tmp_path):
     data = signed(read_entries(files["marginal"]) | {"0.npy": entry})
-    assert refuse(tmp_path / "a.mcce", data, match) < 3 * SMALL
+    assert memory_to_refuse(tmp_path / "a.mcce", data, match) < 3 * SMALL
 
 
 def test_json_that_is_none(files, tmp_path):
@@ -144,7 +144,10 @@ def test_ranges_and_repeats_that_would_take_forever(files, tmp_path):
             "type": "pandas.RangeIndex", "start": 0, "stop": 10**15, "step": 1, "name": None,
         }  # fmt: skip
 
-    assert refuse(tmp_path / "a.mcce", with_state(files["marginal"], levels), "longer than it can be") < 3 * SMALL
+    assert (
+        memory_to_refuse(tmp_path / "a.mcce", with_state(files["marginal"], levels), "longer than it can be")
+        < 3 * SMALL
+    )
     for name in ("sweeps", "particles", "density_points"):
 
         def repeats(state, name=name):

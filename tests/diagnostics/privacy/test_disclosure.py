@@ -160,6 +160,7 @@ BY_KEYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("release", "measure"), BY_KEYS)
 def test_keys_that_are_copied_link_to_people(known_by_a_number, release, measure):
     leaks, cannot = (table.loc[(release, measure), "verdict"] for table in known_by_a_number)

@@ -9,6 +9,7 @@ from mcce import InputError, SamplerError, Within
 from mcce.generators import AdversarialForest
 from mcce.generators.base import DrawRequest
 from mcce.generators.joint.forest.leaves import INSIDE
+from tests.marks import slow
 
 RNG = np.random.default_rng(8)
 N = 350
@@ -72,12 +73,14 @@ def naive_density(generator, row, columns):
     )
 
 
-def test_densities_are_those_of_brute_force(forest):
-    rows = X.iloc[[0, 3, 5, 40, 100]].copy()
-    rows.iloc[1, rows.columns.get_loc("gain")] = 33.333  # a number that nobody has
-    rows.iloc[2, rows.columns.get_loc("y")] = 25.5
-    ordered = forest._layout.order(forest.schema_.encode(rows).matrix, WANTED[[0, 3, 5, 40, 100]]).matrix
-    found = forest.log_density(rows, decision=WANTED[[0, 3, 5, 40, 100]], per_feature=True).to_numpy()
+@pytest.mark.parametrize("places", [[3, 5], *slow([0, 40, 100])], ids=str)
+def test_densities_are_those_of_brute_force(forest, places):
+    rows = X.copy()
+    rows.iloc[3, rows.columns.get_loc("gain")] = 33.333  # a number that nobody has
+    rows.iloc[5, rows.columns.get_loc("y")] = 25.5
+    rows = rows.iloc[places]
+    ordered = forest._layout.order(forest.schema_.encode(rows).matrix, WANTED[places]).matrix
+    found = forest.log_density(rows, decision=WANTED[places], per_feature=True).to_numpy()
     for i, row in enumerate(ordered):
         sums = [naive_density(forest, row, range(j)) for j in range(3, 8)]
         np.testing.assert_allclose(found[i], np.log(np.array(sums[1:]) / sums[:-1]), rtol=1e-9)

@@ -8,12 +8,22 @@ import mcce
 from mcce import InputError, Within
 from mcce.rng import RowStreams
 from mcce.testing import CHECKS
+from tests.marks import slow_but_named
 from tests.samplers.parametric.test_chooser import encode
 
 BY_TREE = mcce.ForestSampler(n_trees=4, pooling="trees")
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+KEPT = (
+    "check_conditional",
+    "check_missing",
+    "check_sample_within",
+    "check_log_density",
+    "check_state",
+)  # the rest runs the lines of other samplers
+
+
+@pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)
 def test_conformance(check):
     check(BY_TREE, 0)
 

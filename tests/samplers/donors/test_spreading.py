@@ -9,6 +9,7 @@ import mcce
 from mcce import InputError, Within
 from mcce.rng import RowStreams
 from mcce.testing import CHECKS
+from tests.marks import slow_but_named
 from tests.samplers.parametric.test_chooser import encode
 
 SMOOTHED = [
@@ -18,7 +19,9 @@ SMOOTHED = [
 QUICK = ("check_grid", "check_marginal", "check_supports", "check_state", "check_missing")
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", slow_but_named(CHECKS, *QUICK, "check_sample_within"), ids=lambda check: check.__name__
+)
 def test_conformance(check):
     check(SMOOTHED[0], 0)
     if check.__name__ in QUICK:

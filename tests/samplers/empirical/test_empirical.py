@@ -11,7 +11,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.empirical.sampler import CANDIDATES
 from mcce.table import Column, Table
 from mcce.testing import CHECKS
-from tests.marks import slow_but
+from tests.marks import slow_but_named
 from tests.samplers.parametric.test_chooser import encode
 
 N = 120
@@ -22,20 +22,10 @@ FIXED, CHOSEN = mcce.EmpiricalSampler(bandwidth=0.3), mcce.EmpiricalSampler()
 OF_THE_CHOICE = ("check_marginal", "check_conditional", "check_seeds", "check_state")  # the rest is the same, and slow
 
 
-FITS_MANY = (
-    "check_refit",
-    "check_supports",
-    "check_seeds",
-    "check_state",
-    "check_marginal",
-)  # with the choice of bandwidths
+KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_training_rows", "check_grid")
 
 
-@pytest.mark.parametrize(
-    "check",
-    slow_but(CHECKS, *(check for check in CHECKS if check.__name__ not in FITS_MANY)),
-    ids=lambda check: check.__name__,
-)
+@pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)
 def test_conformance(check):
     check(FIXED, 0)
     if check.__name__ in OF_THE_CHOICE:

@@ -39,7 +39,7 @@ class Numbers(EstimatorSampler):
         Levels(make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))),
         pytest.param(Levels(DecisionTreeClassifier(min_samples_leaf=30, random_state=0)), marks=pytest.mark.slow),
         pytest.param(Numbers(LinearRegression()), marks=pytest.mark.slow),
-        Numbers(LinearRegression(), method="pmm"),
+        pytest.param(Numbers(LinearRegression(), method="pmm"), marks=pytest.mark.slow),
         pytest.param(
             Numbers(DecisionTreeRegressor(min_samples_leaf=30, random_state=0), method="pmm", n_donors=30),
             marks=pytest.mark.slow,

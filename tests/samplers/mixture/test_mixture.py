@@ -12,12 +12,21 @@ from mcce.rng import RowStreams
 from mcce.samplers.mixture.model import Mixture, Seen, fit_mixture
 from mcce.table import Schema, Table
 from mcce.testing import CHECKS
-from tests.marks import slow, slow_rows
+from tests.marks import slow, slow_but_named, slow_rows
 
 CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that only draw share its fits
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+KEPT = (
+    "check_conditional",
+    "check_missing",
+    "check_sample_within",
+    "check_log_density",
+    "check_state",
+)  # the rest runs the lines of other samplers
+
+
+@pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
 

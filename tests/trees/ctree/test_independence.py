@@ -109,6 +109,7 @@ def test_criteria_of_the_three_kinds():
     assert trees["bonferroni"].criteria == pytest.approx(trees["univariate"].criteria ** n_variables)
 
 
+@pytest.mark.slow
 def test_splits_where_there_is_nothing_at_the_stated_level_and_without_favour():
     rng = np.random.default_rng(11)
     levels = {"two": list("ab"), "many": list("abcdefgh")}

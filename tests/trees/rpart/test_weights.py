@@ -9,13 +9,14 @@ import pytest
 import mcce
 from mcce.table import Column
 from mcce.trees import rpart
+from tests.marks import slow_but
 from tests.trees.rpart.rpart_cases import Answer, differences, encode, grow, read_stored
 from tests.trees.rpart.test_parity import read_frame
 
 CASES = read_stored("weighted")["cases"]
 
 
-@pytest.mark.parametrize("k", range(len(CASES)))
+@pytest.mark.parametrize("k", slow_but(range(len(CASES)), *range(0, len(CASES), 4)))
 def test_parity_with_weighted_rpart(k):
     """Frames, splits, surrogates, sides of levels, and the way of training rows and new ones."""
     case = CASES[k]
