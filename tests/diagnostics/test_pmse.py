@@ -13,7 +13,7 @@ from tests.marks import slow, slow_rows
 from .reference import CASES, read
 
 
-@pytest.mark.parametrize("max_order", [0, 1])
+@pytest.mark.parametrize("max_order", [1, *slow(0)])
 @pytest.mark.parametrize("name", CASES)
 def test_regression_equals_synthpop(name, max_order):
     case = read(name)
@@ -113,8 +113,9 @@ def test_a_perfect_generator_is_as_expected_for_any_number_of_fixed_columns(n_fi
     assert np.mean(values) == pytest.approx(2.0, abs=4 * np.std(values) / np.sqrt(40))
 
 
-@pytest.mark.parametrize("n_fixed", [3, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("max_order", [0, *slow(1)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_fixed", [3, 1])
+@pytest.mark.parametrize("max_order", [0, 1])
 def test_rows_resampled_given_the_fixed_columns_score_1(n_fixed, max_order):
     """The drawn columns are those of a real row with the same fixed values: what a model of `real` itself gives."""
     rng = np.random.default_rng(n_fixed)

@@ -9,11 +9,12 @@ import pytest
 import mcce
 from mcce.diagnostics.pairs import read_pair
 from mcce.diagnostics.propensity import logit_scores
+from tests.marks import slow
 
 from .reference import CASES, read
 
 
-@pytest.mark.parametrize("max_order", [0, 1])
+@pytest.mark.parametrize("max_order", [1, *slow(0)])
 @pytest.mark.parametrize("name", CASES)
 def test_size_and_error_equal_those_of_glm(name, max_order):
     case = read(name)

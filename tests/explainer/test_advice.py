@@ -191,7 +191,7 @@ def test_one_person_alone_is_judged_by_the_training_rows():
 
 
 def test_no_letter_is_written_for_a_suspicious_answer():
-    found = answers()
+    found = answers(30)
     letters = found.letters()
     listed = found.suspicious().index.get_level_values("id")
     assert len(listed)

@@ -90,7 +90,7 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
         assert_series_equal(pd.concat([part.draws for part in parts])[whole.draws.index], whole.draws)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [True, *slow(False)])
 @pytest.mark.parametrize(("name", "value"), [("BLOCK_FACTUALS", 3), *slow_rows(("POOL_BYTES", 1))])
 def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
     one = explainer.explain(FEW, n_samples="auto", sparse=sparse)

@@ -103,7 +103,7 @@ def test_numpys_global_state_is_neither_read_nor_written(found):
 
 
 @pytest.mark.parametrize("independent", [False, True])
-@pytest.mark.parametrize("exhaustive", [False, True])
+@pytest.mark.parametrize("exhaustive", [True, *slow(False)])
 def test_explain_is_generate_then_select(explainer, independent, exhaustive):
     both = explainer.explain(TABLE.iloc[:60], n_samples=80, n_counterfactuals=3, independent=independent)
     candidates = explainer.generate(TABLE.iloc[:60], n_samples=80, independent=independent)

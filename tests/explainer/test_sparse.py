@@ -52,7 +52,7 @@ def withholds(rows, factuals):
 def gower(found):
     """Gower's distance by its definition, column by column of the user's table."""
     rows, own = found.frame, factuals_of(found)
-    total = np.zeros(len(rows))
+    total, changed = np.zeros(len(rows)), differs(rows, own)
     for j, name in enumerate(TABLE):
         a, b, spread = rows[name], own[name], TABLE[name]
         if name in ("sex", "job", "owner", "club"):
@@ -66,7 +66,7 @@ def gower(found):
             spread = spread.astype("Float64").dropna()
             step = np.abs(a - b) / float(spread.max() - spread.min())
         step = np.where(rows[name].isna().to_numpy() | own[name].isna().to_numpy(), 1.0, step)
-        total += np.where(differs(rows, own)[:, j], step, 0.0)
+        total += np.where(changed[:, j], step, 0.0)
     return total / TABLE.shape[1]
 
 

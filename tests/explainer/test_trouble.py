@@ -13,7 +13,7 @@ import pytest
 import mcce
 from mcce import ModelError
 from tests.explainer.problem import DENIED, TABLE, assert_same, fitted, score
-from tests.marks import slow, slow_rows
+from tests.marks import slow, slow_but, slow_rows
 
 MODES = {
     "plain": {},
@@ -23,7 +23,7 @@ MODES = {
 SOME = DENIED.iloc[:6]
 
 
-@pytest.fixture(params=list(MODES))
+@pytest.fixture(params=slow_but(MODES, "constrained", "sparse"))
 def asked(request):
     return {"n_samples": 30, **MODES[request.param]}
 

@@ -77,7 +77,7 @@ def strata(seed, n=400):
     return X, np.where(is_b == 1, 2.5, 0.625)
 
 
-@pytest.mark.parametrize("n_replications", [60, *slow(300)])
+@pytest.mark.parametrize("n_replications", slow(60, 300))
 def test_a_true_model_is_accused_at_the_level_by_weighted_rows(true_chain, n_replications):
     """Copies of heavy rows once counted as independent: a true model was accused in 0.2 to 0.4 of the cases at 0.05."""
     accused = 0

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from mcce import rcompat
-from tests.marks import slow_rows
+from tests.marks import slow_but, slow_rows
 from tests.rcompat.parity_tables import cases_of, read_meta, read_table
 
 CASES = cases_of()
@@ -85,7 +85,7 @@ def assert_same(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
 # ------------------------------------------------------------------ parity with mcceR, stage by stage
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", slow_but(CASES, *CASES[::3]))
 def test_parity_of_training_routing(name):
     where = found(name).featuremodel_object.where_train
     assert_same(where, read_table(name, "where_train"))

@@ -24,13 +24,8 @@ PUBLIC = {
 CONFORMING = DPSampler(epsilon=EXACT, **PUBLIC, bins=320, depth=1, testing_seed=1)
 
 
-KEPT = (
-    "check_conditional",
-    "check_missing",
-    "check_sample_within",
-    "check_log_density",
-    "check_state",
-)  # the rest runs the lines of other samplers
+# the others run the lines of other samplers
+KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 
 @pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)

@@ -79,6 +79,8 @@ def is_quick(place, sampler, kind, missing):
     if isinstance(sampler, mcce.GaussianCopulaSampler):
         return kind == "ordered"
     kinds = [each for each in ("ordered", "numeric", "categorical") if each in sampler.handles]
+    if getattr(sampler, "smoothing", None) and not isinstance(sampler, mcce.CartSampler):
+        return False  # all draw around their donors in one way
     if isinstance(sampler, mcce.BoostingSampler) or "density" in repr(sampler):
         return kind == kinds[-1] and not missing
     return kind == kinds[place % len(kinds)] and missing == sampler.handles_missing

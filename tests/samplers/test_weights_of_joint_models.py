@@ -20,8 +20,8 @@ VINE = {"savings": mcce.VineSampler(max_givens=2), "*": "cart"}
 SAMPLERS = [
     pytest.param("empirical", id="empirical"),
     pytest.param(mcce.EmpiricalSampler(bandwidth=0.3, keep=1.0), id="empirical, all donors"),
-    pytest.param(mcce.MixtureSampler(max_components=4), id="mixture"),
-    pytest.param(VINE, id="vine", marks=needs_vine),
+    pytest.param(mcce.MixtureSampler(max_components=4), id="mixture", marks=pytest.mark.slow),
+    pytest.param(VINE, id="vine", marks=[pytest.mark.slow, needs_vine]),
 ]
 
 

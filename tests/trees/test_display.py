@@ -17,7 +17,7 @@ from mcce.trees import cart, rpart
 from mcce.trees.ctree import tree as ctree
 from mcce.trees.display import FittedTree
 from mcce.trees.nodes import format_numbers
-from tests.marks import slow
+from tests.marks import slow, slow_but
 from tests.trees.ctree.ctree_cases import CASES, read_case, read_stored
 
 GROW = {"party": ctree.grow, "rpart": rpart.grow}
@@ -48,7 +48,7 @@ def close_figures():
 # ---------------------------------------------------------------- print
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", slow_but(CASES, *list(CASES)[::2]))
 @pytest.mark.parametrize("package", GROW)
 def test_print_is_rs(case, package):
     stored = read_case(case)

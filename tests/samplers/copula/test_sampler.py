@@ -32,7 +32,7 @@ def joint():
 
 @pytest.mark.parametrize(
     "target",
-    ["income", "drink", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grade", "smoker"))],
+    ["income", *slow("drink", "grade", "smoker")],
 )
 def test_draws_follow_the_conditional(training, joint, target):
     """Given discrete columns, draws and selected rows of a very large joint sample agree."""

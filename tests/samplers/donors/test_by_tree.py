@@ -14,13 +14,8 @@ from tests.samplers.parametric.test_chooser import encode
 BY_TREE = mcce.ForestSampler(n_trees=4, pooling="trees")
 
 
-KEPT = (
-    "check_conditional",
-    "check_missing",
-    "check_sample_within",
-    "check_log_density",
-    "check_state",
-)  # the rest runs the lines of other samplers
+# the others run the lines of other samplers
+KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 
 @pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)

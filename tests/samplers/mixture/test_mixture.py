@@ -17,13 +17,8 @@ from tests.marks import slow, slow_but_named, slow_rows
 CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that only draw share its fits
 
 
-KEPT = (
-    "check_conditional",
-    "check_missing",
-    "check_sample_within",
-    "check_log_density",
-    "check_state",
-)  # the rest runs the lines of other samplers
+# the others run the lines of other samplers
+KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_weights")
 
 
 @pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)

@@ -44,7 +44,7 @@ def odd_frames():
     level = pd.Categorical.from_codes(rng.integers(0, 2, n), ["u", "v", "never"])
     unseen_first = pd.Categorical.from_codes(rng.integers(1, 3, n), ["never", "u", "v"])
     only = pd.Categorical(["only"] * n, categories=["only", "never"])
-    wide = {f"x{j}": rng.normal(size=n) for j in range(2 * n)}
+    wide = {f"x{j}": rng.normal(size=n) for j in range(n + 4)}
     return {
         "no givens": {},
         "constant": {"k": np.full(n, 5.0), "zero": np.zeros(n), "only": only},

@@ -11,6 +11,7 @@ from mcce.exceptions import InputError
 from mcce.table import Column, Schema
 from mcce.trees.ctree.tree import CtreeTree, grow
 from mcce.trees.tree import Tree
+from tests.marks import slow_but
 from tests.rcompat.parity_tables import cases_of, read_meta, read_table
 from tests.trees.ctree.ctree_cases import CASES, Case, as_in_r, read_case, read_logicals, tied
 from tests.trees.ctree.problem import encode
@@ -94,7 +95,7 @@ def test_every_split_is_partys(grown):
             assert tree.cut[node] + (feature.kind == "ordered") == float(row["cut"])
 
 
-@pytest.mark.parametrize("name", PARITY_CASES)
+@pytest.mark.parametrize("name", slow_but(PARITY_CASES, *PARITY_CASES[::3]))
 def test_the_trees_of_mccer(name):
     meta = read_meta(name)
     levels = {column: d["levels"] for column, d in meta["columns"].items() if d["type"] in ("factor", "ordered")}

@@ -10,6 +10,7 @@ from scipy import integrate, stats
 from mcce.table import Column, Table
 from mcce.trees.ctree import tree as independence
 from mcce.trees.ctree.tree import grow
+from tests.marks import slow_but
 from tests.trees.ctree.ctree_cases import read_case
 from tests.trees.ctree.problem import encode
 
@@ -33,7 +34,7 @@ def test_moments_are_those_of_all_permutations(x_levels, y_levels):
     assert sigma == pytest.approx(np.cov(drawn.T, ddof=0).reshape(sigma.shape), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", slow_but(range(20), *range(6)))
 def test_closed_form_is_the_pseudo_inverse(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 200))
