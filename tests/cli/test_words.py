@@ -60,6 +60,7 @@ def test_names_are_checked_before_anything_is_trained(folder, monkeypatch, capsy
     assert "did you mean 'income'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_samplers_may_be_chosen_by_evidence(folder):
     assert main(["explain", "--config", "job.toml", "--sampler", "auto", "--letters", "more"]) == 0
 

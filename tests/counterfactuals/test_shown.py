@@ -128,6 +128,7 @@ def test_names_and_levels_without_ink_are_shown(blank, shown, tmp_path):
     assert said.startswith(f"With {shown} 3 instead of 1 and job cook instead of {shown}, ")
 
 
+@pytest.mark.slow
 def test_letters_that_a_font_leaves_blank_are_drawn(tmp_path):
     before = pd.DataFrame({"job": ["\u2800", "\u2800"]}, index=["\u2800", "ann"])  # a pattern of Braille without dots
     assert "cook instead of \u2800" in shown_in_every_way(around(before, before.assign(job="cook")), tmp_path)

@@ -110,6 +110,7 @@ def test_equal_rows_are_calibrated_as_a_factual_equal_to_them_is_scored():
     np.testing.assert_allclose(scores, scorer.calibration.values, atol=3 / 500)
 
 
+@pytest.mark.slow
 def test_weights_that_count_copies_keep_the_level_of_the_population():
     rng = np.random.default_rng(1)
     X, fresh = gaussian(6_000, rng), gaussian(N_FRESH, rng)

@@ -356,6 +356,7 @@ def test_the_published_method_stays_as_it_is_unless_relations_are_given():
     assert keeps(given.frame).all()
 
 
+@pytest.mark.slow
 def test_neither_order_nor_threads_change_what_is_found():
     X = denied(40)
     found = fitted().explain(X, sparse=True, n_samples=200).frame

@@ -145,6 +145,7 @@ def test_no_training_value_is_stored(explainer, tmp_path):
     assert leaks(pickle.dumps(explainer)) == []
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_others_store(tmp_path):
     levels = X.replace({"job": {"astronaut": "cook"}})
     plain = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], random_state=1, n_jobs=1).fit(levels)

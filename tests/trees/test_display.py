@@ -301,6 +301,7 @@ def test_box_plots_share_one_scale(loans):
     assert low < loans["salary"].min() < loans["salary"].max() < high
 
 
+@pytest.mark.slow
 def test_on_axes_of_ones_own(loans):
     view = view_of(loans[["age", "employment", "salary"]], "salary")
     _, (left, right) = plt.subplots(1, 2, figsize=(16, 7))
