@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 
@@ -33,6 +34,7 @@ from mcce.explain.crossing_kernels import (
     number_values,
     read_crossings,
     step_table,
+    write_changed,
 )
 from mcce.explain.distances import Distance, stack
 
@@ -40,6 +42,12 @@ MOST_VALUES = 24  # of a single number that are looked at first
 MOST_TUPLES = 60_000  # tuples of a pool that are looked through, of its first draws if there are more
 FEWEST_DRAWS = 200  # whose tuples are worth looking through
 BINS = 4096
+
+
+@lru_cache(maxsize=16)
+def _sets(n_columns: int, size: int) -> Ints:
+    """Return all sets of so many of some columns, a line each."""
+    return np.array(list(combinations(range(n_columns), size)), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class PoolCodes:
         n_draws = self.n_draws if size == 1 else min(self.n_draws, MOST_TUPLES // comb(n_columns, size))
         if n_draws < min(self.n_draws, FEWEST_DRAWS):
             return None
-        sets = np.array(list(combinations(range(n_columns), size)), dtype=np.int64)
+        sets = _sets(n_columns, size)
         is_first = np.empty((n_draws, len(sets)), dtype=np.bool_)
         mark_first(np.ascontiguousarray(self.codes[:, :n_draws]), sets, self._room, is_first)
         draws, which = np.nonzero(is_first)
@@ -156,6 +164,13 @@ class NearestCrossings:
         self.mutable = mutable
         self.steps, self.tables = stack([distance])
         self._counts = np.empty(BINS, dtype=np.int64)
+        self._codes: dict[int, PoolCodes] = {}
+
+    def codes(self, begin: int, n_draws: int) -> PoolCodes:
+        """Return the distinct values of the pool that begins at a place, numbered once for crossings of every size."""
+        if begin not in self._codes:
+            self._codes[begin] = PoolCodes(self.cells, begin, n_draws, self.mutable)
+        return self._codes[begin]
 
     def find(self, f: int, factual: Floats, begin: int, n_draws: int, tuples: Tuples, most: int) -> Crossings:
         """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest."""
@@ -214,6 +229,6 @@ class ChangedCells:
 
     def rows(self, some: Ints, factuals: Floats) -> Floats:
         """Return some of the crossings as rows."""
-        rows = factuals[self.of[some]]
-        rows[np.arange(some.size)[:, None], self.column[some]] = self.value[some]
-        return rows
+        rows = np.empty((factuals.shape[1], some.size))  # column by column, as the model is asked
+        write_changed(factuals, self.of[some], self.column[some], self.value[some], rows)
+        return rows.T

@@ -121,19 +121,18 @@ def nearest_tuples(table, draws, combination, combinations, most, counts, found,
     largest = 0.0
     n = 0
     for t in range(draws.size):
-        size = tuple_step(table, combinations[combination[t]], draws[t])
-        if size != UNCHANGED:
+        distance[t] = tuple_step(table, combinations[combination[t]], draws[t])
+        if distance[t] != UNCHANGED:
             n += 1
-            largest = max(largest, size)
+            largest = max(largest, distance[t])
     last = counts.size - 1
     width = last / largest if largest > 0.0 else 0.0
     for b in range(counts.size):
         counts[b] = 0
     if n > most:
         for t in range(draws.size):
-            size = tuple_step(table, combinations[combination[t]], draws[t])
-            if size != UNCHANGED:
-                counts[int(size * width)] += 1
+            if distance[t] != UNCHANGED:
+                counts[int(distance[t] * width)] += 1
         reached = 0
         for b in range(counts.size):
             reached += counts[b]
@@ -142,7 +141,7 @@ def nearest_tuples(table, draws, combination, combinations, most, counts, found,
                 break
     held = 0
     for t in range(draws.size):
-        size = tuple_step(table, combinations[combination[t]], draws[t])
+        size = distance[t]
         if size != UNCHANGED and int(size * width) <= last:
             found[held] = t
             distance[held] = size
@@ -204,3 +203,14 @@ def read_crossings(
             column[at + k, a] = j
             value[at + k, a] = x
             total[at + k] += step(steps, tables, 0, j, x, factual[j])
+
+
+@entry
+def write_changed(factuals, of, column, value, out):
+    """Write rows column by column: each like a factual but for some cells."""
+    for j in range(out.shape[0]):
+        for i in range(of.size):
+            out[j, i] = factuals[of[i], j]
+    for i in range(of.size):
+        for a in range(column.shape[1]):
+            out[column[i, a], i] = value[i, a]

@@ -43,10 +43,12 @@ from mcce.explain.distances import columnwise, gower, rowwise
 from mcce.explain.plausibility_kernels import (
     N_BITS,
     encode_bins,
+    find_changes,
     find_leaves,
     grow_cells,
     least_of_made,
     mean_of_nearest,
+    move_origins,
 )
 from mcce.generators.givens import occurrences
 from mcce.rng import hash_rows
@@ -188,15 +190,40 @@ class Origins:
         """Return the origins of some of the rows, with all that is known."""
         return Origins(self.rows, self.places[which], self.cells, self.near)
 
-    def forget(self, places: Ints) -> None:
-        """Forget what is known of some origins, whose rows have changed."""
-        for holds in (self.cells[0], self.near[0]):
-            slots = places % holds.size
-            holds[slots[holds[slots] == places]] = -1
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Rows as what they change in their origins.
+
+    Attributes
+    ----------
+    origins : what they were made from, by row.
+    first, column, value : row i has value[c] in column[c], for c from first[i] to before first[i + 1], in the order of
+        the columns.
+    """
+
+    origins: Origins
+    first: Ints
+    column: Ints
+    value: Floats
+
+    @classmethod
+    def of(cls, matrix: Floats, origins: Origins) -> Made:
+        """Find what encoded rows change in their origins."""
+        n, p = matrix.shape
+        first, column, value = np.empty(n + 1, dtype=np.int64), np.empty(n * p, dtype=np.int64), np.empty(n * p)
+        find_changes(matrix, origins.places, origins.rows, first, column, value)
+        return cls(origins, first, column[: first[-1]], value[: first[-1]])
+
+    @classmethod
+    def changing(cls, origins: Origins, column: Ints, value: Floats) -> Made:
+        """Return rows that all change equally many cells, a line each of `column` and `value`."""
+        n, size = column.shape
+        return cls(origins, np.arange(0, n * size + 1, max(size, 1))[: n + 1], column.ravel(), value.ravel())
 
     def groups(self, which: Ints) -> tuple[Ints, Ints]:
         """Return where neighbours among some rows that have the same origin begin, with the end, and these origins."""
-        places = self.places[which]
+        places = self.origins.places[which]
         first = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]])[: places.size])
         return np.append(first, which.size), places[first]
 
@@ -286,10 +313,9 @@ class Plausibility:
         for k in range(n_folds):
             mine = np.flatnonzero(met[some] == k)
             rows = np.ascontiguousarray(matrix[some[mine]])
-            room = _room_for_distances(1, near[k].shape[1])
+            each = Origins(rows, np.arange(mine.size), (), _room_for_distances(1, near[k].shape[1]))
             found_near = np.empty(mine.size)
-            each = Origins(rows, np.arange(mine.size), (), room)
-            _write_distance(rows, each.places, each, near[k], scale, found_near)
+            _write_distance(Made.of(rows, each), each.places, near[k], scale, found_near)
             distance[mine] = found_near
         cells, nearness = Scale.of(least, weights), Scale.of(-distance, of_some)
         of_cells = np.where(least < 0.0, least, cells.share_of_others(least, weights))[some]
@@ -311,43 +337,59 @@ class Plausibility:
             np.full(n, -1, dtype=np.int64),
             np.empty((n, self.scale.size), dtype=np.uint8),
             np.empty((n, targets)),
-            np.empty((n, self._n_words, targets), dtype=np.int64),
+            np.empty((n, targets), dtype=np.int32),
+            np.empty((n, self.scale.size, targets // N_BITS + 1), dtype=np.int64),
             np.empty(n),
         )
         near = _room_for_distances(n, max(others.shape[1] for others in self.neighbours))
         return Origins(rowwise(rows), np.arange(rows.shape[0]) if places is None else places, cells, near)
 
-    @property
-    def _n_words(self) -> int:
-        return self.scale.size // N_BITS + 1
+    def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
+        """Put other rows in place of some origins, each of a fold: from there, what was made next differs less."""
+        holds, own, _, _, spread = origins.near
+        for k, others in enumerate(self.neighbours):
+            mine = np.flatnonzero(fold == k)
+            if mine.size:
+                move_origins(places[mine], rows[mine], origins.rows, others, self.scale, holds, own, spread)
+        known = origins.cells[0]
+        slots = places % known.size
+        known[slots[known[slots] == places]] = -1
 
-    def least_cells(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
+    def least_cells(self, made: Made, fold: Ints) -> Floats:
         """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
-        matrix = rowwise(matrix)
-        origins = self.origins(matrix) if origins is None else origins
-        least, room = np.empty(matrix.shape[0]), np.empty((matrix.shape[1], 1), dtype=np.uint8)
+        least, origins = np.empty(fold.size), made.origins
+        before = np.empty(self.scale.size, dtype=np.uint8)
         for k, trees in enumerate(self.conditionals):
             rows = np.flatnonzero(fold == k)
             if rows.size:
-                begin, of = origins.groups(rows)
                 low, high = self.low[k], self.high[k]
                 least_of_made(
-                    matrix, rows, begin, of, origins.rows, *self.binning.joined, BINS - 1, low, high, _reach(low, high),
-                    trees.targets, trees.roots, trees.column, trees.cut, trees.single, trees.left, trees.share,
-                    *origins.cells, room, np.empty(self._n_words, dtype=np.int64), least,
+                    rows, *made.groups(rows), made.first, made.column, made.value, origins.rows, *self.binning.joined,
+                    BINS - 1, low, high, self._reaches[k], trees.targets, trees.roots, trees.column, trees.cut,
+                    trees.single, trees.left, trees.share, *origins.cells, before,
+                    np.empty(trees.targets.size // N_BITS + 1, dtype=np.int64), least,
                 )  # fmt: skip
         return np.where(least < 0.0, least, self.cells.share(least))
 
+    @cached_property
+    def _reaches(self) -> list[Floats]:
+        return [_reach(low, high) for low, high in zip(self.low, self.high)]
+
     def distance(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
-        """Return the mean distance of rows to the nearest ones, Gower's sum (step 4)."""
+        """Return the mean distance of encoded rows to the nearest ones, Gower's sum (step 4)."""
         matrix = rowwise(matrix)
-        origins = self.origins(matrix) if origins is None else origins
-        out = np.empty(matrix.shape[0])
+        return self.distance_of_made(Made.of(matrix, self.origins(matrix) if origins is None else origins), fold)
+
+    def distance_of_made(self, made: Made, fold: Ints, which: Ints | None = None) -> Floats:
+        """Return the same of some rows, or of all, that were made from others."""
+        out = np.empty(fold.size)
+        which = np.arange(fold.size) if which is None else which
+        of = fold[which]
         for k, others in enumerate(self.neighbours):
-            rows = np.flatnonzero(fold == k)
+            rows = which[of == k]
             if rows.size:
-                _write_distance(matrix, rows, origins, others, self.scale, out)
-        return out
+                _write_distance(made, rows, others, self.scale, out)
+        return out[which]
 
     def score(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf
@@ -358,11 +400,11 @@ class Plausibility:
         whose cells are below `least` are not looked at further: their score is that of their cells.
         """
         matrix = rowwise(matrix)
-        origins = self.origins(matrix) if origins is None else origins
-        scores = self.least_cells(matrix, fold, origins)
+        made = Made.of(matrix, self.origins(matrix) if origins is None else origins)
+        scores = self.least_cells(made, fold)
         rows = np.flatnonzero(scores >= least)
         if rows.size:
-            scores[rows] = self.join(scores[rows], self.distance(matrix[rows], fold[rows], origins[rows]))
+            scores[rows] = self.join(scores[rows], self.distance_of_made(made, fold, rows))
         return scores
 
     def join(self, cells: Floats, distance: Floats) -> Floats:
@@ -636,17 +678,16 @@ def _room_for_distances(n_origins: int, n_others: int) -> tuple[npt.NDArray[Any]
         np.empty((n_origins, n_others)),
         np.empty((n_origins, n_others), dtype=np.int32),
         np.empty((n_origins, GROUPS), dtype=np.int64),
-        np.empty((n_origins, GROUPS)),
+        np.empty((n_origins, 2)),
     )
 
 
-def _write_distance(matrix: Floats, rows: Ints, origins: Origins, others: Floats, scale: Floats, out: Floats) -> None:
+def _write_distance(made: Made, rows: Ints, others: Floats, scale: Floats, out: Floats) -> None:
     """Write the mean distance of some rows to the nearest of some others, given by column."""
-    begin, of = origins.groups(rows)
-    changed, sums = np.empty(matrix.shape[1], dtype=np.int64), np.empty(others.shape[1])
+    n = others.shape[1]
     mean_of_nearest(
-        matrix, rows, begin, of, origins.rows, others, scale, *origins.near, changed, sums, np.empty(NEAREST),
-        out,
+        rows, *made.groups(rows), made.first, made.column, made.value, made.origins.rows, others, scale,
+        *made.origins.near, np.empty(n, dtype=np.int32), np.empty(n), np.empty(NEAREST), out,
     )  # fmt: skip
     # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
     out[rows] = np.minimum(out[rows], FARTHEST).round(10)

@@ -15,6 +15,9 @@ from mcce.base.compiling import entry, inner
 LEAF = -1
 N_BITS = 63
 VERY_FEW = 4  # changed cells, up to which others are looked at in order
+FEW_OF = 3  # the part of the others, a third, up to which they are looked at one by one: all at once is faster by that
+NOT_SORTED = -1.0
+WORTH_SORTING = 4.0  # rows with very few changes that an origin has
 ROUNDING = 1e-9  # more than sums of steps are rounded by
 
 
@@ -144,10 +147,10 @@ def grow_cells(
 
 
 @inner
-def walk(bins, i, column, cut, single, left, node):
-    """Return the leaf of a row in the tree whose root is `node`."""
+def walk(bins, column, cut, single, left, node):
+    """Return the leaf of a row, given by its bins, in the tree whose root is `node`."""
     while column[node] != LEAF:
-        value = bins[column[node], i]
+        value = bins[column[node]]
         goes_left = value == cut[node] or (not single[node] and value < cut[node])
         node = left[node] + (0 if goes_left else 1)
     return node
@@ -157,7 +160,7 @@ def walk(bins, i, column, cut, single, left, node):
 def find_leaves(bins, column, cut, single, left, root, leaf):
     """Write the leaf of every row in one tree."""
     for i in range(leaf.size):
-        leaf[i] = walk(bins, i, column, cut, single, left, root)
+        leaf[i] = walk(bins[:, i], column, cut, single, left, root)
 
 
 @inner
@@ -183,75 +186,110 @@ def beyond(value, low, high, reach):
     return far / reach if far > 0.0 else 0.0
 
 
+@entry
+def find_changes(rows, places, origins, first, column, value):
+    """Write the cells in which rows differ from their origins, at `places`; those of row i are from first[i] on."""
+    n = 0
+    first[0] = 0
+    for i in range(rows.shape[0]):
+        f = places[i]
+        for j in range(origins.shape[1]):
+            x, old = rows[i, j], origins[f, j]
+            if x != old and not (x != x and old != old):
+                column[n] = j
+                value[n] = x
+                n += 1
+        first[i + 1] = n
+
+
 @inner
-def bit_of(column):
-    """Return the bit of a column in its word, the `column // N_BITS`-th."""
-    return 1 << (column % N_BITS)
+def sort_places(numbers, order):
+    """Write the places of a few numbers in the order of their size."""
+    for a in range(numbers.size):
+        place = a
+        while place > 0 and numbers[order[place - 1]] > numbers[a]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = a
 
 
 @entry
 def least_of_made(
-    rows, which, begin, made_from, origins, edges, first_edge, last, low, high, reach, targets, roots, column, cut,
-    single, left, share, holds, own_bins, own_share, asked, own_far, bins, changed, out,
+    which, begin, made_from, first, changed, value, origins, edges, first_edge, last, low, high, reach, targets, roots,
+    column, cut, single, left, share, holds, own_bins, own_share, by_share, asking, own_far, before, differing, out,
 ):  # fmt: skip
     """Write the least share of the cells of some rows, minus how far they are out of range for those that are.
 
-    Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells. A tree that asks
-    about none of these on the origin's way, and that is not about one of them, says of the row what it says of the
-    origin: by slot, `own_share`, and in `asked` the bits of the columns, in words. `holds` says whose is in a slot;
-    `share[left[leaf], bin]` is the share of a cell in a leaf; `bins` and `changed` are room for a row's bins and bits.
+    Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells: row i has value[c]
+    in column changed[c], for c from first[i] to before first[i + 1]. A tree that asks about none of these on the
+    origin's way, and that is not about one of them, says of the row what it says of the origin. By slot, `own_share` is
+    what the trees say of the origin, `by_share` their order by that, and `asking` has for each column the bits of the
+    trees that it matters to, in words. `holds` says whose is in a slot; `share[left[leaf], bin]` is the share of a cell
+    in a leaf. `before` and `differing` are room for the bins of an origin, and for the bits of trees.
     """
-    n_columns = origins.shape[1]
+    n_columns, n_words = origins.shape[1], differing.size
     for g in range(made_from.size):
         f = made_from[g]
         slot = f % holds.size
+        bins = own_bins[slot]
         if holds[slot] != f:
             own_far[slot] = 0.0
             for j in range(n_columns):
-                own_bins[slot, j] = bin_of(origins[f, j], edges, first_edge[j], first_edge[j + 1], last)
-                bins[j, 0] = own_bins[slot, j]
+                bins[j] = bin_of(origins[f, j], edges, first_edge[j], first_edge[j + 1], last)
                 far = beyond(origins[f, j], low[j], high[j], reach[j])
                 if far > own_far[slot]:
                     own_far[slot] = far
+                for w in range(n_words):
+                    asking[slot, j, w] = 0
             for a in range(targets.size):
                 node = roots[a]
-                for w in range(changed.size):
-                    asked[slot, w, a] = 0
-                asked[slot, targets[a] // N_BITS, a] = bit_of(targets[a])
+                word, bit = a // N_BITS, 1 << (a % N_BITS)
+                asking[slot, targets[a], word] |= bit
                 while column[node] != LEAF:
-                    asked[slot, column[node] // N_BITS, a] |= bit_of(column[node])
-                    value = bins[column[node], 0]
-                    goes_left = value == cut[node] or (not single[node] and value < cut[node])
+                    asking[slot, column[node], word] |= bit
+                    here = bins[column[node]]
+                    goes_left = here == cut[node] or (not single[node] and here < cut[node])
                     node = left[node] + (0 if goes_left else 1)
-                own_share[slot, a] = share[left[node], bins[targets[a], 0]]
+                own_share[slot, a] = share[left[node], bins[targets[a]]]
+            sort_places(own_share[slot], by_share[slot])
             holds[slot] = f
         for i in range(begin[g], begin[g + 1]):
             r = which[i]
-            for w in range(changed.size):
-                changed[w] = 0
+            for w in range(n_words):
+                differing[w] = 0
             farthest = 0.0
-            for j in range(n_columns):
-                x, old = rows[r, j], origins[f, j]
-                bins[j, 0] = own_bins[slot, j]
-                if x != old and not (x != x and old != old):
-                    bins[j, 0] = bin_of(x, edges, first_edge[j], first_edge[j + 1], last)
-                    changed[j // N_BITS] |= bit_of(j)
-                elif own_far[slot] == 0.0:
-                    continue
+            for c in range(first[r], first[r + 1]):
+                j, x = changed[c], value[c]
+                before[c - first[r]] = bins[j]
+                bins[j] = bin_of(x, edges, first_edge[j], first_edge[j + 1], last)
                 far = beyond(x, low[j], high[j], reach[j])
                 if far > farthest:
                     farthest = far
+                for w in range(n_words):
+                    differing[w] |= asking[slot, j, w]
+            if own_far[slot] > 0.0:
+                for j in range(n_columns):
+                    stays = True
+                    for c in range(first[r], first[r + 1]):
+                        stays = stays and changed[c] != j
+                    if stays:
+                        farthest = max(farthest, beyond(origins[f, j], low[j], high[j], reach[j]))
             least = 1.0
-            for a in range(targets.size):
-                found = own_share[slot, a]
-                differs = False
-                for w in range(changed.size):
-                    differs = differs or (asked[slot, w, a] & changed[w]) != 0
-                if differs:
-                    node = walk(bins, 0, column, cut, single, left, roots[a])
-                    found = share[left[node], bins[targets[a], 0]]
-                if found < least:
-                    least = found
+            for q in range(targets.size):
+                a = by_share[slot, q]
+                if not (differing[a // N_BITS] >> (a % N_BITS)) & 1:
+                    least = min(least, own_share[slot, a])
+                    break
+            for w in range(n_words):
+                a, bits = w * N_BITS, differing[w]
+                while bits != 0:
+                    if bits & 1:
+                        node = walk(bins, column, cut, single, left, roots[a])
+                        least = min(least, share[left[node], bins[targets[a]]])
+                    a += 1
+                    bits >>= 1
+            for c in range(first[r], first[r + 1]):
+                bins[changed[c]] = before[c - first[r]]
             out[r] = -farthest if farthest > 0.0 else least
 
 
@@ -300,45 +338,56 @@ def insert_nearest(nearest, value):
 
 
 @inner
-def sort_roughly(base, order, ends, least):
+def sort_roughly(base, group, order, ends):
     """Put the places of some numbers in order of their size, in groups: `order[ends[b - 1] : ends[b]]` is group b.
 
-    `least[b]` is the smallest number of this group and of those after it.
+    Returns the smallest number and the groups a unit, 0 if there is one group; `group` is room for each one's group.
     """
     n_groups = ends.size
     low, high = np.inf, -np.inf
     for r in range(base.size):
         low, high = min(low, base[r]), max(high, base[r])
     width = n_groups / (high - low) if low < high < np.inf else 0.0
+    for r in range(base.size):
+        group[r] = int((base[r] - low) * width) if width > 0.0 else 0
     for b in range(n_groups):
         ends[b] = 0
-        least[b] = np.inf
     for r in range(base.size):
-        b = min(int((base[r] - low) * width), n_groups - 1) if width > 0.0 else 0
-        ends[b] += 1
-        least[b] = min(least[b], base[r])
+        group[r] = min(group[r], n_groups - 1)
+        ends[group[r]] += 1
     total = 0
     for b in range(n_groups):
         total += ends[b]
         ends[b] = total - ends[b]  # where the group begins; it ends there once it is filled
     for r in range(base.size):
-        b = min(int((base[r] - low) * width), n_groups - 1) if width > 0.0 else 0
-        order[ends[b]] = r
-        ends[b] += 1
-    for b in range(n_groups - 2, -1, -1):
-        least[b] = min(least[b], least[b + 1])
+        order[ends[group[r]]] = r
+        ends[group[r]] += 1
+    return low, width
+
+
+@inner
+def mean_of(nearest, known):
+    """Return the mean of the smallest distances, of which so many are known; infinite if none is."""
+    total = 0.0
+    for a in range(known):
+        total += nearest[a]
+    return max(total / known, 0.0) if known > 0 else np.inf
 
 
 @entry
 def mean_of_nearest(
-    rows, which, begin, made_from, origins, others, scale, holds, own, order, ends, least, changed, sums, nearest, out,
+    which, begin, made_from, first, changed, value, origins, others, scale, holds, own, order, ends, spread, group,
+    sums, nearest, out,
 ):  # fmt: skip
-    """Write the mean distance of each of some rows to its nearest of some others.
+    """Write the mean distance of each of some rows to its nearest of some others, which come column by column.
 
-    Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells: the distances of
-    that row are in a slot of `own`, and those of its rows differ from them by these cells. Where the cells are very
-    few, others are looked at in the order of the origin's distance, until the changes cannot bring one near enough.
-    `holds` says whose distances are in a slot. `others` comes column by column.
+    Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells: row i has value[c]
+    in column changed[c], for c from first[i] to before first[i + 1]. The distances of the origin are in a slot of
+    `own`, and those of the rows differ from them by these cells. `holds` says whose distances are in a slot.
+
+    Where the changes are small, few of the others can be among the nearest: they are looked at in the order of the
+    origin's distance, until the changes cannot bring one near enough. That order is found when several rows need it:
+    before, the second number of `spread` is NOT_SORTED, less the rows. Where most cells change, sums are added up anew.
     """
     n, n_columns, k = others.shape[1], origins.shape[1], nearest.size
     known = min(k, n)
@@ -346,54 +395,91 @@ def mean_of_nearest(
         f = made_from[g]
         slot = f % holds.size
         base = own[slot, :n]
-        if holds[slot] != f:
-            for r in range(n):
-                base[r] = 0.0
-            for j in range(n_columns):
-                add_steps(others[j], origins[f, j], scale[j], 1.0, base)
-            sort_roughly(base, order[slot], ends[slot], least[slot])
-            holds[slot] = f
         for i in range(begin[g], begin[g + 1]):
             row = which[i]
-            n_changed = 0
-            for j in range(n_columns):
-                x, old = rows[row, j], origins[f, j]
-                if x != old and not (x != x and old != old):
-                    changed[n_changed] = j
-                    n_changed += 1
+            n_changed = first[row + 1] - first[row]
             for a in range(k):
                 nearest[a] = np.inf
-            if n_changed <= VERY_FEW:
-                nearer = ROUNDING
-                for c in range(n_changed):
-                    j = changed[c]
-                    nearer += most_nearer(rows[row, j], origins[f, j], scale[j])
-                first = 0
-                for b in range(ends.shape[1]):
-                    if least[slot, b] * (1.0 - ROUNDING) - nearer > nearest[k - 1]:
+            if 2 * n_changed > n_columns:
+                for r in range(n):
+                    sums[r] = 0.0
+                c = first[row]
+                for j in range(n_columns):
+                    x = origins[f, j]
+                    if c < first[row + 1] and changed[c] == j:
+                        x = value[c]
+                        c += 1
+                    add_steps(others[j], x, scale[j], 1.0, sums)
+                for r in range(n):
+                    insert_nearest(nearest, sums[r])
+                out[row] = mean_of(nearest, known)
+                continue
+            if holds[slot] != f:
+                for r in range(n):
+                    base[r] = 0.0
+                for j in range(n_columns):
+                    add_steps(others[j], origins[f, j], scale[j], 1.0, base)
+                spread[slot, 1] = NOT_SORTED
+                holds[slot] = f
+            nearer = ROUNDING
+            for c in range(first[row], first[row + 1]):
+                j = changed[c]
+                nearer += most_nearer(value[c], origins[f, j], scale[j])
+            one_by_one = 0 < n_changed <= VERY_FEW and nearer < np.inf
+            if one_by_one and spread[slot, 1] < 0.0:
+                spread[slot, 1] -= 1.0
+                one_by_one = spread[slot, 1] < NOT_SORTED - WORTH_SORTING
+                if one_by_one:
+                    spread[slot, 0], spread[slot, 1] = sort_roughly(base, group, order[slot], ends[slot])
+            if one_by_one:
+                low, width = spread[slot, 0], spread[slot, 1]
+                filled = 0
+                while ends[slot, filled] < known:
+                    filled += 1
+                # the nearest of the origin are at most so far from the row, and others that can be as near so far from it
+                reach = (filled + 1.0 + 2.0 * nearer * width) * (1.0 + ROUNDING)
+                last = min(int(reach), ends.shape[1] - 1) if width > 0.0 else ends.shape[1] - 1
+                one_by_one = FEW_OF * ends[slot, last] <= n
+            if one_by_one:
+                at = 0
+                for b in range(last + 1):
+                    if (low + (b / width if width > 0.0 else 0.0)) * (1.0 - ROUNDING) - nearer > nearest[k - 1]:
                         break
-                    for q in range(first, ends[slot, b]):
+                    for q in range(at, ends[slot, b]):
                         r = order[slot, q]
-                        value = base[r]
-                        for c in range(n_changed):
+                        sum_of_steps = base[r]
+                        for c in range(first[row], first[row + 1]):
                             j = changed[c]
-                            value -= step_to(others[j, r], origins[f, j], scale[j])
-                            value += step_to(others[j, r], rows[row, j], scale[j])
-                        insert_nearest(nearest, value)
-                    first = ends[slot, b]
+                            sum_of_steps -= step_to(others[j, r], origins[f, j], scale[j])
+                            sum_of_steps += step_to(others[j, r], value[c], scale[j])
+                        insert_nearest(nearest, sum_of_steps)
+                    at = ends[slot, b]
             else:
                 for r in range(n):
                     sums[r] = base[r]
-                for c in range(n_changed):
+                for c in range(first[row], first[row + 1]):
                     j = changed[c]
                     add_steps(others[j], origins[f, j], scale[j], -1.0, sums)
-                    add_steps(others[j], rows[row, j], scale[j], 1.0, sums)
+                    add_steps(others[j], value[c], scale[j], 1.0, sums)
                 for r in range(n):
                     insert_nearest(nearest, sums[r])
-            total = 0.0
-            for a in range(known):
-                total += nearest[a]
-            out[row] = max(total / known, 0.0) if known > 0 else np.inf
+            out[row] = mean_of(nearest, known)
+
+
+@entry
+def move_origins(places, rows, origins, others, scale, holds, own, spread):
+    """Write other rows in place of some origins, and take their distances along, which differ by few cells."""
+    for i in range(places.size):
+        f = places[i]
+        slot = f % holds.size
+        base = own[slot, : others.shape[1]]
+        for j in range(origins.shape[1]):
+            x, old = rows[i, j], origins[f, j]
+            if x != old and not (x != x and old != old) and holds[slot] == f:
+                add_steps(others[j], old, scale[j], -1.0, base)
+                add_steps(others[j], x, scale[j], 1.0, base)
+                spread[slot, 1] = NOT_SORTED
+            origins[f, j] = x
 
 
 @entry

@@ -68,7 +68,7 @@ class Sought:
 
 DONE = np.iinfo(np.int64).max  # of a cell that was set back
 MOST_TOGETHER = 16  # tries that a row goes ahead before the model is asked
-MOST_APART = 6  # cells that a row on its way differs in from the one that its plausibility is found from
+MOST_APART = 4  # cells that a row on its way differs in from the one that its plausibility is found from
 WRITTEN_TOGETHER = 8192  # rows
 VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
 
@@ -112,22 +112,25 @@ class Inwards:
         return changed
 
     def take(self, starts: Winners, sought: Sought, pools: Candidates, best: int | None = None) -> Winners:
-        """Return what becomes of some valid rows.
-
-        With `best`, numbers move only in the rows of a factual that are among so many with the fewest changes, or tie.
-        """
-        walk = _Walk(self, starts, sought)
-        walk.set_back()
-        moving = walk.has_few_changes(best)
-        numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(starts.owner.size)]
-        for place in range(max((columns.size for columns in numbers), default=0)):
-            walk.move_number(place, numbers, pools)
-        return walk.winners(starts.cost)
+        """Return what becomes of some valid rows: steps 1 and 2."""
+        return self.move_numbers(self.set_back(starts, sought), sought, pools, best)
 
     def set_back(self, found: Winners, sought: Sought) -> Winners:
         """Return rows without the changes that neither validity nor the floor needs (step 1)."""
         walk = _Walk(self, found, sought)
         walk.set_back()
+        return walk.winners(found.cost)
+
+    def move_numbers(self, found: Winners, sought: Sought, pools: Candidates, best: int | None = None) -> Winners:
+        """Return rows whose changed numbers are nearer to the factuals' (step 2).
+
+        With `best`, numbers move only in the rows of a factual that are among so many with the fewest changes, or tie.
+        """
+        walk = _Walk(self, found, sought)
+        moving = walk.has_few_changes(best)
+        numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(found.owner.size)]
+        for place in range(max((columns.size for columns in numbers), default=0)):
+            walk.move_number(place, numbers, pools)
         return walk.winners(found.cost)
 
     def look_between(self, found: Winners, sought: Sought, pools: Candidates) -> Winners:
@@ -181,7 +184,7 @@ class _Walk:
         self.owner = starts.owner
         self.sought = sought
         self.factuals = np.ascontiguousarray(sought.matrix[starts.owner])
-        self.rows = np.ascontiguousarray(starts.rows)
+        self.rows = np.array(starts.rows, order="C")
         self.scores = starts.scores.copy()
         self.plausibility = starts.plausibility.copy()
         self.n_asked = 0
@@ -259,7 +262,7 @@ class _Walk:
             tries = now[on]
             tries[np.arange(on.size), column[here]] = self.factuals[of, column[here]]
             tries = self.way.complete(tries, self.factuals[of])
-            score = self._score_tries(tries, of, np.minimum(self.way.least, believed[on]))
+            score = self._score_tries(tries, now[on], of, np.minimum(self.way.least, believed[on]))
             enough = (score >= self.way.least) | (score > believed[on])
             enough &= (tries != self.factuals[of]).any(axis=1)
             if not self.sought.admits_all:
@@ -268,17 +271,17 @@ class _Walk:
             rows[here], good[here], plausibility[here] = tries, enough, score
         return _Ahead(at, column, rows, good, plausibility)
 
-    def _score_tries(self, tries: Floats, at: Ints, least: Floats) -> Floats:
-        """Return the plausibility of tries, made from where their rows were not long ago: from there they differ least.
+    def _score_tries(self, tries: Floats, now: Floats, at: Ints, least: Floats) -> Floats:
+        """Return the plausibility of tries, found from where their rows were not long ago: from there they differ least.
 
         Below `least` it need not be exact.
         """
         fold = self.sought.fold[self.owner[at]]
         if self.origins is None:
             return self.way.scale.score(tries, fold)
-        far = np.flatnonzero((self.rows[at] != self.origins.rows[at]).sum(axis=1) > MOST_APART)
-        self.origins.rows[at[far]] = self.rows[at[far]]
-        self.origins.forget(at[far])
+        far = np.flatnonzero((now != self.origins.rows[at]).sum(axis=1) > MOST_APART)
+        if far.size:
+            self.way.scale.move_origins(self.origins, at[far], now[far], fold[far])
         return self.way.scale.score(tries, fold, self.origins[at], least)
 
     def _with_own(self, at: Ints, column: Ints) -> Floats:

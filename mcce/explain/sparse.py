@@ -44,6 +44,7 @@ from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Poo
 from mcce.explain.distances import Distance, changed_columns, columnwise, gower, rowwise
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
+from mcce.explain.plausibility import Made
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Admit, Ask, Selector, best_of
 from mcce.explain.refine import WRITTEN_TOGETHER, Inwards, Sought, ranges
@@ -149,15 +150,15 @@ class SparseSearch:
 
         done = Shares(2 * n)
 
-        def cross(begin: int) -> tuple[Winners, Winners]:
-            found = self.cross(*some(begin, begin + size), done.add)
-            return found[0].counted_from(begin), found[1].counted_from(begin)
+        def cross(begin: int) -> tuple[Winners, Bools]:
+            found, is_start = self.cross(*some(begin, begin + size), done.add)
+            return found.counted_from(begin), is_start
 
         def refine(first: int) -> Winners:
             begin, end = first * size, (first + REFINED_TOGETHER) * size
-            parts = zip(*crossed[first : first + REFINED_TOGETHER])
-            found, starts = (Winners.join(each).counted_from(-begin) for each in parts)
-            refined = self.refine(found, starts, *some(begin, end)).counted_from(begin)
+            parts, are_starts = zip(*crossed[first : first + REFINED_TOGETHER])
+            found = Winners.join(parts).counted_from(-begin)
+            refined = self.refine(found, np.concatenate(are_starts), *some(begin, end)).counted_from(begin)
             done.add(min(end, n) - begin)
             return refined
 
@@ -173,8 +174,8 @@ class SparseSearch:
         k: int,
         ids: pd.Index[Any] | None = None,
         advance: Callable[[float], None] | None = None,
-    ) -> tuple[Winners, Winners]:
-        """Return valid rows of each factual (steps 1 and 2), and those to be taken inwards (of steps 3 and 4).
+    ) -> tuple[Winners, Bools]:
+        """Return valid rows of each factual (steps 1 and 2), and which are to be taken inwards (of steps 3 and 4).
 
         `advance` is told how many more factuals have enough of them.
         """
@@ -182,34 +183,37 @@ class SparseSearch:
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Winners] = []
-        starts: list[Winners] = []  # taken inwards all at once
+        are_starts: list[Bools] = []  # taken inwards all at once
 
         def waiting() -> Ints:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
 
+        near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
         for size in range(1, self.searched.size + 1):
-            for part, complete in self._choose_crossed(pools, sought, waiting(), size, k):
+            for part, complete in self._choose_crossed(pools, near, sought, waiting(), size, k):
                 parts.append(part)
                 # where crossings were passed over, nearer ones may be found on the way to the factual
-                starts.append(part.take(~complete))
+                are_starts.append(~complete)
                 before = int((n_found >= k).sum())
                 np.add.at(n_found, part.owner, 1)
                 if advance is not None:
                     advance(int((n_found >= k).sum()) - before)
             done_at[(n_found >= k) & (done_at == 0)] = size
         if self.changes_first:
-            parts.extend(self._choose_fewer(pools, sought, done_at, k))
+            for part in self._choose_fewer(pools, sought, done_at, k):
+                parts.append(part)
+                are_starts.append(np.zeros(part.owner.size, dtype=bool))
         if advance is not None:
             advance(int((n_found < k).sum()))
         for part in self._choose_drawn(pools, sought, waiting(), n_found, k):
             parts.append(part)
-            starts.append(part.take(slice(None)))
-        return Winners.join(parts), Winners.join(starts)
+            are_starts.append(np.ones(part.owner.size, dtype=bool))
+        return Winners.join(parts), np.concatenate(are_starts)
 
     def refine(
         self,
         found: Winners,
-        starts: Winners,
+        is_start: Bools,
         pools: Candidates,
         factuals: Floats,
         k: int,
@@ -220,15 +224,29 @@ class SparseSearch:
         Some may meet on the way: where they started counts as well.
         """
         sought = self._sought(factuals, ids)
-        moved = self.inwards.take(starts, sought, pools, k if self.changes_first else None)
+        settled = self.inwards.set_back(found.take(is_start), sought)
+        moved = self.inwards.move_numbers(settled, sought, pools, k if self.changes_first else None)
         joined = Winners.join([found, moved])
         if self.by_distance:
-            joined = self._spared(self.inwards.set_back(joined, sought), sought)
+            joined = self._spared(self._set_back(joined, is_start, settled, sought), sought)
         if self.refusal is not None:
             joined = joined.take(~self.refusal(joined.rows, sought.matrix[joined.owner]))
             needed, _ = self._needed(joined.rows, joined.owner, joined.scores, sought)
             joined = joined.take(needed)
         return self._best(joined, factuals, k)
+
+    def _set_back(self, joined: Winners, is_start: Bools, settled: Winners, sought: Sought) -> Winners:
+        """Return rows without needless changes (step 6): those found, of which some are starts, and those moved.
+
+        What becomes of the starts is known, `settled`, and of the rows that did not move from there.
+        """
+        n = is_start.size
+        joined = joined.with_others(np.flatnonzero(is_start), settled)
+        moved = changed_columns(joined.rows[n:], settled.rows).any(axis=1)
+        left = np.flatnonzero(np.concatenate([~is_start, moved]))
+        walked = self.inwards.set_back(joined.take(left), sought)
+        cost = replace(joined.cost, asked=joined.cost.asked + walked.cost.asked)
+        return replace(joined.with_others(left, walked), cost=cost)
 
     def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
         constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
@@ -238,10 +256,9 @@ class SparseSearch:
         return Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints, relations, origins)
 
     def _choose_crossed(
-        self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
+        self, pools: Candidates, near: NearestCrossings, sought: Sought, which: Ints, size: int, k: int
     ) -> Iterator[tuple[Winners, Bools]]:
         """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
-        near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
         for made in self._cross(pools, near, sought, which, size):
             if self.caution.strength > 0.0:
                 crossed = ChangedCells.read(made, near, sought.matrix)
@@ -282,7 +299,7 @@ class SparseSearch:
             few = n_draws * 2.0**self.searched.size <= ALL_CROSSINGS
             if size > LARGEST_SET and not few:
                 continue
-            tuples = PoolCodes(near.cells, begin, n_draws, self.searched).tuples(size)
+            tuples = near.codes(begin, n_draws).tuples(size)
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
@@ -363,11 +380,12 @@ class SparseSearch:
             at[left] = stop
             depth = min(2 * depth, MOST_LOOKED_AT)
             some = some[steps[some] < most[owner[some]]]
-            some, rows, cells, near = self._believed(some, self._rows(crossed, some, sought), of[some], sought)
+            some, cells, near = self._believed(crossed, some, sought)
             nearer = self.caution.cost(steps[some], near) < most[owner[some]]
-            some, rows, cells, near = some[nearer], rows[nearer], cells[nearer], near[nearer]
+            some, cells, near = some[nearer], cells[nearer], near[nearer]
             if not some.size:
                 continue
+            rows = self._rows(crossed, some, sought)
             answered, wanted = self.selector.ask(rows)
             asked += some.size
             found = self.caution.cost(steps[some], near, answered)
@@ -392,18 +410,23 @@ class SparseSearch:
         rows = crossed.rows(some, sought.matrix)
         return rows if self.relations is None else self.inwards.complete(rows, sought.matrix[crossed.of[some]])
 
-    def _believed(self, some: Ints, rows: Floats, of: Ints, sought: Sought) -> tuple[Ints, Floats, Floats, Floats]:
-        """Return which of some crossings are admitted and at or above the floor: rows, cells and distances beside."""
+    def _believed(self, crossed: ChangedCells, some: Ints, sought: Sought) -> tuple[Ints, Floats, Floats]:
+        """Return which of some crossings are admitted and at or above the floor: cells and distances beside."""
         assert sought.origins is not None
-        if not sought.admits_all or self.refusal is not None:
+        if self.relations is None and sought.admits_all and self.refusal is None:  # rows need not be written
+            of = crossed.of[some]
+            made = Made.changing(sought.origins[of], crossed.column[some], crossed.value[some])
+        else:
+            rows, of = self._rows(crossed, some, sought), crossed.of[some]
             admitted = self._admits(rows, of, sought)
             some, rows, of = some[admitted], rows[admitted], of[admitted]
-        cells = self.plausibility.least_cells(rows, sought.fold[of], sought.origins[of])
-        likely = cells >= self.least
-        some, rows, of, cells = some[likely], rows[likely], of[likely], cells[likely]
-        near = self.plausibility.distance(rows, sought.fold[of], sought.origins[of])
-        kept = self.plausibility.join(cells, near) >= self.least
-        return some[kept], rows[kept], cells[kept], near[kept]
+            made = Made.of(rowwise(rows), sought.origins[of])
+        fold = sought.fold[of]
+        cells = self.plausibility.least_cells(made, fold)
+        likely = np.flatnonzero(cells >= self.least)
+        near = self.plausibility.distance_of_made(made, fold, likely)
+        kept = self.plausibility.join(cells[likely], near) >= self.least
+        return some[likely[kept]], cells[likely[kept]], near[kept]
 
     def _needed(
         self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought

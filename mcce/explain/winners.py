@@ -109,6 +109,16 @@ class Winners:
             self.owner[which], self.rows[which], self.scores[which], self.plausibility[which], self.measures[which]
         )
 
+    def with_others(self, which: Ints, others: Winners) -> Winners:
+        """Return the rows with others at some places, owned by the same factuals; the cost stays."""
+        if not which.size:
+            return self
+        names = ("rows", "scores", "plausibility", "measures")
+        arrays = {name: getattr(self, name).copy() for name in names}
+        for name, array in arrays.items():
+            array[which] = getattr(others, name)
+        return replace(self, **arrays)
+
     def of_factuals(self, positions: Ints) -> Winners:
         """Return the rows with owners counted among others: owner i is the factual at `positions[i]`."""
         return replace(self, owner=positions[self.owner])

@@ -156,9 +156,11 @@ class Schema:
         columns = {j: _typed(self.features[j].decode(matrix[:, j]), self.features[j].dtype) for j in alone.tolist()}
         frame = pd.DataFrame(columns, copy=False)
         if blocks:
-            parts = [pd.DataFrame(np.array(matrix[:, at], dtype=d, order="F"), copy=False) for d, at in blocks.items()]
+            cells = matrix.T  # the values of a column side by side, as a frame holds them
+            parts = [pd.DataFrame(np.array(cells[at], dtype=d, order="C").T, copy=False) for d, at in blocks.items()]
             frame = pd.concat([*parts, frame], axis=1) if columns else pd.concat(parts, axis=1)
-            frame = frame.iloc[:, np.argsort(np.concatenate([*blocks.values(), alone]))]
+            place = np.argsort(np.concatenate([*blocks.values(), alone]))
+            frame = frame if (place[1:] > place[:-1]).all() else frame.iloc[:, place]
         frame.index = index
         frame.columns = names
         return frame
