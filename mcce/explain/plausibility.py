@@ -73,6 +73,7 @@ PSEUDO_ROWS = 0.3  # of a leaf: with more, a value that its rows do not have is 
 NEARNESS_COUNTS = 2.0
 FARTHEST = 1e6  # distance that is told from a larger one
 MOST_KEPT = 1_024  # factuals of which something is kept
+LOWEST = 8  # cells of a factual that are looked at first, to find the least of those that stay
 GROUPS = 64  # of others that are about equally far
 
 
@@ -337,7 +338,7 @@ class Plausibility:
             np.full(n, -1, dtype=np.int64),
             np.empty((n, self.scale.size), dtype=np.uint8),
             np.empty((n, targets)),
-            np.empty((n, targets), dtype=np.int32),
+            np.empty((n, LOWEST), dtype=np.int64),
             np.empty((n, self.scale.size, targets // N_BITS + 1), dtype=np.int64),
             np.empty(n),
         )
@@ -605,7 +606,8 @@ def _grow_fold(
     needed = np.append(0.0, scipy.stats.chi2.isf(LEVEL / questions, np.arange(1, CLASSES + 1)))
     most = 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
     room = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    kept = (np.empty((BINS + 1, CLASSES + 1)), np.empty(CLASSES + 1), np.empty(CLASSES + 1))
+    held = np.empty(BINS, dtype=np.bool_)
+    kept = (np.empty((BINS + 1, CLASSES + 1)), held, np.empty(CLASSES + 1), np.empty(CLASSES + 1))
     grown, density = [], np.empty((mutable.size, meeting.size))
     for a, j in enumerate(mutable):
         target = columns[a]

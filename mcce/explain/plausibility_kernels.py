@@ -22,10 +22,11 @@ ROUNDING = 1e-9  # more than sums of steps are rounded by
 
 
 @inner
-def best_question(histogram, total, expected, size, is_ordered, fewest):
+def best_question(histogram, held, total, expected, size, is_ordered, fewest):
     """Return the largest chi-square statistic of a question about one column, its bin, and whether it is a single one.
 
-    `histogram[b, c]` is the weight of class c in bin b, `total[c]` that of the node, `expected[c]` one over its share.
+    `histogram[b, c]` is the weight of class c in bin b, `held[b]` whether it has any row, `total[c]` the weight of the
+    class in the node, `expected[c]` one over its share.
     """
     best = 0.0
     cut = -1
@@ -36,6 +37,8 @@ def best_question(histogram, total, expected, size, is_ordered, fewest):
         histogram[running, c] = 0.0
     left = 0.0
     for b in range(running):
+        if not held[b]:
+            continue
         here = 0.0
         for c in range(n_classes):
             here += histogram[b, c]
@@ -70,7 +73,7 @@ def best_question(histogram, total, expected, size, is_ordered, fewest):
 
 @entry
 def grow_cells(
-    bins, target, classes, weight, ordered, needed, fewest, depth, rows, spare, histogram, total, expected,
+    bins, target, classes, weight, ordered, needed, fewest, depth, rows, spare, histogram, held, total, expected,
     column, cut, single, left, begin, end, level, leaf,
 ):  # fmt: skip
     """Grow a tree for the classes of column `target`; return how many nodes it has. `leaf` gets the node of each row.
@@ -88,6 +91,10 @@ def grow_cells(
     node = 0
     n_classes = total.size
     most = column.size
+    for b in range(held.size):
+        held[b] = False
+        for c in range(n_classes):
+            histogram[b, c] = 0.0
     while node < n_nodes:
         first, last = begin[node], end[node]
         column[node] = LEAF
@@ -108,12 +115,15 @@ def grow_cells(
             for j in range(bins.shape[0]):
                 if j == target:
                     continue
-                for b in range(histogram.shape[0]):
-                    for c in range(n_classes):
-                        histogram[b, c] = 0.0
                 for a in range(first, last):
                     histogram[bins[j, rows[a]], classes[rows[a]]] += weight[rows[a]]
-                statistic, at, alone = best_question(histogram, total, expected, size, ordered[j], fewest)
+                    held[bins[j, rows[a]]] = True
+                statistic, at, alone = best_question(histogram, held, total, expected, size, ordered[j], fewest)
+                for b in range(held.size):
+                    if held[b]:  # most bins of a small node have no row, and need not be emptied
+                        held[b] = False
+                        for c in range(n_classes):
+                            histogram[b, c] = 0.0
                 if statistic > best:
                     best = statistic
                     column[node] = j
@@ -203,27 +213,50 @@ def find_changes(rows, places, origins, first, column, value):
 
 
 @inner
-def sort_places(numbers, order):
-    """Write the places of a few numbers in the order of their size."""
+def find_lowest(numbers, lowest):
+    """Write the places of the smallest of some numbers, the smallest first; -1 where there are fewer."""
+    for q in range(lowest.size):
+        lowest[q] = -1
     for a in range(numbers.size):
-        place = a
-        while place > 0 and numbers[order[place - 1]] > numbers[a]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = a
+        q = lowest.size - 1
+        if lowest[q] >= 0 and numbers[lowest[q]] <= numbers[a]:
+            continue
+        while q > 0 and (lowest[q - 1] < 0 or numbers[lowest[q - 1]] > numbers[a]):
+            lowest[q] = lowest[q - 1]
+            q -= 1
+        lowest[q] = a
+
+
+@inner
+def is_among(bits, a):
+    """Return whether the bit of a tree is set in some words."""
+    return (bits[a // N_BITS] >> (a % N_BITS)) & 1 == 1
+
+
+@inner
+def least_of_others(shares, lowest, differing):
+    """Return the least share of the trees whose bits are not set, 1 if there is none; `lowest` are looked at first."""
+    for q in range(lowest.size):
+        if lowest[q] >= 0 and not is_among(differing, lowest[q]):
+            return shares[lowest[q]]
+    least = 1.0
+    for a in range(shares.size):
+        if not is_among(differing, a):
+            least = min(least, shares[a])
+    return least
 
 
 @entry
 def least_of_made(
     which, begin, made_from, first, changed, value, origins, edges, first_edge, last, low, high, reach, targets, roots,
-    column, cut, single, left, share, holds, own_bins, own_share, by_share, asking, own_far, before, differing, out,
+    column, cut, single, left, share, holds, own_bins, own_share, lowest, asking, own_far, before, differing, out,
 ):  # fmt: skip
     """Write the least share of the cells of some rows, minus how far they are out of range for those that are.
 
     Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells: row i has value[c]
     in column changed[c], for c from first[i] to before first[i + 1]. A tree that asks about none of these on the
     origin's way, and that is not about one of them, says of the row what it says of the origin. By slot, `own_share` is
-    what the trees say of the origin, `by_share` their order by that, and `asking` has for each column the bits of the
+    what the trees say of the origin, `lowest` those that say least, and `asking` has for each column the bits of the
     trees that it matters to, in words. `holds` says whose is in a slot; `share[left[leaf], bin]` is the share of a cell
     in a leaf. `before` and `differing` are room for the bins of an origin, and for the bits of trees.
     """
@@ -251,7 +284,7 @@ def least_of_made(
                     goes_left = here == cut[node] or (not single[node] and here < cut[node])
                     node = left[node] + (0 if goes_left else 1)
                 own_share[slot, a] = share[left[node], bins[targets[a]]]
-            sort_places(own_share[slot], by_share[slot])
+            find_lowest(own_share[slot], lowest[slot])
             holds[slot] = f
         for i in range(begin[g], begin[g + 1]):
             r = which[i]
@@ -274,12 +307,7 @@ def least_of_made(
                         stays = stays and changed[c] != j
                     if stays:
                         farthest = max(farthest, beyond(origins[f, j], low[j], high[j], reach[j]))
-            least = 1.0
-            for q in range(targets.size):
-                a = by_share[slot, q]
-                if not (differing[a // N_BITS] >> (a % N_BITS)) & 1:
-                    least = min(least, own_share[slot, a])
-                    break
+            least = min(1.0, least_of_others(own_share[slot], lowest[slot], differing))
             for w in range(n_words):
                 a, bits = w * N_BITS, differing[w]
                 while bits != 0:
@@ -436,9 +464,9 @@ def mean_of_nearest(
                 filled = 0
                 while ends[slot, filled] < known:
                     filled += 1
-                # the nearest of the origin are at most so far from the row, and others that can be as near so far from it
+                # the origin's nearest may be farther from the row by as much as others may be nearer
                 reach = (filled + 1.0 + 2.0 * nearer * width) * (1.0 + ROUNDING)
-                last = min(int(reach), ends.shape[1] - 1) if width > 0.0 else ends.shape[1] - 1
+                last = int(min(reach, ends.shape[1] - 1.0)) if width > 0.0 else ends.shape[1] - 1
                 one_by_one = FEW_OF * ends[slot, last] <= n
             if one_by_one:
                 at = 0

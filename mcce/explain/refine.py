@@ -272,7 +272,7 @@ class _Walk:
         return _Ahead(at, column, rows, good, plausibility)
 
     def _score_tries(self, tries: Floats, now: Floats, at: Ints, least: Floats) -> Floats:
-        """Return the plausibility of tries, found from where their rows were not long ago: from there they differ least.
+        """Return the plausibility of tries, found from where their rows were not long ago, which differs little.
 
         Below `least` it need not be exact.
         """
