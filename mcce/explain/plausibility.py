@@ -356,8 +356,12 @@ class Plausibility:
         slots = places % known.size
         known[slots[known[slots] == places]] = -1
 
-    def least_cells(self, made: Made, fold: Ints) -> Floats:
+    def least_cells(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
         """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
+        return self.least_cells_of_made(self._made(matrix, origins), fold)
+
+    def least_cells_of_made(self, made: Made, fold: Ints) -> Floats:
+        """Return the same of rows that were made from others."""
         least, origins = np.empty(fold.size), made.origins
         before = np.empty(self.scale.size, dtype=np.uint8)
         for k, trees in enumerate(self.conditionals):
@@ -378,8 +382,7 @@ class Plausibility:
 
     def distance(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
         """Return the mean distance of encoded rows to the nearest ones, Gower's sum (step 4)."""
-        matrix = rowwise(matrix)
-        return self.distance_of_made(Made.of(matrix, self.origins(matrix) if origins is None else origins), fold)
+        return self.distance_of_made(self._made(matrix, origins), fold)
 
     def distance_of_made(self, made: Made, fold: Ints, which: Ints | None = None) -> Floats:
         """Return the same of some rows, or of all, that were made from others."""
@@ -400,13 +403,16 @@ class Plausibility:
         `origins` are the rows that these were made from: where few cells differ, most of the work is done once. Rows
         whose cells are below `least` are not looked at further: their score is that of their cells.
         """
-        matrix = rowwise(matrix)
-        made = Made.of(matrix, self.origins(matrix) if origins is None else origins)
-        scores = self.least_cells(made, fold)
+        made = self._made(matrix, origins)
+        scores = self.least_cells_of_made(made, fold)
         rows = np.flatnonzero(scores >= least)
         if rows.size:
             scores[rows] = self.join(scores[rows], self.distance_of_made(made, fold, rows))
         return scores
+
+    def _made(self, matrix: Floats, origins: Origins | None) -> Made:
+        matrix = rowwise(matrix)
+        return Made.of(matrix, self.origins(matrix) if origins is None else origins)
 
     def join(self, cells: Floats, distance: Floats) -> Floats:
         """Return the scores of rows with these shares of their cells and distances (step 5)."""

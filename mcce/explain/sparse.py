@@ -422,7 +422,7 @@ class SparseSearch:
             some, rows, of = some[admitted], rows[admitted], of[admitted]
             made = Made.of(rowwise(rows), sought.origins[of])
         fold = sought.fold[of]
-        cells = self.plausibility.least_cells(made, fold)
+        cells = self.plausibility.least_cells_of_made(made, fold)
         likely = np.flatnonzero(cells >= self.least)
         near = self.plausibility.distance_of_made(made, fold, likely)
         kept = self.plausibility.join(cells[likely], near) >= self.least
