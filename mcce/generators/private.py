@@ -1,13 +1,16 @@
 """Differential privacy of a whole explainer: `sampler=mcce.Privacy(epsilon=...)`.
 
 1. What is known of the columns is public, and stated: bounds of numbers, levels, which may be missing. The schema is
-   made of these statements and of names and dtypes (`Privacy.prepare`); nothing of it is read from the rows.
+   made of these statements and of names and dtypes (`Privacy.prepare`); nothing of it is read from the rows. Each value
+   of a row becomes a public one before anything else looks at it, so that no odd value stops a fit: a number outside
+   the bounds is the nearest bound, infinite or not, a date is the beginning of its day (or unit), and what is no level
+   is missing.
 2. Each column is a conditional given those before it: the fixed features, the decision, then the mutable features in
    visiting order, each by a `DPSampler` with an equal share of one account. Before them the number of rows is counted,
    with noise and `FOR_THE_NUMBER` of the budget: trees are the deeper the more rows and budget there are. Of its share
    a column spends `choosing` on which splits tell it apart, and the rest on counts.
 3. The decision is a column like another. It is what the model says of a row, a function of that row, so that one person
-   changes one value of it. The model itself counts as public.
+   changes one value of it. The model itself counts as public, and as one that answers row by row.
 4. Rows drawn from these conditionals are computed from noisy counts, and cost nothing more. Wherever a chain or an
    explainer reads training rows after `fit`, it has such synthetic rows in their place: fixed values to bootstrap, the
    spot check of the model, plausibility and its calibration, relations, scales of distances, what is usual. The
@@ -40,7 +43,7 @@ from mcce.samplers.rounding import put_on_grid
 from mcce.storage.fields import stored
 from mcce.storage.state import stateful
 from mcce.table import Data, Feature, Kind, Schema, Table, as_frame
-from mcce.table.dtypes import holds_missing, is_dated, to_ticks
+from mcce.table.dtypes import from_ticks, holds_missing, is_dated, to_ticks
 from mcce.table.feature import default_kind, read_feature
 from mcce.table.frames import is_other_frame
 from mcce.table.grid import MOST_DECIMALS
@@ -67,8 +70,10 @@ class Privacy:
     `delta`): one person's row changes the probability of any outcome by at most the factor exp(epsilon). To exchange a
     row for another counts twice. The account is printed, stored, and kept as ``explainer.chain_.account_``.
 
-    **Not covered** are the model explained, the rows that are explained, what is stated as public, the time that the
-    fit takes, other fits to the same rows, and figures computed from training rows that you give again.
+    **Not covered** are the model explained, the rows that are explained, what is stated as public (dtypes are, so give
+    a frame with dtypes of its own, not one that takes them from the values), settings chosen by a look at the rows,
+    more rows of the same person, the time that the fit takes and what it shows, other fits to the same rows, and
+    figures computed from training rows that you give again.
 
     Parameters
     ----------
@@ -168,9 +173,14 @@ class Privacy:
             raise InputError("schema was read from data; with mcce.Privacy bounds and levels are stated, leave it out.")
 
     def prepare(self, X: Data, kinds: Mapping[Any, Kind] | None) -> tuple[pd.DataFrame, Schema]:
-        """Return the training rows with levels that are not public as missing, and the public schema (step 1)."""
+        """Return the training rows in public values, or missing, and the public schema (step 1)."""
         if is_other_frame(X):
             raise InputError(f"X is a {type(X).__name__}; with mcce.Privacy give a pandas DataFrame or an array.")
+        if isinstance(X, np.ndarray) and X.dtype == object:
+            raise InputError(
+                "X is an array of objects, whose columns take their dtypes from the values: one person's could change "
+                "them. With mcce.Privacy give a pandas DataFrame with dtypes, or an array of numbers."
+            )
         frame, array_dtype = as_frame(X)
         known, named = list(frame.columns), dict(kinds or {})
         levels = {} if isinstance(self.levels, str) else self.levels
@@ -190,7 +200,7 @@ class Privacy:
                 "them from public knowledge, in bounds={...} and levels={...}."
             )
         schema = Schema([self._feature(name, kind_of[name], frame[name].dtype) for name in known], array_dtype)
-        recoded = {f.name: _recoded(frame[f.name], f) for f in schema.features}
+        recoded = {f.name: self._public_values(frame[f.name], f) for f in schema.features}
         return pd.DataFrame(recoded, columns=frame.columns, index=frame.index), schema
 
     def buy_number(self, n_rows: int) -> BoughtNumber | None:
@@ -294,6 +304,19 @@ class Privacy:
             feature = replace(feature, decimals=decimals)  # two bounds do not say how other numbers are written
         return replace(feature, has_missing=may_be_missing)
 
+    def _public_values(self, column: pd.Series[Any], feature: Feature) -> Any:
+        """Return a training column whose values all are public, or missing (step 1)."""
+        if not feature.is_numeric:
+            return _levels_or_missing(column, feature)
+        stated = _as_column(self.bounds[feature.name], feature.name, feature.dtype)
+        for bound, outside in ((stated.min(), column.lt), (stated.max(), column.gt)):
+            column = column.mask(outside(bound).to_numpy(dtype=bool, na_value=False), bound)
+        if not is_dated(feature.dtype):
+            return column
+        ticks, missing = to_ticks(column), column.isna().to_numpy(dtype=bool)
+        begun = np.where(missing, 0, ticks - (ticks - feature.origin) % feature.unit)
+        return pd.Series(from_ticks(begun, missing, feature.dtype), index=column.index)
+
     def _encoded_edges(self, feature: Feature) -> tuple[float, ...]:
         column = _as_column(self.bounds[feature.name], feature.name, feature.dtype)
         return tuple(feature.encode(column, "what is stated as public").tolist())
@@ -333,11 +356,20 @@ def _unit_of(dtype: Any) -> str:
     return str(np.datetime_data(dtype)[0]) if isinstance(dtype, np.dtype) else ""
 
 
-def _recoded(column: pd.Series[Any], feature: Feature) -> Any:
-    """Return a training column whose values all are public, or missing."""
-    if feature.is_numeric:
-        return column
+def _levels_or_missing(column: pd.Series[Any], feature: Feature) -> Any:
     assert feature.levels is not None
-    values = pd.Index(column.astype(object), dtype=object, tupleize_cols=False)
-    codes = feature.levels.astype(object).get_indexer(values)  # -1, missing, for what is no level
-    return pd.Series(pd.Categorical.from_codes(codes, categories=feature.levels), index=column.index)
+    levels, values = feature.levels.astype(object), column.astype(object)
+    try:
+        codes = levels.get_indexer(pd.Index(values, dtype=object, tupleize_cols=False))
+    except TypeError:  # a value that has no hash, such as a list, is no level
+        known = dict(zip(levels, range(len(levels))))
+        codes = np.array([known.get(value, -1) if _has_hash(value) else -1 for value in values])
+    return pd.Series(pd.Categorical.from_codes(codes, categories=feature.levels), index=column.index)  # -1 is missing
+
+
+def _has_hash(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -2,7 +2,7 @@
 
 Two tables are neighbours if one has a row more than the other. A fit is (epsilon, delta)-differentially private if for
 neighbours and any set of outcomes P(outcome) <= exp(epsilon) P'(outcome) + delta. To exchange a row is to take one away
-and to add another: it has twice the epsilon.
+and to add another: it has twice the epsilon. A person with several rows has so many times the epsilon.
 
 1. Within a tree a row is in one leaf and one bin: all its counts together cost as much as one (parallel composition).
 2. Trees and features each see every row: what they cost adds up (sequential composition).
@@ -34,10 +34,12 @@ from mcce.storage.fields import require, stored
 from mcce.storage.state import register, stateful
 
 NOT_COVERED = (
-    "the model explained, and whatever it was trained on",
+    "the model explained, which is taken to answer row by row, and whatever it was trained on",
     "the rows that are explained",
     "what is stated as public: names and dtypes of columns, bounds, levels, decimals, which may be missing",
-    "how long the fit took, and errors about values that are no valid input",
+    "settings that were chosen by a look at the rows",
+    "more rows of the same person, each of which costs as much again",
+    "what a fit shows while it runs: its time, its progress, and errors of the model about a row",
     "other fits to the same rows, each of which has an account of its own",
     "figures from training rows that are given again, as in diagnose(training=...)",
 )

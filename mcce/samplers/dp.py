@@ -9,9 +9,13 @@
 
        half the sum over sides and bins of |n(side, bin) - n(side) n(bin) / n|,  rounded down,
 
-   the rows to be moved until side and bin are independent. One row more or less changes it by 2 at most: n(side, bin)
-   moves by 1, the products by (3 n^2 + n) / (n (n + 1)) < 3 together. The nodes of a level have different rows, so
-   that a level costs as much as a node; levels share what is for choosing.
+   the rows to be moved until side and bin are independent. One row more changes it by less than 2 before it is rounded,
+   and so by 2 at most: with the shares p of the sides and q of the bins among n rows, and the new row in side s, bin b,
+   the differences n(side, bin) - n p q change by exactly n / (n + 1) (1[side = s] - p) (1[bin = b] - q), whose sizes
+   add up to 4 n / (n + 1) (1 - p(s)) (1 - q(b)). A row in a side and a bin of its own comes as near to it as one likes.
+   The splits to choose from are drawn from public rooms, and what was chosen above. A row is in one node of each level,
+   and the choices of all others do not depend on it: a level costs as much as a node, and levels, of which each sees
+   what the ones above have chosen, share what is for choosing.
    The depth is fixed; or, if the number of rows is public or bought (`n_rows`), the greatest at which a leaf can expect
    `ROWS_FOR_NOISE` times as many rows as step 4 draws it towards the node above.
 3. In each tree every training row is in one leaf and one bin. To each of these counts noise is added, exact and from a
@@ -108,7 +112,7 @@ class RandomTrees:
     column : the given that is split, -1 where nothing is left to split and all go left.
     cut : numbers above it go right.
     right : which levels go right.
-    missing_right : whether a missing value, or a level that is not public, goes right.
+    missing_right : whether a missing value goes right; a level that is not public goes left.
     is_level : by given, whether it has levels.
     """
 

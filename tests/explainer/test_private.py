@@ -25,6 +25,10 @@ def score(rows):
     return rows["pay"].to_numpy(float) / 100
 
 
+def forgiving_score(rows):
+    return np.nan_to_num(score(rows), nan=0.5, posinf=1.0)
+
+
 def table(n=300, seed=0):
     """Return rows that nobody could have drawn: long decimals, large numbers, odd seconds, a level of one person."""
     rng = np.random.default_rng(seed)
@@ -235,17 +239,95 @@ def test_two_fits_with_a_testing_seed_agree():
     assert one.equals(two)
 
 
-def test_nothing_passes_but_the_counts(monkeypatch):
-    """Two tables without a row in common, of different sizes, of which nothing is counted: equal to the last byte."""
+def with_value(column, value):
+    """Return a function that gives one person another value."""
+
+    def change(rows):
+        dtype = rows[column].dtype
+        return rows.assign(**{column: pd.Series([value, *rows[column].iloc[1:]], rows.index, dtype=dtype)})
+
+    return change
+
+
+ODD = {
+    "other rows, and fewer": lambda rows: table(77, 5).astype({"job": object}),
+    "one row": lambda rows: rows.head(1),
+    "three times the same rows": lambda rows: pd.concat([rows] * 3),
+    "another order": lambda rows: rows.iloc[::-1],
+    "labels": lambda rows: rows.set_axis(["somebody"] * len(rows)),
+    "nobody has the decision": lambda rows: rows.assign(pay=1.0),
+    "everybody has the decision": lambda rows: rows.assign(pay=99.0),
+    "a constant number": lambda rows: rows.assign(code=7),
+    "a constant level": lambda rows: rows.assign(job=pd.Series("cook", rows.index, dtype=object)),
+    "an identifier": lambda rows: rows.assign(code=np.arange(len(rows))),
+    "a relation": lambda rows: rows.assign(code=rows["pay"].astype(int)),
+    "unused levels": lambda rows: rows.assign(sex=rows["sex"].cat.set_categories(["m", "x", "f"])),
+    "nothing known": lambda rows: rows.assign(pay=np.nan, job=pd.Series(None, rows.index, dtype=object)),
+    "missing": with_value("pay", np.nan),
+    "infinite": with_value("pay", np.inf),
+    "out of the range of squares": with_value("pay", -1e200),
+    "not exact": with_value("code", 2**60 + 1),
+    "no date": with_value("day", pd.NaT),
+    "a date long ago": with_value("day", pd.Timestamp("1000-01-01")),
+    "no level": with_value("job", None),
+    "a number among levels": with_value("job", 7),
+    "a truth among levels": with_value("job", True),
+    "a list among levels": with_value("job", ["cook"]),
+}
+
+
+@pytest.fixture
+def nothing_is_counted(monkeypatch):
     monkeypatch.setattr(PublicBins, "place", lambda self, values: np.full(values.size, -1))
     buy = Privacy.buy_number
     monkeypatch.setattr(Privacy, "buy_number", lambda self, n_rows: buy(self, 500))
-    held = []
-    for rows in (X, table(77, 5)):
+
+
+def held_by(rows, condition_on_decision=True):
+    """Return all that a private explainer holds, what it warned of and an answer, with noise of one seed."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
         private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, rows=100, testing_seed=1)
-        explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
-        held.append(pickle.dumps(explainer.fit(rows)))
-    assert held[0] == held[1]
+        explainer = mcce.MCCE(
+            forgiving_score,
+            decision=(0.6, 1),
+            fixed=["sex"],
+            sampler=private,
+            random_state=1,
+            n_jobs=1,
+            condition_on_decision=condition_on_decision,
+        ).fit(rows, progress=False)
+        found = explainer.explain(FACTUALS.head(3), sparse=True, n_samples=50, progress=False)
+    return pickle.dumps(explainer), found.frame.to_csv(), [str(each.message) for each in warned]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_nothing_passes_but_the_counts(nothing_is_counted, odd):
+    """Two tables of which nothing is counted are equal to the last byte, whatever the rows are."""
+    rows = X.astype({"job": object})
+    assert held_by(ODD[odd](rows)) == held_by(rows)
+
+
+def test_nothing_passes_without_the_decision(nothing_is_counted):
+    assert held_by(table(77, 5), condition_on_decision=False) == held_by(X, condition_on_decision=False)
+
+
+def test_dtypes_are_not_taken_from_values():
+    """Of an array of objects one person's 2.5 would make all numbers fractions."""
+    rows = np.array([[1, 2], [2.5, 3]], dtype=object)
+    with pytest.raises(InputError, match="an array of objects, whose columns take their dtypes from the values"):
+        mcce.ChainModel(sampler=Privacy(bounds={"x0": (0, 9), "x1": (0, 9)})).fit(rows)
+
+
+def test_values_count_as_the_nearest_public_ones():
+    """Beyond the bounds as the bounds; dates to the nanosecond as their day."""
+    moments = pd.to_datetime([1_420_156_799_123_456_789] * 99 + [-(10**18)], unit="ns")  # the last hour of a day
+    rows = pd.DataFrame({"day": moments, "pay": [np.inf] * 30 + [-np.inf] * 70})
+    stated = {"day": ("2015-01-01", "2015-01-02", "2015-01-03"), "pay": (0, 50, 100)}
+    private = Privacy(epsilon=10**6, bounds=stated, depth=0, rows=10)
+    samplers = mcce.ChainModel(sampler=private, random_state=1).fit(rows).samplers_
+    assert samplers["day"].counts_.tolist() == [[[100, 0]]]
+    assert samplers["pay"].counts_.tolist() == [[[70, 30]]]
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
