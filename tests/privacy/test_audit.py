@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import mcce
+import mcce.samplers.dp as dp
 from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
 from mcce.samplers.dp import SENSITIVITY, DPSampler, PublicBins, split_scores
@@ -134,6 +135,82 @@ def test_choices_of_all_small_tables_are_as_private_as_they_say():
                 worst[sensitivity] = max(worst[sensitivity], float(ratio))
     assert worst[SENSITIVITY] <= AT
     assert worst[0.25] > AT  # a sensitivity that is too small is seen
+
+
+PEOPLE = np.array(list(itertools.product([False, True], repeat=4)))  # of each kind: a, b, c and the target
+OF_PEOPLE = Schema.from_data(pd.DataFrame(PEOPLE, columns=["a", "b", "c", "y"]))
+BUDGET = 1.0  # for the choices of a tree: half of epsilon
+
+
+def rare(n=1700):
+    """Return a table for which one row moves scores by nearly all that it may.
+
+    One in twenty has the rare value of the target. These, and nobody else, have `a`; of the others one in twenty has
+    `b`; `c` says nothing. A person with the rare value, `a` and `b` raises the score of `a` and lowers that of `b`.
+    """
+    counts = np.zeros(16, dtype=int)
+    for kind, (a, b, _, y) in enumerate(PEOPLE):
+        share = (0.05 if y else 0.95 * (0.05 if b else 0.95)) / 2
+        counts[kind] = 0 if a != y or (b and y) else round(share * n)
+    return counts
+
+
+def lumpy(seed):
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(rng.integers(0, 30), rng.dirichlet(np.full(16, 0.15)))
+
+
+class EachLevelInFull(DPSampler):
+    """What is for choosing is spent on each level again."""
+
+    def _shares_of_the_budget(self, mechanism, givens):
+        counting, choosing, depth = super()._shares_of_the_budget(mechanism, givens)
+        return counting, choosing * depth, depth
+
+
+def tree_of(people, turns, monkeypatch, cls):
+    """Return the exact log probability of a tree of these choices, and its counts without noise."""
+    log_p, left = [], list(turns)
+
+    def choose(scores, epsilon, sensitivity, source):
+        weights, taken = float(epsilon) * np.array(scores) / (2 * sensitivity), left.pop(0)
+        log_p.append(weights[taken] - np.logaddexp.reduce(weights))
+        return taken
+
+    monkeypatch.setattr(dp, "choose", choose)
+    monkeypatch.setattr(Mechanism, "noise", lambda self, source: lambda: 0)
+    table = OF_PEOPLE.encode(pd.DataFrame(np.repeat(PEOPLE, people, axis=0), columns=OF_PEOPLE.names))
+    sampler = cls(epsilon=2 * BUDGET, levels="schema", depth=2, choosing=0.5, testing_seed=1)
+    counts = sampler.fit(table.first(3), table.column(3)).counts_
+    return sum(log_p), counts
+
+
+def worst_ratio(before, monkeypatch, cls=DPSampler, added=range(16)):
+    """Return the greatest log ratio of the probabilities of a tree, over all trees and rows more.
+
+    Given the tree, one count differs, by 1: the other half of epsilon, exactly.
+    """
+    worst, trees = 0.0, list(itertools.product(range(3), range(2), range(2)))
+    without = [tree_of(before, turns, monkeypatch, cls) for turns in trees]
+    assert sum(np.exp(log_p) for log_p, _ in without) == pytest.approx(1.0)
+    for kind in added:
+        more = before + (np.arange(16) == kind)
+        for turns, (log_p, counts) in zip(trees, without, strict=True):
+            now, counts_now = tree_of(more, turns, monkeypatch, cls)
+            assert np.abs(counts_now - counts).sum() == 1
+            worst = max(worst, abs(now - log_p))
+    return worst
+
+
+def test_whole_trees_are_as_private_as_they_say(monkeypatch):
+    """Exact probabilities of all trees of two levels: what the levels cost adds up, what nodes of a level do not."""
+    assert 0.6 * BUDGET < worst_ratio(rare(), monkeypatch) <= BUDGET
+    for seed in range(4):
+        assert worst_ratio(lumpy(seed), monkeypatch) <= BUDGET
+    person = [15]  # the rare value, a, b and c
+    assert worst_ratio(rare(), monkeypatch, EachLevelInFull, person) > BUDGET
+    monkeypatch.setattr(dp, "SENSITIVITY", 1)
+    assert worst_ratio(rare(), monkeypatch, added=person) > BUDGET
 
 
 @pytest.mark.slow

@@ -158,6 +158,22 @@ def test_the_score_of_a_split_by_hand_and_what_one_row_changes(seed):
             assert np.abs(more - found).max() <= SENSITIVITY
 
 
+def test_one_row_changes_the_table_of_a_split_by_a_product():
+    """The identity behind the sensitivity, and tables at which one row changes the score by all of it."""
+    rng = np.random.default_rng(0)
+    for counts in rng.integers(0, 9, (50, 2, 4)):
+        n = counts.sum()
+        away = lambda counts: counts - np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(counts.sum(), 1)  # noqa: E731
+        for side, bin_ in np.ndindex(2, 4):
+            row = np.zeros((2, 4))
+            row[side, bin_] = 1
+            ends = np.outer(row.sum(axis=1) - counts.sum(axis=1) / n, row.sum(axis=0) - counts.sum(axis=0) / n)
+            assert away(counts + row) - away(counts) == pytest.approx(n / (n + 1) * ends)
+    for before, after in (([[1, 0], [0, 9]], [[2, 0], [0, 9]]), ([[0, 33], [33, 1000]], [[1, 33], [33, 1000]])):
+        scores = [int(split_scores(np.array(t)[1:], np.sum(t, axis=0))[0]) for t in (before, after)]
+        assert abs(scores[1] - scores[0]) == SENSITIVITY
+
+
 def test_a_chosen_split_tells_the_target_apart():
     """Of nine givens one matters; random splits of depth 1 would find it once in nine."""
     rng = np.random.default_rng(0)
