@@ -8,17 +8,18 @@
 2. Realism: how well a forest tells as many generated rows from the rows set aside (`mcce.diagnostics.discriminator`).
 3. Counterfactuals of 200 of the rows set aside that do not have the wanted decision: whole draws as in the paper, and
    sparse ones.
-4. Beside them, private generators of other packages, from the rows that they drew. `--training DIR` writes the training
-   rows with the decision, DATA.csv, to fit them to; `--rows DIR` reads what they drew, DATA-LABEL.csv with the same
-   columns, of each label. These rows are a joint generator (`ReadyRows`): a candidate is one of them with the factual's
-   decision and levels of fixed features, and of these one of the nearest by fixed numbers, which are then set.
+4. Beside them, private generators of other packages, from the rows that they drew (`benchmarks/dp_others.py`).
+   `--training DIR` writes the training rows with the decision, DATA.csv, to fit them to, and what is public of them,
+   DATA.json; `--rows DIR` reads what they drew, DATA-LABEL.csv with the same columns, of each label. These rows are a
+   joint generator (`ReadyRows`): a candidate is one of them with the factual's decision and levels of fixed features,
+   and of these one of the nearest by fixed numbers, which are then set.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -57,13 +58,13 @@ BOUNDS: dict[str, dict[str, tuple[float, ...]]] = {
         "loan_amount": (0, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000),
     },
 }
-HEAD = ["", "told apart", "explained", "L0", "L1", "valid draws", "sparse: explained", "L0", "L1", "seconds"]
+HEAD = ["", "told apart", "explained", "L0", "L1", "valid draws", "sparse: explained", "L0", "L1"]
 NOTES = """\
 told apart: accuracy of a random forest that tells generated rows from rows set aside; 0.5 is not at all. explained:
 share of factuals with a counterfactual (all of these are valid). L0: features changed; L1: Gower distance summed over
 the features, by the ranges of the training rows for all alike. valid draws: share of candidates with the wanted
 decision. sparse: the same with sparse=True, floor=0.05, whose plausibility a private explainer learns from synthetic
-rows. Means over the repeats; seconds to fit. epsilon is of the whole fit: fixed features, decision and all others."""
+rows. Means over the repeats. epsilon is of the whole fit: fixed features, decision and all others."""
 
 
 class ReadyRows:
@@ -88,6 +89,14 @@ class ReadyRows:
         if numbers:
             alike = alike.iloc[np.argsort(np.asarray(away), kind="stable")[:NEAREST]]
         return alike.sample(n, replace=True, random_state=random_state)
+
+
+def public(name: str, X: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
+    """Return the edges of the bins of numbers, as our samplers have them, and the levels of categories."""
+    private = mcce.Privacy(bounds=BOUNDS[name], levels="dtype", depth=0)
+    samplers = mcce.ChainModel(sampler=private).fit(X.head(10), progress=False).samplers_  # bins are not of the rows
+    levels = {c: [str(v) for v in X[c].cat.categories] for c in X if isinstance(X[c].dtype, pd.CategoricalDtype)}
+    return {"edges": {c: samplers[c].bins_.edges.tolist() for c in BOUNDS[name]}, "levels": levels}
 
 
 def measure_ready(
@@ -145,6 +154,7 @@ def run(
     schema = mcce.Schema.from_data(data.X)
     if training is not None:
         X.assign(**{DECISION: decision.contains(score(X))}).to_csv(training / f"{name}.csv", index=False)
+        (training / f"{name}.json").write_text(json.dumps(public(name, X)))
     lines = []
     samplers: list[tuple[str, Any, int]] = [("cart, not private", "cart", 1)]
     for epsilon in epsilons:
@@ -155,11 +165,9 @@ def run(
     samplers.append((f"epsilon 1, delta {delta:g}", private, repeats))
     for label, sampler, times in samplers:
         for repeat in range(times):
-            begun = time.perf_counter()
             explainer = mcce.MCCE(score, decision=decision, fixed=data.fixed, sampler=sampler, random_state=repeat + 1)
             explainer.fit(X, progress=False)
-            seconds = time.perf_counter() - begun
-            lines.append({"sampler": label, **measure(explainer, new, factuals, schema), "seconds": seconds})
+            lines.append({"sampler": label, **measure(explainer, new, factuals, schema)})
             print(label, lines[-1], flush=True)
     for path in [] if ready is None else sorted(ready.glob(f"{name}-*.csv")):
         rows = pd.read_csv(path, keep_default_na=False)
@@ -203,7 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
         if standin:
             page.say(report.STANDIN)
         columns = ["told", "explained False", "L0 False", "L1 False", "valid"]
-        columns += ["explained True", "L0 True", "L1 True", "seconds"]
+        columns += ["explained True", "L0 True", "L1 True"]
         page.table(HEAD, [[label, *(_figure(row[c]) for c in columns)] for label, row in figures.iterrows()])
     if chosen.out:
         page.write(chosen.out.with_suffix(".md"))

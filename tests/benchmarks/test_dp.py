@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from benchmarks import dp
+from benchmarks import dp, dp_others
 
 
 @pytest.mark.slow
@@ -43,3 +43,22 @@ def test_public_bounds_are_of_every_number():
     data = mcce.datasets.load_loans(50).X
     numbers = [name for name in data if np.issubdtype(getattr(data[name].dtype, "type", object), np.integer)]
     assert set(numbers) == set(dp.BOUNDS["loans"])
+
+
+def test_other_packages_are_given_the_public_bins(tmp_path):
+    """What is coded comes back: levels as they are, numbers in their bins."""
+    X = mcce.datasets.load_loans(500).X
+    public = dp.public("loans", X)
+    path = tmp_path / "loans.csv"
+    X.assign(**{"<decision>": X["salary"] > 50_000}).to_csv(path, index=False)
+    rows = pd.read_csv(path, keep_default_na=False)
+    coded = dp_others.encode(rows, public)
+    assert (coded >= 0).all(axis=None)
+    again = dp_others.decode(coded, public, 1)
+    assert again.columns.tolist() == rows.columns.tolist()
+    for name in rows:
+        if name in dp.BOUNDS["loans"]:
+            assert (dp_others.encode(again, public)[name] == coded[name]).all()
+            assert not (again[name] == rows[name]).all()
+        else:
+            assert (again[name].astype(str) == rows[name].astype(str)).all()

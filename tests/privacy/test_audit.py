@@ -202,6 +202,7 @@ def worst_ratio(before, monkeypatch, cls=DPSampler, added=range(16)):
     return worst
 
 
+@pytest.mark.slow
 def test_whole_trees_are_as_private_as_they_say(monkeypatch):
     """Exact probabilities of all trees of two levels: what the levels cost adds up, what nodes of a level do not."""
     assert 0.6 * BUDGET < worst_ratio(rare(), monkeypatch) <= BUDGET

@@ -1,11 +1,17 @@
-"""Extraction: how well a surrogate copies the model, fitted to counterfactuals or to labels alone.
+"""Extraction: how well a surrogate copies the model, fitted to counterfactuals or to decisions alone.
 
-1. The attacker asks about n rows, and is told the decision on each. A forest is fitted to rows and decisions.
-2. For each refused row a counterfactual is returned too, which has the wanted decision by construction. Another forest
-   is fitted to the same rows and decisions, and these (Aivodji, Bolot and Gambs 2020, "Model extraction from
+1. The attacker asks about n rows, and is told the decision on each. Forests are fitted to rows and decisions. Accepted
+   rows are repeated, as many as there are counterfactuals in step 2, so that it is not the number of accepted rows that
+   makes the difference.
+2. For each refused row a counterfactual is returned too, which has the wanted decision by construction. Other forests
+   are fitted to the same rows and decisions, and these (Aivodji, Bolot and Gambs 2020, "Model extraction from
    counterfactual explanations").
 3. Both are compared with the model on rows that neither has seen: the share on which they decide alike, and the
-   difference, paired, with its standard error.
+   difference, paired. `N_FORESTS` of each are fitted; the standard error is of rows and of forests, since what one
+   forest gains over another by chance is no gain.
+
+It is the model that is copied, not the training rows: an explainer that was fitted on other people gives as much of it
+away. It gives away nothing where answers say only what is known of the model before.
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.diagnostics.privacy.rates import Estimate, Rate, quantile, wilson
 
 N_TREES = 50
+N_FORESTS = 6
 
 
 @dataclass(frozen=True)
@@ -34,21 +41,26 @@ def extract(
     queries: Floats, decisions: Bools, answers: Floats, unseen: Floats, truth: Bools, seed: int, confidence: float
 ) -> Extraction:
     """Fit both surrogates, and compare them with the model on unseen rows."""
-    alone = _agreement(queries, decisions, unseen, truth, seed)
-    more = np.concatenate([queries, answers]), np.concatenate([decisions, np.ones(len(answers), dtype=bool)])
-    joined = _agreement(*more, unseen, truth, seed)
-    difference = joined.astype(float) - alone
-    error = quantile(confidence) * float(difference.std()) / math.sqrt(max(difference.size, 1))
-    gain = float(difference.mean())
-    ours, theirs = (wilson(int(right.sum()), right.size, confidence) for right in (joined, alone))
-    return Extraction(ours, theirs, Estimate(gain, gain - error, gain + error))
+    accepted = queries[decisions]
+    again = np.resize(accepted, answers.shape) if len(accepted) else answers[:0]
+    told = [np.concatenate([decisions, np.ones(len(more), dtype=bool)]) for more in (answers, again)]
+    joined, alone = (
+        _agreement(np.concatenate([queries, more]), labels, unseen, truth, seed)
+        for more, labels in zip((answers, again), told)
+    )
+    difference = joined - alone  # (forests, unseen rows)
+    of_rows, of_forests = difference.mean(axis=0), difference.mean(axis=1)
+    variance = of_rows.var() / max(of_rows.size, 1) + of_forests.var(ddof=1) / N_FORESTS
+    error, gain = quantile(confidence) * math.sqrt(variance), float(difference.mean())
+    rates = (wilson(round(float(right.mean(axis=0).sum())), right.shape[1], confidence) for right in (joined, alone))
+    return Extraction(*rates, Estimate(gain, gain - error, gain + error))
 
 
-def _agreement(rows: Floats, decisions: Bools, unseen: Floats, truth: Bools, seed: int) -> Bools:
+def _agreement(rows: Floats, decisions: Bools, unseen: Floats, truth: Bools, seed: int) -> Floats:
+    """Return whether each forest decides as the model does on each unseen row: (forests, rows), 0 or 1."""
     if decisions.all() or not decisions.any():
-        return np.asarray(truth == decisions[0])
+        return np.tile(truth == decisions[0], (N_FORESTS, 1)).astype(np.float64)
     from sklearn.ensemble import RandomForestClassifier  # takes long to import
 
-    forest = RandomForestClassifier(N_TREES, random_state=seed % 2**32, n_jobs=1)
-    forest.fit(rows, decisions)
-    return np.asarray(forest.predict(unseen) == truth)
+    forests = (RandomForestClassifier(N_TREES, random_state=(seed + i) % 2**32, n_jobs=1) for i in range(N_FORESTS))
+    return np.stack([forest.fit(rows, decisions).predict(unseen) == truth for forest in forests]).astype(np.float64)

@@ -11,6 +11,8 @@ import pytest
 import mcce
 from mcce.diagnostics import disclosure
 from mcce.exceptions import InputError
+from mcce.explain import plausibility
+from mcce.explain.plausibility import Plausibility
 
 LEAKING = mcce.CartSampler(min_leaf=1, min_split=2)
 FAST = {"n_attacks": 120, "max_factuals": 60, "n_samples": 100}
@@ -211,6 +213,75 @@ def test_sparse_rows_are_measured_with_their_plausibility():
     found = disclosure(fit(X), X, holdout=people(300, 2), releases=["sparse"], n_shadows=1, floor=0.1, **FAST)
     assert "membership by plausibility, AUC" in found.table.loc["sparse"].index
     assert found.settings["floor"] == 0.1
+
+
+def in_a_band(rows):
+    """Accept a band of `b`, which few decisions do not show; and those far out, where nobody is."""
+    return (rows["b"].between(0, 0.6) | (rows["a"] > 8)).to_numpy(dtype=float)
+
+
+class FarOut:
+    """A generator whose rows say of the model only that it accepts where nobody is."""
+
+    def fit(self, X):
+        self.X = X
+
+    def sample(self, n, given, random_state=None):
+        return self.X.sample(n, replace=True, random_state=random_state).assign(a=9.0)
+
+
+@pytest.mark.slow
+def test_extraction_gains_by_answers_at_the_edge_of_a_band():
+    """It is the model that is copied: an explainer that was fitted on other people gives as much of it away."""
+    X, fixed = people(300, 1), ("sex", "a", "c", "d")  # an answer changes b, by as little as the model asks for
+    sizes = {**FAST, "max_factuals": 15, "releases": ["plain"], "n_shadows": 0, "keys": ["sex"]}
+    generator = mcce.generators.SampleGenerator(FarOut(), fixed=("sex",), random_state=1)
+    nothing_new = mcce.MCCE(in_a_band, fixed=["sex"], generator=generator).fit(X)
+    ours = [fit(rows, LEAKING, model=in_a_band, fixed=fixed) for rows in (X, people(300, 3))]
+    verdicts = [
+        disclosure(each, X, holdout=people(600, 2), **sizes).table.loc[("plain", "extraction"), "verdict"]
+        for each in (*ours, nothing_new)
+    ]
+    assert verdicts == ["leaks", "leaks", "no leak seen"]
+
+
+def by_plausibility(rows):
+    sizes = {**FAST, "max_factuals": 150, "releases": ["sparse"], "n_shadows": 0, "keys": ["sex"]}
+    found = disclosure(fit(rows), people(300, 1), holdout=people(600, 2), **sizes).table.loc["sparse"]
+    return [found.loc[f"membership by plausibility, {line}", "verdict"] for line in ("AUC", "found at 1.0%")]
+
+
+@pytest.mark.slow
+def test_plausibility_tells_nothing_of_members_since_it_has_not_seen_them(monkeypatch):
+    """The attack finds the people of a plausibility that has seen those whom it judges: how near the nearest row is.
+
+    Ours is made of folds: what judges somebody's answers was learned without their row, so that the attack has nothing
+    to find, even where leaves of the generator have one person.
+    """
+    right = Plausibility.fold_of
+    X, others = people(300, 1), people(300, 3)
+    assert "leaks" not in [*by_plausibility(X), *by_plausibility(others)]
+    monkeypatch.setattr(plausibility, "NEAREST", 1)
+    monkeypatch.setattr(Plausibility, "fold_of", lambda self, rows: (right(self, rows) + 1) % len(self.conditionals))
+    monkeypatch.setattr(Plausibility, "join", lambda self, cells, distance: self.nearness.share(-distance))
+    assert by_plausibility(X) == ["leaks", "leaks"]
+    assert "leaks" not in by_plausibility(others)
+
+
+def test_what_judges_the_answers_of_a_person_is_the_same_without_the_person():
+    """Neighbours and trees of a person's fold, learned with the person and without; bins are those of the values."""
+    X = people(300, 1).round(0).drop_duplicates(ignore_index=True)
+    schema = mcce.Schema.from_data(X)
+    matrix, mutable = schema.encode(X).matrix, np.arange(1, 5)
+    whole = Plausibility.fit(matrix, schema.features, mutable)
+    for person in range(0, len(X), 40):
+        k = int(whole.fold_of(matrix[person : person + 1])[0])
+        without = Plausibility.fit(np.delete(matrix, person, axis=0), schema.features, mutable)
+        assert len(without.conditionals) == len(whole.conditionals)
+        assert np.array_equal(without.neighbours[k], whole.neighbours[k])
+        for part in ("column", "cut", "left"):
+            assert np.array_equal(getattr(without.conditionals[k], part), getattr(whole.conditionals[k], part))
+        assert any(not np.array_equal(a, b) for a, b in zip(without.neighbours, whole.neighbours, strict=True))
 
 
 @pytest.mark.slow
