@@ -52,8 +52,13 @@ def extract(
     of_rows, of_forests = difference.mean(axis=0), difference.mean(axis=1)
     variance = of_rows.var() / max(of_rows.size, 1) + of_forests.var(ddof=1) / N_FORESTS
     error, gain = quantile(confidence) * math.sqrt(variance), float(difference.mean())
-    rates = (wilson(round(float(right.mean(axis=0).sum())), right.shape[1], confidence) for right in (joined, alone))
-    return Extraction(*rates, Estimate(gain, gain - error, gain + error))
+    ours, theirs = (_rate(each, confidence) for each in (joined, alone))
+    return Extraction(ours, theirs, Estimate(gain, gain - error, gain + error))
+
+
+def _rate(agreement: Floats, confidence: float) -> Rate:
+    """Return the share of unseen rows on which forests agree with the model, on average."""
+    return wilson(round(float(agreement.mean(axis=0).sum())), agreement.shape[1], confidence)
 
 
 def _agreement(rows: Floats, decisions: Bools, unseen: Floats, truth: Bools, seed: int) -> Floats:
