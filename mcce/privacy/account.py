@@ -2,7 +2,8 @@
 
 Two tables are neighbours if one has a row more than the other. A fit is (epsilon, delta)-differentially private if for
 neighbours and any set of outcomes P(outcome) <= exp(epsilon) P'(outcome) + delta. To exchange a row is to take one away
-and to add another: it has twice the epsilon. A person with several rows has so many times the epsilon.
+and to add another: it has twice the epsilon, and with a delta that of (1 + exp(epsilon)) delta. A person with k rows has
+k times the epsilon, and with a delta more than k deltas.
 
 1. Within a tree a row is in one leaf and one bin: all its counts together cost as much as one (parallel composition).
 2. Trees and features each see every row: what they cost adds up (sequential composition).
@@ -38,7 +39,7 @@ NOT_COVERED = (
     "the rows that are explained",
     "what is stated as public: names and dtypes of columns, bounds, levels, decimals, which may be missing",
     "settings that were chosen by a look at the rows",
-    "more rows of the same person, each of which costs as much again",
+    "more rows of the same person, which count as more people",
     "what a fit shows while it runs: its time, its progress, and errors of the model about a row",
     "other fits to the same rows, each of which has an account of its own",
     "figures from training rows that are given again, as in diagnose(training=...)",
