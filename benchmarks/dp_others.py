@@ -72,7 +72,8 @@ def draw(how: str, coded: pd.DataFrame, epsilon: float) -> pd.DataFrame:
 
     def sampled(model: Any, rows: int | None = None) -> Any:
         tree, _ = junction_tree.make_junction_tree(model.domain, [set(clique) for clique in model.cliques])
-        joined = MarkovRandomField(model.potentials.expand(list(tree.nodes)), model.marginals, model.total)
+        potentials = model.potentials.expand(list(tree.nodes))
+        joined = MarkovRandomField(potentials=potentials, marginals=model.marginals, total=model.total)
         return rounded(joined, rows, method="sample")
 
     MarkovRandomField.synthetic_data = sampled

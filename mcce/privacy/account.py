@@ -2,8 +2,8 @@
 
 Two tables are neighbours if one has a row more than the other. A fit is (epsilon, delta)-differentially private if for
 neighbours and any set of outcomes P(outcome) <= exp(epsilon) P'(outcome) + delta. To exchange a row is to take one away
-and to add another: it has twice the epsilon, and with a delta that of (1 + exp(epsilon)) delta. A person with k rows has
-k times the epsilon, and with a delta more than k deltas.
+and to add another: it has twice the epsilon, and (1 + exp(epsilon)) times the delta. A person with k rows has k times
+the epsilon, and more than k times the delta.
 
 1. Within a tree a row is in one leaf and one bin: all its counts together cost as much as one (parallel composition).
 2. Trees and features each see every row: what they cost adds up (sequential composition).
