@@ -193,7 +193,7 @@ class Origins:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class MadeRows:
     """Rows as what they change in their origins.
 
     Attributes
@@ -209,7 +209,7 @@ class Made:
     value: Floats
 
     @classmethod
-    def of(cls, matrix: Floats, origins: Origins) -> Made:
+    def of(cls, matrix: Floats, origins: Origins) -> MadeRows:
         """Find what encoded rows change in their origins."""
         n, p = matrix.shape
         first, column, value = np.empty(n + 1, dtype=np.int64), np.empty(n * p, dtype=np.int64), np.empty(n * p)
@@ -217,7 +217,7 @@ class Made:
         return cls(origins, first, column[: first[-1]], value[: first[-1]])
 
     @classmethod
-    def changing(cls, origins: Origins, column: Ints, value: Floats) -> Made:
+    def changing(cls, origins: Origins, column: Ints, value: Floats) -> MadeRows:
         """Return rows that all change equally many cells, a line each of `column` and `value`."""
         n, size = column.shape
         return cls(origins, np.arange(0, n * size + 1, max(size, 1))[: n + 1], column.ravel(), value.ravel())
@@ -316,7 +316,7 @@ class Plausibility:
             rows = np.ascontiguousarray(matrix[some[mine]])
             each = Origins(rows, np.arange(mine.size), (), _room_for_distances(1, near[k].shape[1]))
             found_near = np.empty(mine.size)
-            _write_distance(Made.of(rows, each), each.places, near[k], scale, found_near)
+            _write_distance(MadeRows.of(rows, each), each.places, near[k], scale, found_near)
             distance[mine] = found_near
         cells, nearness = Scale.of(least, weights), Scale.of(-distance, of_some)
         of_cells = np.where(least < 0.0, least, cells.share_of_others(least, weights))[some]
@@ -360,7 +360,7 @@ class Plausibility:
         """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
         return self.least_cells_of_made(self._made(matrix, origins), fold)
 
-    def least_cells_of_made(self, made: Made, fold: Ints) -> Floats:
+    def least_cells_of_made(self, made: MadeRows, fold: Ints) -> Floats:
         """Return the same of rows that were made from others."""
         least, origins = np.empty(fold.size), made.origins
         before = np.empty(self.scale.size, dtype=np.uint8)
@@ -384,7 +384,7 @@ class Plausibility:
         """Return the mean distance of encoded rows to the nearest ones, Gower's sum (step 4)."""
         return self.distance_of_made(self._made(matrix, origins), fold)
 
-    def distance_of_made(self, made: Made, fold: Ints, which: Ints | None = None) -> Floats:
+    def distance_of_made(self, made: MadeRows, fold: Ints, which: Ints | None = None) -> Floats:
         """Return the same of some rows, or of all, that were made from others."""
         out = np.empty(fold.size)
         which = np.arange(fold.size) if which is None else which
@@ -410,9 +410,9 @@ class Plausibility:
             scores[rows] = self.join(scores[rows], self.distance_of_made(made, fold, rows))
         return scores
 
-    def _made(self, matrix: Floats, origins: Origins | None) -> Made:
+    def _made(self, matrix: Floats, origins: Origins | None) -> MadeRows:
         matrix = rowwise(matrix)
-        return Made.of(matrix, self.origins(matrix) if origins is None else origins)
+        return MadeRows.of(matrix, self.origins(matrix) if origins is None else origins)
 
     def join(self, cells: Floats, distance: Floats) -> Floats:
         """Return the scores of rows with these shares of their cells and distances (step 5)."""
@@ -690,7 +690,7 @@ def _room_for_distances(n_origins: int, n_others: int) -> tuple[npt.NDArray[Any]
     )
 
 
-def _write_distance(made: Made, rows: Ints, others: Floats, scale: Floats, out: Floats) -> None:
+def _write_distance(made: MadeRows, rows: Ints, others: Floats, scale: Floats, out: Floats) -> None:
     """Write the mean distance of some rows to the nearest of some others, given by column."""
     n = others.shape[1]
     mean_of_nearest(

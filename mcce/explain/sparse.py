@@ -44,7 +44,7 @@ from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thi
 from mcce.explain.distances import Distance, changed_columns, columnwise, gower, rowwise
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
-from mcce.explain.plausibility import Made
+from mcce.explain.plausibility import MadeRows
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Admit, Ask, Selector, best_of
 from mcce.explain.refine import WRITTEN_TOGETHER, Inwards, Sought, ranges
@@ -415,12 +415,12 @@ class SparseSearch:
         assert sought.origins is not None
         if self.relations is None and sought.admits_all and self.refusal is None:  # rows need not be written
             of = crossed.of[some]
-            made = Made.changing(sought.origins[of], crossed.column[some], crossed.value[some])
+            made = MadeRows.changing(sought.origins[of], crossed.column[some], crossed.value[some])
         else:
             rows, of = self._rows(crossed, some, sought), crossed.of[some]
             admitted = self._admits(rows, of, sought)
             some, rows, of = some[admitted], rows[admitted], of[admitted]
-            made = Made.of(rowwise(rows), sought.origins[of])
+            made = MadeRows.of(rowwise(rows), sought.origins[of])
         fold = sought.fold[of]
         cells = self.plausibility.least_cells_of_made(made, fold)
         likely = np.flatnonzero(cells >= self.least)
