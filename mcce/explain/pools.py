@@ -19,10 +19,10 @@ Inside constraints pools are shared by as many factuals as these allow (`Constra
 3. A factual that allows less than a quarter of the first 100 of them, or has to keep a feature, gets draws of its own,
    inside all it asks. Where nothing that is allowed can be drawn for a feature, its own value stays if that is allowed:
    a pool in which this happens is shared by nobody who has another value.
-4. A factual that finds no counterfactual, though it shared its draws or some of them were lost, gets others, inside
-   all it asks (`ConstrainedPools.draw_own`). There the own value of every feature that is bounded may stay, and a row
-   that no draw makes obey the rules is drawn once more, with the factual's own values in all that they name: what obeys
-   a constraint as it is may stay, whatever the form of the constraint.
+4. A factual that finds no counterfactual, though it shared its draws, or some were lost or put on a grid, gets others,
+   inside all it asks (`ConstrainedPools.draw_own`). There the own value of every feature that is bounded may stay, and
+   a row that no draw makes obey the rules is drawn once more, with the factual's own values in all that they name: what
+   obeys a constraint as it is may stay, whatever the form of the constraint.
 5. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
    nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
@@ -230,8 +230,10 @@ class ConstrainedPools:
         own[self._who_allow_few(everybody[is_relative & ~own])] = True
         self._draw_for(everybody[~own], self.constraints.shared, draws)
         self._draw_for(everybody[own], self.constraints, draws)
-        lost = self.end - self.begin < len(draws)
-        return self._pools(lost | (is_relative & ~own))
+        asks = self.constraints.limits or self.constraints.personal or self.constraints.rules
+        lost = (self.end - self.begin < len(draws)) & bool(asks)
+        off_steps = ~np.isnan(self._off_steps(self.constraints, self.matrix, self.ids, self.matrix)).all(axis=1)
+        return self._pools(lost | off_steps | (is_relative & ~own))
 
     def draw_own(self, draws: range) -> Pools:
         """Draw as many rows as there are `draws` inside all that each factual asks; what is bounded may stay."""

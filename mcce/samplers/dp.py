@@ -383,7 +383,11 @@ class DPSampler(ConditionalSampler):
             least, most = (np.clip(each, bins.edges[0], bins.edges[-1]) for each in (least, most))
             low = np.maximum(bins.edges[:-1], least[:, None])
             high = np.minimum(bins.edges[1:], most[:, None])
-            weights[:, : bins.n_known] *= np.maximum(high - low, 0.0) / np.diff(bins.edges)
+            wide = np.diff(bins.edges)  # a bin of one value has no width, and is allowed or not
+            inside = np.divide(
+                np.maximum(high - low, 0.0), wide, out=(high >= low).astype(np.float64), where=wide > 0.0
+            )
+            weights[:, : bins.n_known] *= inside
         else:
             n_levels = int(bins.codes[-1]) + 1 if within.levels is None else within.levels.shape[1]
             weights[:, : bins.n_known] *= within.level_mask(n, n_levels)[:, bins.codes]

@@ -232,6 +232,16 @@ def test_the_same_people_are_explained_however_it_is_said(n_examples):
     settings(max_examples=n_examples)(asked(explain_the_same_people))()
 
 
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("said", [mcce.allow("y", step=2), "y == was(y) or y in [0, 2, 4]"], ids=str)
+def test_a_value_between_the_steps_may_be_kept_beside_rules(said, sparse):
+    """Only with y as it is, 3, and one more x and grade is there an answer; draws of y are on the steps."""
+    one = SMALL[(SMALL["age"] == 60) & (SMALL["x"] == 1) & (SMALL["y"] == 3) & (SMALL["grade"] == "middle")]
+    asked = ["x + y <= was(x) + was(y) + 1", "y == was(y) or grade == was(grade)", said]
+    found = everybody().explain(one, constraints=asked, sparse=sparse, n_samples=DRAWS)
+    assert found.frame[["x", "y", "grade"]].to_numpy().tolist() == [[2, 3, "high"]]
+
+
 def explain_the_same_people(asked, sparse, random):
     could_be = {
         id
