@@ -14,7 +14,7 @@ Rows are drawn from the fitted model independently of each other, and by all of 
 mbi 1.1.0 for its default, "round", which gives each column in the order of the rows of its parent's level: two columns
 with the same parent then rise together, whatever the model says of them, and there are a third as many different rows
 as there should be. It also forgets, of models that are no tree, cliques that it has joined. Both are known, and mended
-in later versions (github.com/ryan112358/mbi, pull request 145).
+in later versions (pull request 145 of mbi).
 """
 
 from __future__ import annotations
