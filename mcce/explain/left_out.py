@@ -60,7 +60,7 @@ def _reason(schema: Schema, why: str) -> str:
     known = next(
         f.levels for f in schema.features if f.levels is not None and why.startswith(f"column {f.name!r} holds ")
     )
-    return f"{UNREADABLE}: {why}, which no training row has (known: {spell_all(known)})"
+    return f"{UNREADABLE}: {why}, which is not a known level (known: {spell_all(known)})"
 
 
 def _joined(known: pd.Series[Any], others: pd.Series[Any]) -> pd.Series[Any]:

@@ -383,11 +383,7 @@ class DPSampler(ConditionalSampler):
             least, most = (np.clip(each, bins.edges[0], bins.edges[-1]) for each in (least, most))
             low = np.maximum(bins.edges[:-1], least[:, None])
             high = np.minimum(bins.edges[1:], most[:, None])
-            wide = np.diff(bins.edges)  # a bin of one value has no width, and is allowed or not
-            inside = np.divide(
-                np.maximum(high - low, 0.0), wide, out=(high >= low).astype(np.float64), where=wide > 0.0
-            )
-            weights[:, : bins.n_known] *= inside
+            weights[:, : bins.n_known] *= np.maximum(high - low, 0.0) / np.diff(bins.edges)
         else:
             n_levels = int(bins.codes[-1]) + 1 if within.levels is None else within.levels.shape[1]
             weights[:, : bins.n_known] *= within.level_mask(n, n_levels)[:, bins.codes]
@@ -480,14 +476,14 @@ class DPSampler(ConditionalSampler):
         edges, none = self._public_edges(feature), np.empty(0, dtype=np.int64)
         if not _is_whole(feature):
             edges = np.linspace(edges[0], edges[1], self.bins + 1) if edges.size == 2 else edges
-            return PublicBins(edges, none, bool(missing))
+            return PublicBins(np.unique(edges), none, bool(missing))  # which a narrow range does not tell apart
         low, high = edges[0], edges[-1]
         if edges.size == 2:  # bins of whole numbers, as many in each as there can be
             points = high - low + 1.0
             edges = low + np.floor(np.linspace(0.0, points, int(min(points, self.bins)) + 1))
         else:
             edges[-1] += 1.0
-        return PublicBins(edges - 0.5, none, bool(missing))
+        return PublicBins(np.unique(edges - 0.5), none, bool(missing))
 
     def _public_edges(self, feature: Feature) -> Floats:
         given = (self.bounds or {}).get(feature.name)

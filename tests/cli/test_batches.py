@@ -42,7 +42,7 @@ def test_explains_a_file_and_goes_on(saved, tmp_path, capsys):
     assert "settings.n_counterfactuals was 1, is 2" in capsys.readouterr().err
 
 
-@pytest.mark.filterwarnings("ignore:.*a level that no training row has")
+@pytest.mark.filterwarnings("ignore:.*a level that is not known")
 @pytest.mark.slow
 def test_bad_rows_are_listed_if_asked(saved, tmp_path, capsys):
     rows = ROWS.assign(job=ROWS["job"].where(ROWS.index != 7, "astronaut"))  # unexplained, and stops nobody
@@ -117,7 +117,7 @@ def test_files_are_read_as_explain_reads_them(saved, tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*a level that no training row has")
+@pytest.mark.filterwarnings("ignore:.*a level that is not known")
 def test_letters_are_those_of_the_letters_command(saved, tmp_path, capsys):
     """Also for somebody with an unknown level; what is about letters is refused without them."""
     rows = ROWS.fillna(dict.fromkeys(ROWS.select_dtypes("float").columns, 1.5)).head(30)

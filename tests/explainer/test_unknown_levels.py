@@ -38,7 +38,7 @@ def test_one_unknown_level_stops_nobody_else(explainer, table, column):
     who = people.index[2]
     people.loc[who, column] = "pilot"
     rules = [mcce.allow("pay", high=95)]
-    with pytest.warns(MCCEWarning, match=rf"X has a row with a level that no training row has: {who} \(column"):
+    with pytest.warns(MCCEWarning, match=rf"X has a row with a level that is not known: {who} \(column"):
         found = explainer.explain(people, n_samples=50, constraints=rules)
     others = explainer.explain(
         people.drop(index=who).astype({column: table[column].dtype}), n_samples=50, constraints=rules
@@ -50,7 +50,7 @@ def test_one_unknown_level_stops_nobody_else(explainer, table, column):
     assert found.factuals["pay"].tolist() == people["pay"].tolist()
     reason = found.unexplained["reason"][who]
     assert reason.startswith(
-        f"it could not be read: column {column!r} holds 'pilot', which no training row has (known:"
+        f"it could not be read: column {column!r} holds 'pilot', which is not a known level (known:"
     )
     assert pd.isna(found.factual_predictions[who])
     assert found.draws[who] == 0
@@ -72,7 +72,7 @@ def test_a_table_of_nothing_else_is_refused(explainer, table):
 def test_why_of_the_others_is_about_them(explainer, table):
     people = table[table["pay"] < 20].head(4).astype({"job": object})
     people.iloc[0, 1] = "pilot"
-    with pytest.warns(MCCEWarning, match="level that no training row has"):
+    with pytest.warns(MCCEWarning, match="level that is not known"):
         found = explainer.explain(people, n_samples=50, constraints=[mcce.allow("pay", high=30)]).with_why()
     told = found.unexplained
     assert told.index.tolist() == people.index.tolist()
@@ -90,4 +90,4 @@ def test_conditionals_and_diagnostics_leave_such_rows_out(explainer, table):
     same = chain.criticise(table.head(120)[kept], n_draws=5, sample_weight=weights[kept])
     pd.testing.assert_frame_equal(judged.table.drop(columns="seconds"), same.table.drop(columns="seconds"))
     told = explainer.diagnose(new, n_samples=20, max_factuals=5, visit_sequences=())
-    assert any("with a level that no training row has: 5 (column 'job' holds 'pilot')" in note for note in told.notes)
+    assert any("with a level that is not known: 5 (column 'job' holds 'pilot')" in note for note in told.notes)

@@ -61,7 +61,7 @@ class Case:
 
     def may_go_missing(self, name):
         said = [each["missing"] for n, each in self.said if n == name and "missing" in each]
-        return all(said) if said else self.any_missing
+        return all(said) if said else self.any_missing and ("*" not in self.X or name == "*")  # a feature of that name
 
     def obeys(self, name, value, own):
         return obeys_all(self.said, name, value, own, self.may_go_missing(name))
@@ -70,6 +70,28 @@ class Case:
         rising = all(row[n] is not None and own[n] is not None and row[n] >= own[n] for n in self.rules)
         free = self.only.get(label)
         return rising and (free is None or not any(differs(row[n], own[n]) for n in row if n not in free))
+
+    def public(self):
+        """Return the levels that are stated, by feature."""
+        return self.sampler.levels if isinstance(self.sampler, mcce.Privacy) else {}
+
+    def dtypes(self, rows=None):
+        """Return the dtypes of what is returned: the table's, with its public levels, and after them of `rows`."""
+        types = {}
+        for name, public in self.public().items():
+            if isinstance(self.X[name].dtype, pd.CategoricalDtype):
+                others = (
+                    [v for v in dict.fromkeys(values_of(rows[name])) if v not in [None, *public]]
+                    if rows is not None
+                    else []
+                )
+                types[name] = pd.CategoricalDtype([*public, *others], self.X[name].cat.ordered)
+        return self.X.iloc[:0].astype(types).dtypes
+
+    def known(self):
+        """Return the factuals without a level that is not public."""
+        own = [self.factuals[name].isna() | self.factuals[name].isin(public) for name, public in self.public().items()]
+        return self.factuals[np.logical_and.reduce(own)] if own else self.factuals
 
     def constraints(self):
         """Return what is said, as the user says it."""
@@ -269,7 +291,7 @@ def run(case, chance):
         found = found.with_why(2)
     if not (case.asked["sparse"] or case.asked["diverse"] or case.no_copies or case.other_scales):
         shared = {name: asked[name] for name in ("n_samples", "independent", "constraints")}
-        check_best(found, explainer.generate(case.factuals, **shared), case)
+        check_best(found, explainer.generate(case.known(), **shared), case)
     check_same(found, explainer, case, asked, chance)
     if chance.random() < 0.5:  # it takes as long as all the rest
         write_all(found, explainer, case, chance)
@@ -307,9 +329,8 @@ def write_all(found, explainer, case, chance):
     table = found.to_frame()
     assert table.columns.is_unique
     assert table.shape == (len(found), case.X.shape[1] + found.measures.shape[1] + 2)
-    label = chance.choice(list(case.factuals.index))
-    found[label]
-    page = found.letter(label, html=chance.random() < 0.5)
+    found[chance.choice(list(case.factuals.index))]
+    page = found.letter(chance.choice(list(case.known().index)), html=chance.random() < 0.5)
     assert "<script>alert(1)" not in page or not page.startswith("<")
     if len(found):
         found.reasons(next(iter(found)))

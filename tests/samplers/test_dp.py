@@ -299,3 +299,25 @@ def test_weights_are_refused():
 def test_the_name_alone_asks_for_public_statements():
     with pytest.raises(SamplerError, match=r"or use mcce\.Privacy, which gives them to all"):
         mcce.ChainModel(sampler="dp", n_jobs=1).fit(problem(50)[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds"),
+    [
+        (2**52 + np.arange(8), (2**52 + 1, 2**52 + 7)),  # half a number more or less cannot be told
+        (1e16 + 2.0 * np.arange(3), (1e16, 1e16 + 4)),
+    ],
+)
+def test_bins_that_numbers_do_not_tell_apart_are_one(tmp_path, values, bounds):
+    X = pd.DataFrame({"x": np.tile(values, 20), "y": np.linspace(0, 20, 20 * values.size)})
+    private = mcce.Privacy(epsilon=EXACT, bounds={"x": bounds, "y": (0, 20)}, bins=16)
+    explainer = mcce.MCCE(lambda rows: rows["y"] > 8, sampler=private).fit(X)
+    edges = explainer.generator_.samplers_["x"].bins_.edges
+    assert (np.diff(edges) > 0).all()
+    assert edges[0] <= bounds[0]
+    assert edges[-1] >= bounds[1]
+    explainer.save(tmp_path / "private.mcce")
+    loaded = mcce.MCCE.load(tmp_path / "private.mcce", model=explainer.model)
+    found = loaded.explain(X[:3], constraints=[mcce.allow("x", low=bounds[0], high=bounds[1])])
+    assert found.frame["x"].between(*bounds).all()
+    assert len(found) == 3
