@@ -170,7 +170,7 @@ class Feature:
             first, row = column[unknown].iloc[0], column.index[unknown][0]
             raise InputError(
                 f"column {self.name!r} of {where} holds the level {spell(first)} (row {spell(row)}), "
-                f"which is not known (known: {spell_all(self.levels)}). Refit with it, or drop the row."
+                f"unknown here (known: {spell_all(self.levels)}). Refit with it, or drop the row."
             )
         encoded = codes.astype(np.float64)
         encoded[missing] = np.nan

@@ -75,7 +75,7 @@ def test_whole_numbers_as_levels(train, new, dtype):
     assert feature.encode(train, "X").tolist() == [code_of[value] for value in train.tolist()]
     unknown = [value for value in new.tolist() if value not in code_of]
     if unknown:
-        with pytest.raises(InputError, match=f"column 'c' of Y holds the level {unknown[0]} .*which is not known"):
+        with pytest.raises(InputError, match=f"column 'c' of Y holds the level {unknown[0]} .*unknown here"):
             feature.encode(new, "Y")
     else:
         assert feature.encode(new, "Y").tolist() == [code_of[value] for value in new.tolist()]
@@ -93,7 +93,7 @@ def test_numbers_may_be_levels_in_order():
         (
             ["a", "b"],
             ["z"],
-            r"column 'c' of new holds the level 'z' \(row 0\), which is not known \(known: 'a', 'b'\)",
+            r"column 'c' of new holds the level 'z' \(row 0\), unknown here \(known: 'a', 'b'\)",
         ),
         ([1.0, 2.0], [np.inf], r"column 'c' of new holds 1 infinite value\(s\), the first in row 0"),
         ([1.0, 2.0], ["x"], "column 'c' of new is numeric in the training data"),
