@@ -222,12 +222,6 @@ class MadeRows:
         n, size = column.shape
         return cls(origins, np.arange(0, n * size + 1, max(size, 1))[: n + 1], column.ravel(), value.ravel())
 
-    def groups(self, which: Ints) -> tuple[Ints, Ints]:
-        """Return where neighbours among some rows that have the same origin begin, with the end, and these origins."""
-        places = self.origins.places[which]
-        first = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]])[: places.size])
-        return np.append(first, which.size), places[first]
-
 
 @stateful("plausibility.Plausibility")
 @dataclass(frozen=True)
@@ -310,14 +304,9 @@ class Plausibility:
         scale = gower(features).scale
         some = _some(np.arange(n), keys, MOST_CALIBRATING)
         of_some = None if weights is None else weights[some]
-        distance = np.empty(some.size)
-        for k in range(n_folds):
-            mine = np.flatnonzero(met[some] == k)
-            rows = np.ascontiguousarray(matrix[some[mine]])
-            each = Origins(rows, np.arange(mine.size), (), _room_for_distances(1, near[k].shape[1]))
-            found_near = np.empty(mine.size)
-            _write_distance(MadeRows.of(rows, each), each.places, near[k], scale, found_near)
-            distance[mine] = found_near
+        rows = np.ascontiguousarray(matrix[some])
+        each = Origins(rows, np.arange(some.size), (), _room_for_distances(1, max(others.shape[1] for others in near)))
+        distance = _distances(MadeRows.of(rows, each), met[some], near, scale)
         cells, nearness = Scale.of(least, weights), Scale.of(-distance, of_some)
         of_cells = np.where(least < 0.0, least, cells.share_of_others(least, weights))[some]
         joined = np.minimum(of_cells, NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some))
@@ -365,11 +354,10 @@ class Plausibility:
         least, origins = np.empty(fold.size), made.origins
         before = np.empty(self.scale.size, dtype=np.uint8)
         for k, trees in enumerate(self.conditionals):
-            rows = np.flatnonzero(fold == k)
-            if rows.size:
+            if (fold == k).any():
                 low, high = self.low[k], self.high[k]
                 least_of_made(
-                    rows, *made.groups(rows), made.first, made.column, made.value, origins.rows, *self.binning.joined,
+                    fold, k, origins.places, made.first, made.column, made.value, origins.rows, *self.binning.joined,
                     BINS - 1, low, high, self._reaches[k], trees.targets, trees.roots, trees.column, trees.cut,
                     trees.single, trees.left, trees.share, *origins.cells, before,
                     np.empty(trees.targets.size // N_BITS + 1, dtype=np.int64), least,
@@ -384,16 +372,9 @@ class Plausibility:
         """Return the mean distance of encoded rows to the nearest ones, Gower's sum (step 4)."""
         return self.distance_of_made(self._made(matrix, origins), fold)
 
-    def distance_of_made(self, made: MadeRows, fold: Ints, which: Ints | None = None) -> Floats:
-        """Return the same of some rows, or of all, that were made from others."""
-        out = np.empty(fold.size)
-        which = np.arange(fold.size) if which is None else which
-        of = fold[which]
-        for k, others in enumerate(self.neighbours):
-            rows = which[of == k]
-            if rows.size:
-                _write_distance(made, rows, others, self.scale, out)
-        return out[which]
+    def distance_of_made(self, made: MadeRows, fold: Ints) -> Floats:
+        """Return the same of rows that were made from others; those of fold -1 are farthest."""
+        return _distances(made, fold, self.neighbours, self.scale)
 
     def score(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf
@@ -405,9 +386,10 @@ class Plausibility:
         """
         made = self._made(matrix, origins)
         scores = self.least_cells_of_made(made, fold)
-        rows = np.flatnonzero(scores >= least)
-        if rows.size:
-            scores[rows] = self.join(scores[rows], self.distance_of_made(made, fold, rows))
+        likely = scores >= least
+        if likely.any():
+            distance = self.distance_of_made(made, np.where(likely, fold, -1))
+            scores = np.where(likely, self.join(scores, distance), scores)
         return scores
 
     def _made(self, matrix: Floats, origins: Origins | None) -> MadeRows:
@@ -690,12 +672,15 @@ def _room_for_distances(n_origins: int, n_others: int) -> tuple[npt.NDArray[Any]
     )
 
 
-def _write_distance(made: MadeRows, rows: Ints, others: Floats, scale: Floats, out: Floats) -> None:
-    """Write the mean distance of some rows to the nearest of some others, given by column."""
-    n = others.shape[1]
-    mean_of_nearest(
-        rows, *made.groups(rows), made.first, made.column, made.value, made.origins.rows, others, scale,
-        *made.origins.near, np.empty(n, dtype=np.int32), np.empty(n), np.empty(NEAREST), out,
-    )  # fmt: skip
+def _distances(made: MadeRows, fold: Ints, neighbours: Sequence[Floats], scale: Floats) -> Floats:
+    """Return the mean distance of rows to the nearest neighbours of their folds, given by column."""
+    out = np.full(fold.size, FARTHEST)
+    for k, others in enumerate(neighbours):
+        if (fold == k).any():
+            n = others.shape[1]
+            mean_of_nearest(
+                fold, k, made.origins.places, made.first, made.column, made.value, made.origins.rows, others, scale,
+                *made.origins.near, np.empty(n, dtype=np.int32), np.empty(n), np.empty(NEAREST), out,
+            )  # fmt: skip
     # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
-    out[rows] = np.minimum(out[rows], FARTHEST).round(10)
+    return np.minimum(out, FARTHEST).round(10)

@@ -248,21 +248,23 @@ def least_of_others(shares, lowest, differing):
 
 @entry
 def least_of_made(
-    which, begin, made_from, first, changed, value, origins, edges, first_edge, last, low, high, reach, targets, roots,
-    column, cut, single, left, share, holds, own_bins, own_share, lowest, asking, own_far, before, differing, out,
+    fold, k, places, first, changed, value, origins, edges, first_edge, last, low, high, reach, targets, roots, column,
+    cut, single, left, share, holds, own_bins, own_share, lowest, asking, own_far, before, differing, out,
 ):  # fmt: skip
-    """Write the least share of the cells of some rows, minus how far they are out of range for those that are.
+    """Write the least share of the cells of the rows of fold k, minus how far they are out of range for those that are.
 
-    Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells: row i has value[c]
-    in column changed[c], for c from first[i] to before first[i + 1]. A tree that asks about none of these on the
-    origin's way, and that is not about one of them, says of the row what it says of the origin. By slot, `own_share` is
-    what the trees say of the origin, `lowest` those that say least, and `asking` has for each column the bits of the
-    trees that it matters to, in words. `holds` says whose is in a slot; `share[left[leaf], bin]` is the share of a cell
-    in a leaf. `before` and `differing` are room for the bins of an origin, and for the bits of trees.
+    Row r is like row places[r] of `origins` but for a few cells: it has value[c] in column changed[c], for c from
+    first[r] to before first[r + 1]. A tree that asks about none of these on the origin's way, and that is not about one
+    of them, says of the row what it says of the origin. By slot, `own_share` is what the trees say of the origin,
+    `lowest` those that say least, and `asking` has for each column the bits of the trees that it matters to, in words.
+    `holds` says whose is in a slot; `share[left[leaf], bin]` is the share of a cell in a leaf. `before` and `differing`
+    are room for the bins of an origin, and for the bits of trees.
     """
     n_columns, n_words = origins.shape[1], differing.size
-    for g in range(made_from.size):
-        f = made_from[g]
+    for r in range(fold.size):
+        if fold[r] != k:
+            continue
+        f = places[r]
         slot = f % holds.size
         bins = own_bins[slot]
         if holds[slot] != f:
@@ -286,39 +288,37 @@ def least_of_made(
                 own_share[slot, a] = share[left[node], bins[targets[a]]]
             find_lowest(own_share[slot], lowest[slot])
             holds[slot] = f
-        for i in range(begin[g], begin[g + 1]):
-            r = which[i]
+        for w in range(n_words):
+            differing[w] = 0
+        farthest = 0.0
+        for c in range(first[r], first[r + 1]):
+            j, x = changed[c], value[c]
+            before[c - first[r]] = bins[j]
+            bins[j] = bin_of(x, edges, first_edge[j], first_edge[j + 1], last)
+            far = beyond(x, low[j], high[j], reach[j])
+            if far > farthest:
+                farthest = far
             for w in range(n_words):
-                differing[w] = 0
-            farthest = 0.0
-            for c in range(first[r], first[r + 1]):
-                j, x = changed[c], value[c]
-                before[c - first[r]] = bins[j]
-                bins[j] = bin_of(x, edges, first_edge[j], first_edge[j + 1], last)
-                far = beyond(x, low[j], high[j], reach[j])
-                if far > farthest:
-                    farthest = far
-                for w in range(n_words):
-                    differing[w] |= asking[slot, j, w]
-            if own_far[slot] > 0.0:
-                for j in range(n_columns):
-                    stays = True
-                    for c in range(first[r], first[r + 1]):
-                        stays = stays and changed[c] != j
-                    if stays:
-                        farthest = max(farthest, beyond(origins[f, j], low[j], high[j], reach[j]))
-            least = min(1.0, least_of_others(own_share[slot], lowest[slot], differing))
-            for w in range(n_words):
-                a, bits = w * N_BITS, differing[w]
-                while bits != 0:
-                    if bits & 1:
-                        node = walk(bins, column, cut, single, left, roots[a])
-                        least = min(least, share[left[node], bins[targets[a]]])
-                    a += 1
-                    bits >>= 1
-            for c in range(first[r], first[r + 1]):
-                bins[changed[c]] = before[c - first[r]]
-            out[r] = -farthest if farthest > 0.0 else least
+                differing[w] |= asking[slot, j, w]
+        if own_far[slot] > 0.0:
+            for j in range(n_columns):
+                stays = True
+                for c in range(first[r], first[r + 1]):
+                    stays = stays and changed[c] != j
+                if stays:
+                    farthest = max(farthest, beyond(origins[f, j], low[j], high[j], reach[j]))
+        least = min(1.0, least_of_others(own_share[slot], lowest[slot], differing))
+        for w in range(n_words):
+            a, bits = w * N_BITS, differing[w]
+            while bits != 0:
+                if bits & 1:
+                    node = walk(bins, column, cut, single, left, roots[a])
+                    least = min(least, share[left[node], bins[targets[a]]])
+                a += 1
+                bits >>= 1
+        for c in range(first[r], first[r + 1]):
+            bins[changed[c]] = before[c - first[r]]
+        out[r] = -farthest if farthest > 0.0 else least
 
 
 @inner
@@ -404,14 +404,14 @@ def mean_of(nearest, known):
 
 @entry
 def mean_of_nearest(
-    which, begin, made_from, first, changed, value, origins, others, scale, holds, own, order, ends, spread, group,
-    sums, nearest, out,
+    fold, which, places, first, changed, value, origins, others, scale, holds, own, order, ends, spread, group, sums,
+    nearest, out,
 ):  # fmt: skip
-    """Write the mean distance of each of some rows to its nearest of some others, which come column by column.
+    """Write the mean distance of each row of a fold to its nearest of some others, which come column by column.
 
-    Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells: row i has value[c]
-    in column changed[c], for c from first[i] to before first[i + 1]. The distances of the origin are in a slot of
-    `own`, and those of the rows differ from them by these cells. `holds` says whose distances are in a slot.
+    Row r is like row places[r] of `origins` but for a few cells: it has value[c] in column changed[c], for c from
+    first[r] to before first[r + 1]. The distances of the origin are in a slot of `own`, and those of the rows differ
+    from them by these cells. `holds` says whose distances are in a slot.
 
     Where the changes are small, few of the others can be among the nearest: they are looked at in the order of the
     origin's distance, until the changes cannot bring one near enough. That order is found when several rows need it:
@@ -419,79 +419,79 @@ def mean_of_nearest(
     """
     n, n_columns, k = others.shape[1], origins.shape[1], nearest.size
     known = min(k, n)
-    for g in range(made_from.size):
-        f = made_from[g]
+    for row in range(fold.size):
+        if fold[row] != which:
+            continue
+        f = places[row]
         slot = f % holds.size
         base = own[slot, :n]
-        for i in range(begin[g], begin[g + 1]):
-            row = which[i]
-            n_changed = first[row + 1] - first[row]
-            for a in range(k):
-                nearest[a] = np.inf
-            if 2 * n_changed > n_columns:
-                for r in range(n):
-                    sums[r] = 0.0
-                c = first[row]
-                for j in range(n_columns):
-                    x = origins[f, j]
-                    if c < first[row + 1] and changed[c] == j:
-                        x = value[c]
-                        c += 1
-                    add_steps(others[j], x, scale[j], 1.0, sums)
-                for r in range(n):
-                    insert_nearest(nearest, sums[r])
-                out[row] = mean_of(nearest, known)
-                continue
-            if holds[slot] != f:
-                for r in range(n):
-                    base[r] = 0.0
-                for j in range(n_columns):
-                    add_steps(others[j], origins[f, j], scale[j], 1.0, base)
-                spread[slot, 1] = NOT_SORTED
-                holds[slot] = f
-            nearer = ROUNDING
+        n_changed = first[row + 1] - first[row]
+        for a in range(k):
+            nearest[a] = np.inf
+        if 2 * n_changed > n_columns:
+            for r in range(n):
+                sums[r] = 0.0
+            c = first[row]
+            for j in range(n_columns):
+                x = origins[f, j]
+                if c < first[row + 1] and changed[c] == j:
+                    x = value[c]
+                    c += 1
+                add_steps(others[j], x, scale[j], 1.0, sums)
+            for r in range(n):
+                insert_nearest(nearest, sums[r])
+            out[row] = mean_of(nearest, known)
+            continue
+        if holds[slot] != f:
+            for r in range(n):
+                base[r] = 0.0
+            for j in range(n_columns):
+                add_steps(others[j], origins[f, j], scale[j], 1.0, base)
+            spread[slot, 1] = NOT_SORTED
+            holds[slot] = f
+        nearer = ROUNDING
+        for c in range(first[row], first[row + 1]):
+            j = changed[c]
+            nearer += most_nearer(value[c], origins[f, j], scale[j])
+        one_by_one = 0 < n_changed <= VERY_FEW and nearer < np.inf
+        if one_by_one and spread[slot, 1] < 0.0:
+            spread[slot, 1] -= 1.0
+            one_by_one = spread[slot, 1] < NOT_SORTED - WORTH_SORTING
+            if one_by_one:
+                spread[slot, 0], spread[slot, 1] = sort_roughly(base, group, order[slot], ends[slot])
+        if one_by_one:
+            low, width = spread[slot, 0], spread[slot, 1]
+            filled = 0
+            while ends[slot, filled] < known:
+                filled += 1
+            # the origin's nearest may be farther from the row by as much as others may be nearer
+            reach = (filled + 1.0 + 2.0 * nearer * width) * (1.0 + ROUNDING)
+            last = int(min(reach, ends.shape[1] - 1.0)) if width > 0.0 else ends.shape[1] - 1
+            one_by_one = FEW_OF * ends[slot, last] <= n
+        if one_by_one:
+            at = 0
+            for b in range(last + 1):
+                if (low + (b / width if width > 0.0 else 0.0)) * (1.0 - ROUNDING) - nearer > nearest[k - 1]:
+                    break
+                for q in range(at, ends[slot, b]):
+                    r = order[slot, q]
+                    sum_of_steps = base[r]
+                    for c in range(first[row], first[row + 1]):
+                        j = changed[c]
+                        sum_of_steps -= step_to(others[j, r], origins[f, j], scale[j])
+                        sum_of_steps += step_to(others[j, r], value[c], scale[j])
+                    insert_nearest(nearest, sum_of_steps)
+                at = ends[slot, b]
+        else:
+            for r in range(n):
+                sums[r] = base[r]
             for c in range(first[row], first[row + 1]):
                 j = changed[c]
-                nearer += most_nearer(value[c], origins[f, j], scale[j])
-            one_by_one = 0 < n_changed <= VERY_FEW and nearer < np.inf
-            if one_by_one and spread[slot, 1] < 0.0:
-                spread[slot, 1] -= 1.0
-                one_by_one = spread[slot, 1] < NOT_SORTED - WORTH_SORTING
-                if one_by_one:
-                    spread[slot, 0], spread[slot, 1] = sort_roughly(base, group, order[slot], ends[slot])
-            if one_by_one:
-                low, width = spread[slot, 0], spread[slot, 1]
-                filled = 0
-                while ends[slot, filled] < known:
-                    filled += 1
-                # the origin's nearest may be farther from the row by as much as others may be nearer
-                reach = (filled + 1.0 + 2.0 * nearer * width) * (1.0 + ROUNDING)
-                last = int(min(reach, ends.shape[1] - 1.0)) if width > 0.0 else ends.shape[1] - 1
-                one_by_one = FEW_OF * ends[slot, last] <= n
-            if one_by_one:
-                at = 0
-                for b in range(last + 1):
-                    if (low + (b / width if width > 0.0 else 0.0)) * (1.0 - ROUNDING) - nearer > nearest[k - 1]:
-                        break
-                    for q in range(at, ends[slot, b]):
-                        r = order[slot, q]
-                        sum_of_steps = base[r]
-                        for c in range(first[row], first[row + 1]):
-                            j = changed[c]
-                            sum_of_steps -= step_to(others[j, r], origins[f, j], scale[j])
-                            sum_of_steps += step_to(others[j, r], value[c], scale[j])
-                        insert_nearest(nearest, sum_of_steps)
-                    at = ends[slot, b]
-            else:
-                for r in range(n):
-                    sums[r] = base[r]
-                for c in range(first[row], first[row + 1]):
-                    j = changed[c]
-                    add_steps(others[j], origins[f, j], scale[j], -1.0, sums)
-                    add_steps(others[j], value[c], scale[j], 1.0, sums)
-                for r in range(n):
-                    insert_nearest(nearest, sums[r])
-            out[row] = mean_of(nearest, known)
+                add_steps(others[j], origins[f, j], scale[j], -1.0, sums)
+                add_steps(others[j], value[c], scale[j], 1.0, sums)
+            for r in range(n):
+                insert_nearest(nearest, sums[r])
+        out[row] = mean_of(nearest, known)
 
 
 @entry

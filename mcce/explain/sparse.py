@@ -363,9 +363,8 @@ class SparseSearch:
         at, end = crossed.begin.copy(), crossed.end
         most = np.full(at.size, np.inf)  # the cost that is to be undercut
         asked, depth = 0, FIRST_LOOKED_AT
-        if (
-            size == 1
-        ):  # for few people a question costs more than its rows; sizes beyond depend on what was asked before
+        if size == 1:  # sizes beyond depend on what was asked before
+            # for few people a question costs more than its rows
             depth = max(depth, MOST_LOOKED_AT // crossed.members.size)
         place, cost, plausibility = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
         scores: npt.NDArray[np.generic] = np.empty(0)
@@ -423,10 +422,9 @@ class SparseSearch:
             made = MadeRows.of(rowwise(rows), sought.origins[of])
         fold = sought.fold[of]
         cells = self.plausibility.least_cells_of_made(made, fold)
-        likely = np.flatnonzero(cells >= self.least)
-        near = self.plausibility.distance_of_made(made, fold, likely)
-        kept = self.plausibility.join(cells[likely], near) >= self.least
-        return some[likely[kept]], cells[likely[kept]], near[kept]
+        near = self.plausibility.distance_of_made(made, np.where(cells >= self.least, fold, -1))
+        kept = np.flatnonzero(self.plausibility.join(cells, near) >= self.least)
+        return some[kept], cells[kept], near[kept]
 
     def _needed(
         self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought

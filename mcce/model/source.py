@@ -27,6 +27,7 @@ Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any] | Any"
 
 BY_CLASS = ("predict_proba", "decision_function")  # replies that may have a column for each class
 CELLS_SHOWN = 8
+WRITES_ARE_SHARED = int(pd.__version__.partition(".")[0]) < 3  # by frames that share values
 WAY_OUT = "Give a function that returns the score you mean as the model, or a callable decision."
 
 
@@ -58,8 +59,10 @@ class Source:
         family = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(self.model).__mro__}
         if ("xgboost", "Booster") in family:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
-        # A function may write into its argument, but not into ours; before pandas 3 a shallow copy shares values.
-        return frame.copy() if isinstance(frame, (pd.DataFrame, np.ndarray)) else frame
+        # A function may write into its argument, but not into ours.
+        if isinstance(frame, pd.DataFrame):
+            return frame.copy(deep=WRITES_ARE_SHARED)
+        return frame.copy() if isinstance(frame, np.ndarray) else frame
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ class Schema:
         frame = pd.DataFrame(columns, copy=False)
         if blocks:
             cells = matrix.T  # the values of a column side by side, as a frame holds them
-            parts = [pd.DataFrame(np.array(cells[at], dtype=d, order="C").T, copy=False) for d, at in blocks.items()]
+            parts = [pd.DataFrame(np.asarray(cells[at], dtype=d, order="C").T, copy=False) for d, at in blocks.items()]
             frame = pd.concat([*parts, frame], axis=1) if columns else pd.concat(parts, axis=1)
             place = np.argsort(np.concatenate([*blocks.values(), alone]))
             frame = frame if (place[1:] > place[:-1]).all() else frame.iloc[:, place]

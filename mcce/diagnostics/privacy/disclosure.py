@@ -131,15 +131,15 @@ class Disclosure:
             wide = max(map(len, part.index))
             marks = [f"{verdict:<12}" for verdict in part["verdict"]]
             lines += ["", str(release)]
-            lines += [f"  {mark}  {name.ljust(wide)}  {said}" for mark, name, said in zip(marks, part.index, told)]
+            lines += [f"  {mark}  {name.ljust(wide)}  {words}" for mark, name, words in zip(marks, part.index, told)]
         return "\n".join(lines + ([""] if self.notes else []) + [f"note: {note}" for note in self.notes])
 
     def _repr_html_(self) -> str:
         releases, measures = (self.table.index.get_level_values(level) for level in ("release", "measure"))
         rows = "".join(
             f'<tr><th scope="row" style="text-align:left">{escape(str(release))}</th><td>{escape(str(measure))}</td>'
-            f'<td>{escape(str(verdict))}</td><td style="text-align:left">{escape(str(said))}</td></tr>'
-            for release, measure, verdict, said in zip(releases, measures, self.table["verdict"], self.sentences)
+            f'<td>{escape(str(verdict))}</td><td style="text-align:left">{escape(str(words))}</td></tr>'
+            for release, measure, verdict, words in zip(releases, measures, self.table["verdict"], self.sentences)
         )
         notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
         return f"<p><b>{escape(self._headline())}</b></p><table><tbody>{rows}</tbody></table>{notes}"
@@ -480,13 +480,13 @@ def _share_line(
         as_far += matched <= control or count(both[order[:size]]) - count(both[order[size:]]) >= matched - control
     chance = as_far / (N_SHUFFLES + 1)
     ahead = risk_of(wilson(matched, among, c), wilson(control, among, c)).value
-    said = sentence.format(_in_words(whole)) + f"; {matched / among:.1%} by as many people as the others are, whose "
+    words = sentence.format(_in_words(whole)) + f"; {matched / among:.1%} by as many people as the others are, whose "
     return Finding(
         measure,
         whole.share,
         whole.low,
         whole.high,
-        said + f"{control / among:.1%} is chance.",
+        words + f"{control / among:.1%} is chance.",
         whole.n,
         matched / among,
         control / among,
@@ -575,8 +575,8 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
     lines = [_share_line(people, "DiSCO", disclosed, 0, len(people.training), told)]
     if attacks:
         name, attack = max(attacks, key=lambda each: (not each[1].is_worthless, each[1].risk.low, each[1].risk.value))
-        said = f"{name} is guessed rightly for {{}} of training people"
-        lines.append(_attack_line("inference", attack, said, people.confidence, len(attacks)))
+        words = f"{name} is guessed rightly for {{}} of training people"
+        lines.append(_attack_line("inference", attack, words, people.confidence, len(attacks)))
     return lines, table
 
 
@@ -585,16 +585,16 @@ def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float,
     rate, control, baseline = attack.attack, attack.control, attack.baseline
     compared = f", of others for {control.share:.1%}, by guessing for {baseline.share:.1%}"
     leaks = attack.risk.low > 0 and times * attack.chance <= _one_sided(confidence)
-    said = sentence.format(_in_words(rate)) + compared + f"; risk {_in_words(attack.risk)}."
+    words = sentence.format(_in_words(rate)) + compared + f"; risk {_in_words(attack.risk)}."
     if rate.n == 0:
-        said = "no attack could be made of the rows."
+        words = "no attack could be made of the rows."
     verdict = WORTHLESS if attack.is_worthless else LEAKS if leaks else NOTHING
     return Finding(
         measure,
         rate.share,
         rate.low,
         rate.high,
-        said,
+        words,
         rate.n,
         rate.share,
         control.share,
@@ -698,17 +698,17 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
     if not n or not found.others.size:
         return []
     area = found.area
-    said = f"by {attack} a training person is above another in {_in_words(area)} of pairs; 50 % is guessing."
+    words = f"by {attack} a training person is above another in {_in_words(area)} of pairs; 50 % is guessing."
     verdict = LEAKS if area.low > 0.5 else (WORTHLESS if area.value <= 0.5 else NOTHING)
     gain = Estimate(2 * area.value - 1, 2 * area.low - 1, 2 * area.high - 1)
     name = f"membership by {attack}"
     lines = [
-        Finding(f"{name}, AUC", area.value, area.low, area.high, said, n, baseline=0.5, risk=gain, verdict=verdict),
+        Finding(f"{name}, AUC", area.value, area.low, area.high, words, n, baseline=0.5, risk=gain, verdict=verdict),
     ]
     for share, rate in zip(FALSE_POSITIVES, found.found):
         expected = expected_at(found.others.size, share)
         chance = chance_at(found.members, found.others, share)
-        said = f"{_in_words(rate)} of training people are found while {share:.1%} of others are taken for them."
+        words = f"{_in_words(rate)} of training people are found while {share:.1%} of others are taken for them."
         shown = LEAKS if chance <= _one_sided(confidence) else NOTHING
         lines.append(
             Finding(
@@ -716,7 +716,7 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
                 rate.share,
                 rate.low,
                 rate.high,
-                said,
+                words,
                 n,
                 baseline=expected,
                 chance=chance,
@@ -736,13 +736,13 @@ def _extraction(people: People, release: Release) -> list[Finding]:
     answers = explain_rows(people.explainer, refused, release.settings)[0] if len(refused) else refused
     found = extract(queries, decisions, answers, people.control, people.control_wanted, people.seed, people.confidence)
     rate, alone, gain = found.with_answers, found.labels_alone, found.gain
-    said = (
+    words = (
         f"a copy of the model made of {len(queries)} decisions and {len(answers)} counterfactuals agrees with it on "
         f"{_in_words(rate)} of other rows, one made of the decisions alone on {alone.share:.1%}."
     )
     return [
         Finding(
-            "extraction", rate.share, rate.low, rate.high, said, len(queries), control=alone.share, risk=gain,
+            "extraction", rate.share, rate.low, rate.high, words, len(queries), control=alone.share, risk=gain,
             verdict=LEAKS if gain.low > 0 else NOTHING,
         )
     ]  # fmt: skip
