@@ -90,7 +90,7 @@ def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp
     some.loc[[3, 20], "job"] = ["astronaut", "poet"]
     some["size"] = some["size"].astype(str)
     some.loc[9, "size"] = "vast"
-    with pytest.warns(MCCEWarning, match="a level that no training row has.*Such rows are not explained"):
+    with pytest.warns(MCCEWarning, match="a level that is not known.*Such rows are not explained"):
         found = explainer().explain(some.set_index("who"), n_samples=40)
     some.to_csv(tmp_path / "rows.csv", index=False)
     some.to_parquet(tmp_path / "rows.parquet")

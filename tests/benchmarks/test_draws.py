@@ -7,15 +7,9 @@ import pytest
 from benchmarks import draws
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param(["loans"], marks=pytest.mark.slow),
-        pytest.param(["loans", "adult"], marks=pytest.mark.slow),
-    ],
-    ids=["loans", "loans and adult"],
-)
-def test_runs_and_writes(names, tmp_path, capsys, monkeypatch):
+@pytest.mark.slow
+def test_runs_and_writes(tmp_path, capsys, monkeypatch):
+    names = ["loans", "adult"]
     monkeypatch.setattr(draws, "PROBLEMS", [one for one in draws.PROBLEMS if one.name in names])
     assert draws.main(["--quick", "--out", str(tmp_path / "draws.md")]) == 0
     said = capsys.readouterr().out

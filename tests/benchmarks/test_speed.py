@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,30 +33,6 @@ DECISION = mcce.Interval(70, np.inf)
 
 def wanted(rows):
     return DECISION.contains(score(rows))
-
-
-@pytest.fixture(params=["here", pytest.param("in processes", marks=pytest.mark.slow)])
-def workers(request, monkeypatch):
-    """Let the workers of both benchmarks work in this process, or start one for each, as the commands do."""
-    if request.param == "in processes":
-        return
-
-    def run_speed(self, name, method, **environment):
-        found = speed.work(name, method, quick=self.quick, folder=None, cache=self.cache)
-        return json.loads(json.dumps(found))
-
-    def run_samplers(self, name, what, limit):
-        sizes = {"rows": 10_000, "quick": self.quick}
-        cache = Path(self.arguments[self.arguments.index("--cache") + 1])
-        found = {}
-        for step in samplers.work(name, what, folder=None, cache=cache, **sizes):
-            found |= json.loads(json.dumps(step))
-        found.pop("next", None)
-        return found
-
-    monkeypatch.setattr(speed.Workers, "run", run_speed)
-    monkeypatch.setattr(samplers.Workers, "_run", run_samplers)
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one worker at a time: warnings are caught for the whole process
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +116,6 @@ def test_codes_and_frames_go_back_and_forth():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("workers")
 def test_quick_run_on_a_standin(tmp_path, capsys):
     out = tmp_path / "speed.md"
     assert speed.main(["--quick", "--only", "german", "--data", str(tmp_path), "--out", str(out)]) == 0
@@ -175,7 +148,6 @@ def test_a_failed_worker_is_told(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("workers")
 def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
     out = tmp_path / "results" / "samplers.md"
     arguments = ["--quick", "--only", "german", "--samplers", "cart,arf", "--data", str(tmp_path)]
@@ -220,7 +192,6 @@ def test_factuals_are_held_out_of_the_chain_that_explains_them_as_new():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("workers")
 def test_quick_run_of_visit_sequences(tmp_path, capsys):
     out = tmp_path / "visit"
     assert samplers.main(["--visit", "--quick", "--only", "german", "--data", str(tmp_path), "--out", str(out)]) == 0

@@ -32,17 +32,12 @@ def run_fuzz(cache, folder, n_tables, *names):
 
 
 @pytest.mark.slow
-def test_kernels_of_cart_stay_inside_and_compiling_runs_nothing_from_the_working_folder(tmp_path):
+def test_kernels_stay_inside_their_arrays_and_compiling_runs_nothing_from_the_working_folder(tmp_path):
+    """Of every conditional and joint model."""
     folder = tmp_path / "downloads"
     folder.mkdir()
     for name in STANDARD:
         (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\nraise SystemExit\n")
-    done = run_fuzz(tmp_path / "kernels", folder, 8, "cart")
+    done = run_fuzz(tmp_path / "kernels", folder, 8, *NAMES)
     assert "compiling its kernels" in done.stderr
     assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("names", [NAMES[::2], NAMES[1::2]], ids=["one half", "the other"])  # side by side
-def test_kernels_of_every_conditional_and_joint_model_stay_inside_their_arrays(tmp_path, names):
-    run_fuzz(tmp_path / "kernels", tmp_path, 8, *names)
