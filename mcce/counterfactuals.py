@@ -1232,6 +1232,8 @@ class Counterfactuals:
     def _check_tables(self) -> None:
         """Refuse tables without the columns that every result has."""
         require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
+        for name, table in (("frame", self.frame), ("measures", self.measures)):
+            require(list(table.index.names) == ["id", "rank"], f"{name} is not indexed by id and rank")
         for each in self._told:
             fits = each.row < len(self.frame) and each.feature in self.frame.columns
             require(fits, "told_ranges has a cell that frame does not have")

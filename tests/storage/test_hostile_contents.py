@@ -248,3 +248,14 @@ def test_codes_that_are_no_levels(files, tmp_path):
 def test_a_good_file_signed_again_is_good(files, tmp_path):
     (tmp_path / "a.mcce").write_bytes(signed(read_entries(files["cart"])))
     assert mcce.ChainModel.load(tmp_path / "a.mcce").sample(3).shape == (3, 7)
+
+
+@pytest.mark.parametrize("name", ["frame", "measures"])
+def test_a_result_whose_rows_have_lost_their_ranks(name, tmp_path):
+    good.counterfactuals().save(tmp_path / "found.mcce")
+
+    def rename(state):
+        state[name]["index"]["names"] = ["id", "sex"]
+
+    data = with_state((tmp_path / "found.mcce").read_bytes(), rename)
+    refuse(tmp_path / "a.mcce", data, f"{name} is not indexed by id and rank", mcce.Counterfactuals.load)
