@@ -72,8 +72,11 @@ class Case:
         return rising and (free is None or not any(differs(row[n], own[n]) for n in row if n not in free))
 
     def public(self):
-        """Return the levels that are stated, by feature."""
-        return self.sampler.levels if isinstance(self.sampler, mcce.Privacy) else {}
+        """Return the levels that are stated, by feature; those of booleans are known to everybody."""
+        levels = self.sampler.levels if isinstance(self.sampler, mcce.Privacy) else {}
+        return {
+            name: some for name, some in levels.items() if not pd.api.types.is_bool_dtype(dense(self.X[name]).dtype)
+        }
 
     def dtypes(self, rows=None):
         """Return the dtypes of what is returned: the table's, with its public levels, and after them of `rows`."""
