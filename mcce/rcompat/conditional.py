@@ -15,7 +15,8 @@
                 the row's own stream: for functions that take R's generator.
 3. So no draw depends on the rows beside it: `fit` asks for a few rows together and for some of them in another order,
    and refuses a function whose answers differ. Equal rows are asked about once.
-4. Restricted draws are exact from probabilities and quantiles; from `draw` they are drawn again until allowed.
+4. Restricted draws are exact from probabilities and quantiles; from `draw` they are drawn again until allowed, ever
+   more attempts by one call of R.
 5. Densities: of a level, its probability with the same small part of the margin as in `mcce.samplers.estimator`; of a
    number, the probability of an interval around it over its length, as in `mcce.samplers.boosting`. `draw` has none.
 
@@ -39,7 +40,7 @@ from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rcompat.columns import texts_of
 from mcce.rng import RowStreams, resolve_seed
-from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.base import REJECTION_ROUNDS, BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.boosting import Cells
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.donors.density import PSEUDO_DONORS
@@ -53,13 +54,14 @@ from mcce.samplers.predictions import (
     log_probability,
     supported_levels,
 )
-from mcce.samplers.restricted import log_of
+from mcce.samplers.restricted import draw_until_allowed, log_of
 from mcce.storage.fields import FLOAT, check_array, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import KINDS, Column, Feature, Table
 
 QUESTIONS = ("probs", "quantiles", "draw")
 NUMBERS, LEVELS = frozenset({"numeric"}), frozenset({"categorical", "ordered"})
+ASKED_TOGETHER = 10_000  # draws by one call of R, where it is asked again
 LARGEST_SEED = 2**31 - 1
 N_QUANTILES = 19
 HALF_WIDTH = 0.125  # of an interval that a density is read from, in spreads
@@ -180,10 +182,7 @@ class RConditional(ConditionalSampler):
             return draw_levels(self._probabilities(given), rng, None)
         if self.question() == "quantiles":
             return self._draw_numbers(self._predicted(given), rng, Within())
-        uniform = rng.uniform()
-        if self.own_rng:
-            return self._draw("own_draw", given, np.floor(uniform * LARGEST_SEED))
-        return self._draw("draw", given, uniform)
+        return self._draw_by(given, rng.uniform())
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one allowed value for each row (step 4); no draw is missing."""
@@ -199,8 +198,28 @@ class RConditional(ConditionalSampler):
             bounds = self.numbers_.shared.bounds(*within.bounds(given.n_rows))
             mass = log_of(predicted.mass(*bounds)) if within.weighted else None
         else:
-            return super().sample_within(given, rng, within)
+            return self._draw_until_allowed(given, rng, within)
         return RestrictedDraw(drawn, np.isnan(drawn), mass)
+
+    def _draw_until_allowed(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw each row until its value is allowed, with R asked about several attempts at a time (step 4)."""
+        drawn: dict[int, Floats] = {}  # by attempt, for the rows that waited when R was asked
+        asked = np.arange(given.n_rows)
+
+        def draw(waiting: Ints, attempt: int) -> RestrictedDraw:
+            nonlocal asked
+            if attempt not in drawn:
+                asked = waiting
+                n = min(max(1, attempt), max(1, ASKED_TOGETHER // waiting.size), REJECTION_ROUNDS - attempt)
+                streams = [rng.child("attempt", k).take(waiting) for k in range(attempt, attempt + n)]
+                numbers = np.concatenate([each.uniform() for each in streams])
+                found = self._draw_by(given.take(np.tile(waiting, n)), numbers).reshape(n, -1)
+                drawn.update(enumerate(found, attempt))
+            tried = drawn.pop(attempt)[np.searchsorted(asked, waiting)]
+            mass = np.zeros(waiting.size) if within.weighted else None
+            return RestrictedDraw(tried, ~within.take(waiting).allows(tried), mass)
+
+        return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=within.weighted)
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether each value has a probability, or lies where quantiles are; `draw` does not tell."""
@@ -316,6 +335,12 @@ class RConditional(ConditionalSampler):
         distinct = as_frame(Table(given.features, np.asfortranarray(rows)))
         answer = self.ask_r(question, learned, distinct, numbers, seed)
         return self._checked(answer, question, len(rows) * n_columns).reshape(len(rows), -1, order="F")[place.ravel()]
+
+    def _draw_by(self, given: Table, uniform: Floats) -> Floats:
+        """Return one value for each row from its uniform number, or from R's generator seeded by it."""
+        if self.own_rng:
+            return self._draw("own_draw", given, np.floor(uniform * LARGEST_SEED))
+        return self._draw("draw", given, uniform)
 
     def _draw(self, question: str, given: Table, numbers: Floats, seed: int = 1) -> Floats:
         """Return one value for each row from its uniform number or its seed."""

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from mcce import MCCE, InputError, rcompat
+from mcce import MCCE, ConditionalSampler, InputError, Within, rcompat
 from mcce.rcompat import calls
 from mcce.rcompat.columns import SentColumn, columns_of, read_table, write_table
 from mcce.rcompat.lent import NAME, LentSampler, RError, lend
-from mcce.rng import RGenerator
+from mcce.rng import RGenerator, RowStreams
 from mcce.samplers.base import SAMPLERS
 from mcce.testing import check_sampler
 from mcce.testing.tables import make_problem
@@ -249,6 +249,26 @@ def lent():
 )
 def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_rng):
     check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng))
+
+
+@pytest.mark.parametrize("own_rng", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_draws_that_are_not_allowed_are_drawn_again_by_few_calls(lent, own_rng, weighted, monkeypatch):
+    problem = make_problem("numeric", 0)
+    sampler = LentSampler(name=lent, asks="draw", own_rng=own_rng).fit(problem.given, problem.target)
+    calls = []
+    ask = sampler.ask_r
+    monkeypatch.setattr(sampler, "ask_r", lambda *asked: calls.append(1) or ask(*asked))
+    streams = RowStreams.from_seed(3, problem.given.n_rows)
+    within = Within(low=np.full(problem.given.n_rows, np.nanquantile(problem.target.values, 0.95)), weighted=weighted)
+    found = sampler.sample_within(problem.given, streams, within)
+    assert len(calls) < 40
+    one_by_one = ConditionalSampler.sample_within(sampler, problem.given, streams, within)
+    assert 0 < found.rejected.mean() < 1
+    np.testing.assert_array_equal(found.values, one_by_one.values)
+    assert (found.log_mass is None) != weighted
+    if weighted:
+        np.testing.assert_array_equal(found.log_mass, one_by_one.log_mass)
 
 
 @pytest.mark.parametrize("asks", ["draw", "probs", "quantiles"])
