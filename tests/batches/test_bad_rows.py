@@ -103,7 +103,9 @@ def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp
         expected = found.unexplained.rename_axis("id").reset_index()
         pd.testing.assert_frame_equal(others, expected, check_dtype=False)
         reasons = others.set_index("id")["reason"]
-        assert reasons["p3"].startswith("it could not be read: column 'job' holds 'astronaut', which no training row")
+        assert reasons["p3"].startswith(
+            "it could not be read: column 'job' holds 'astronaut', which is not a known level"
+        )
         assert reasons["p9"].startswith("it could not be read: column 'size' holds 'vast'")
         assert (result.totals["bad"], result.totals["factuals"], result.totals["rows"]) == (0, 24, 24)
         assert result.totals["unusual"] >= 3
