@@ -683,4 +683,4 @@ def _distances(made: MadeRows, fold: Ints, neighbours: Sequence[Floats], scale: 
                 *made.origins.near, np.empty(n, dtype=np.int32), np.empty(n), np.empty(NEAREST), out,
             )  # fmt: skip
     # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
-    return np.minimum(out, FARTHEST).round(10)
+    return np.asarray(np.minimum(out, FARTHEST).round(10))
