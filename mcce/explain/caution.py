@@ -100,6 +100,11 @@ class Caution:
         lacking = np.maximum(0.0, 1.0 - self.margins.share(scores) / ENOUGH)
         return np.asarray(cost + self.strength * OF_MARGIN * typical * lacking)
 
+    def farthest(self, steps: Floats, most: Floats) -> Floats:
+        """Return how far from real rows those may be that cost less than `most`, at these steps from the factual."""
+        left = (most - steps) * (1.0 + 1e-9) + 1e-9  # a rounding more, since what costs as much is found out later
+        return self.plausibility.typical_distance + left / (self.strength * OF_NEARNESS)
+
     def hurts(self, scores: npt.NDArray[np.generic], without: npt.NDArray[np.generic]) -> Bools:
         """Return which changes make the decision worse: `without` them the scores are farther inside."""
         if self.margins is None:

@@ -26,9 +26,9 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.explain.crossing_kernels import (
-    UNCHANGED,
     cross,
     keep_every,
+    mark_every,
     mark_first,
     nearest_tuples,
     number_values,
@@ -181,11 +181,12 @@ class NearestCrossings:
         n, in_all = nearest_tuples(table, tuples.draws, tuples.which, tuples.sets, most, self._counts, found, distance)
         if in_all <= most:
             return Crossings(f, begin, n_draws, tuples, found[:n])
-        nearest = found[:n][np.argsort(distance[:n], kind="stable")[: most // 2]]
+        chosen = np.zeros(tuples.draws.size, dtype=np.bool_)
+        chosen[found[:n][np.argsort(distance[:n], kind="stable")[: most // 2]]] = True
         # the nearest may all be too near to have the wanted decision, so that others are looked at as well
-        others = np.arange(0, tuples.draws.size, -(-tuples.draws.size // (most - most // 2)))
-        changed = (table[tuples.sets[tuples.which[others]].T, tuples.draws[others]] != UNCHANGED).all(axis=0)
-        return Crossings(f, begin, n_draws, tuples, np.union1d(nearest, others[changed]), complete=False)
+        every = -(-tuples.draws.size // (most - most // 2))
+        mark_every(table, tuples.draws, tuples.which, tuples.sets, every, chosen)
+        return Crossings(f, begin, n_draws, tuples, np.flatnonzero(chosen), complete=False)
 
 
 @dataclass(frozen=True)

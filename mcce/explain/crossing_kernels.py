@@ -150,6 +150,14 @@ def nearest_tuples(table, draws, combination, combinations, most, counts, found,
 
 
 @entry
+def mark_every(table, draws, combination, combinations, every, marked):
+    """Mark every so many-th tuple, the first among them, if all its columns are changed."""
+    for t in range(0, draws.size, every):
+        if tuple_step(table, combinations[combination[t]], draws[t]) != UNCHANGED:
+            marked[t] = True
+
+
+@entry
 def keep_every(column, rank, sorted_values, first, stride, factual, chosen, place, kept):
     """Write which of the chosen values are kept, every `stride`-th of a column from the factual's own; return how many.
 

@@ -372,9 +372,19 @@ class Plausibility:
         """Return the mean distance of encoded rows to the nearest ones, Gower's sum (step 4)."""
         return self.distance_of_made(self._made(matrix, origins), fold)
 
-    def distance_of_made(self, made: MadeRows, fold: Ints) -> Floats:
-        """Return the same of rows that were made from others; those of fold -1 are farthest."""
-        return _distances(made, fold, self.neighbours, self.scale)
+    def distance_of_made(self, made: MadeRows, fold: Ints, enough: Floats | None = None) -> Floats:
+        """Return the same of rows that were made from others; those of fold -1 are farthest.
+
+        Where a row is no farther than `enough`, it is not looked for its very nearest: it gets a number up to that.
+        """
+        return _distances(made, fold, self.neighbours, self.scale, enough)
+
+    def farthest(self, least: float) -> float:
+        """Return the largest distance with which a row can have a score of `least`; -inf if there is none."""
+        enough = NEARNESS_COUNTS * self.nearness.share(self.nearness.values) >= least
+        if NEARNESS_COUNTS * self.nearness.share(np.array(-np.inf)) >= least:
+            return np.inf
+        return -float(self.nearness.values[enough.argmax()]) if enough.any() else -np.inf
 
     def score(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf
@@ -668,19 +678,22 @@ def _room_for_distances(n_origins: int, n_others: int) -> tuple[npt.NDArray[Any]
         np.empty((n_origins, n_others)),
         np.empty((n_origins, n_others), dtype=np.int32),
         np.empty((n_origins, GROUPS), dtype=np.int64),
-        np.empty((n_origins, 2)),
+        np.empty((n_origins, 3)),
     )
 
 
-def _distances(made: MadeRows, fold: Ints, neighbours: Sequence[Floats], scale: Floats) -> Floats:
-    """Return the mean distance of rows to the nearest neighbours of their folds, given by column."""
+def _distances(
+    made: MadeRows, fold: Ints, neighbours: Sequence[Floats], scale: Floats, enough: Floats | None = None
+) -> Floats:
+    """Return the mean distance of rows to the nearest neighbours of their folds, given by column; or what is enough."""
     out = np.full(fold.size, FARTHEST)
+    enough = np.full(fold.size, -np.inf) if enough is None else enough
     for k, others in enumerate(neighbours):
         if (fold == k).any():
             n = others.shape[1]
             mean_of_nearest(
-                fold, k, made.origins.places, made.first, made.column, made.value, made.origins.rows, others, scale,
-                *made.origins.near, np.empty(n, dtype=np.int32), np.empty(n), np.empty(NEAREST), out,
+                fold, k, enough, made.origins.places, made.first, made.column, made.value, made.origins.rows, others,
+                scale, *made.origins.near, np.empty(n, dtype=np.int32), np.empty(n), np.empty(NEAREST), out,
             )  # fmt: skip
     # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
     return np.asarray(np.minimum(out, FARTHEST).round(10))

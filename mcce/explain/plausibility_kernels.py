@@ -15,6 +15,7 @@ from mcce.base.compiling import entry, inner
 LEAF = -1
 N_BITS = 63
 VERY_FEW = 4  # changed cells, up to which others are looked at in order
+A_FEW_OF = 32  # the part up to which they are looked at in any case, where a row may be near enough
 FEW_OF = 3  # the part of the others, a third, up to which they are looked at one by one: all at once is faster by that
 NOT_SORTED = -1.0
 WORTH_SORTING = 4.0  # rows with very few changes that an origin has
@@ -404,8 +405,8 @@ def mean_of(nearest, known):
 
 @entry
 def mean_of_nearest(
-    fold, which, places, first, changed, value, origins, others, scale, holds, own, order, ends, spread, group, sums,
-    nearest, out,
+    fold, which, enough, places, first, changed, value, origins, others, scale, holds, own, order, ends, spread, group,
+    sums, nearest, out,
 ):  # fmt: skip
     """Write the mean distance of each row of a fold to its nearest of some others, which come column by column.
 
@@ -416,6 +417,10 @@ def mean_of_nearest(
     Where the changes are small, few of the others can be among the nearest: they are looked at in the order of the
     origin's distance, until the changes cannot bring one near enough. That order is found when several rows need it:
     before, the second number of `spread` is NOT_SORTED, less the rows. Where most cells change, sums are added up anew.
+
+    A row whose distance is at most enough[r] may get any number between the two: that of the origin (third in `spread`)
+    and the changes, which take the row away from the origin's nearest by no more; or the mean over the nearest of those
+    that were looked at so far.
     """
     n, n_columns, k = others.shape[1], origins.shape[1], nearest.size
     known = min(k, n)
@@ -426,8 +431,7 @@ def mean_of_nearest(
         slot = f % holds.size
         base = own[slot, :n]
         n_changed = first[row + 1] - first[row]
-        for a in range(k):
-            nearest[a] = np.inf
+        nearest[:] = np.inf
         if 2 * n_changed > n_columns:
             for r in range(n):
                 sums[r] = 0.0
@@ -456,9 +460,16 @@ def mean_of_nearest(
         one_by_one = 0 < n_changed <= VERY_FEW and nearer < np.inf
         if one_by_one and spread[slot, 1] < 0.0:
             spread[slot, 1] -= 1.0
-            one_by_one = spread[slot, 1] < NOT_SORTED - WORTH_SORTING
+            one_by_one = spread[slot, 1] < NOT_SORTED - WORTH_SORTING or enough[row] > 0.0
             if one_by_one:
                 spread[slot, 0], spread[slot, 1] = sort_roughly(base, group, order[slot], ends[slot])
+                for r in range(n):
+                    insert_nearest(nearest, base[r])
+                spread[slot, 2] = mean_of(nearest, known)
+                nearest[:] = np.inf
+        if one_by_one and spread[slot, 2] + nearer <= enough[row]:
+            out[row] = spread[slot, 2] + nearer
+            continue
         if one_by_one:
             low, width = spread[slot, 0], spread[slot, 1]
             filled = 0
@@ -467,10 +478,12 @@ def mean_of_nearest(
             # the origin's nearest may be farther from the row by as much as others may be nearer
             reach = (filled + 1.0 + 2.0 * nearer * width) * (1.0 + ROUNDING)
             last = int(min(reach, ends.shape[1] - 1.0)) if width > 0.0 else ends.shape[1] - 1
-            one_by_one = FEW_OF * ends[slot, last] <= n
-        if one_by_one:
             at = 0
+            one_by_one = FEW_OF * ends[slot, last] <= n
+            most = n if one_by_one else n // A_FEW_OF if enough[row] > 0.0 else 0
             for b in range(last + 1):
+                if ends[slot, b] > most:
+                    break
                 if (low + (b / width if width > 0.0 else 0.0)) * (1.0 - ROUNDING) - nearer > nearest[k - 1]:
                     break
                 for q in range(at, ends[slot, b]):
@@ -482,7 +495,11 @@ def mean_of_nearest(
                         sum_of_steps += step_to(others[j, r], value[c], scale[j])
                     insert_nearest(nearest, sum_of_steps)
                 at = ends[slot, b]
-        else:
+                if mean_of(nearest, known) <= enough[row]:
+                    one_by_one = True
+                    break
+        if not one_by_one:
+            nearest[:] = np.inf
             for r in range(n):
                 sums[r] = base[r]
             for c in range(first[row], first[row + 1]):

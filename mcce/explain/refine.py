@@ -51,6 +51,10 @@ class Sought:
         """Return the scores of plausibility of encoded rows, made from the factuals at `owner`."""
         return scale.score(rows, self.fold[owner], None if self.origins is None else self.origins[owner], least)
 
+    def distance(self, scale: Plausibility, rows: Floats, owner: Ints) -> Floats:
+        """Return the mean distances of the same to the nearest real rows."""
+        return scale.distance(rows, self.fold[owner], None if self.origins is None else self.origins[owner])
+
     @property
     def admits_all(self) -> bool:
         """Whether any row may be a counterfactual."""
@@ -359,7 +363,7 @@ class _Walk:
 
     def _advance(self, tries: Floats, at: Ints) -> Ints:
         """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
-        plausibility = self.sought.score(self.way.scale, tries, self.owner[at])
+        plausibility = self._score_tries(tries, self.rows[at], at, np.full(at.size, -np.inf))
         enough = (plausibility >= self.way.least) | (plausibility > self.plausibility[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
         if not self.sought.admits_all:

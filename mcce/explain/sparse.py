@@ -120,6 +120,7 @@ class SparseSearch:
         self.caution = caution
         self.plausibility = plausibility = caution.plausibility
         self.least = plausibility.least_score(floor)
+        self.farthest = plausibility.farthest(self.least)
         self.bounds = bounds
         self.excluded = excluded
         self.constraints = constraints
@@ -379,16 +380,17 @@ class SparseSearch:
             at[left] = stop
             depth = min(2 * depth, MOST_LOOKED_AT)
             some = some[steps[some] < most[owner[some]]]
-            some, cells, near = self._believed(crossed, some, sought)
-            nearer = self.caution.cost(steps[some], near) < most[owner[some]]
-            some, cells, near = some[nearer], cells[nearer], near[nearer]
+            far = self.caution.farthest(steps[some], most[owner[some]])
+            some, cells = self._believed(crossed, some, sought, far)
             if not some.size:
                 continue
             rows = self._rows(crossed, some, sought)
             answered, wanted = self.selector.ask(rows)
             asked += some.size
+            some, cells, rows, answered = some[wanted], cells[wanted], rows[wanted], answered[wanted]
+            near = sought.distance(self.plausibility, rows, of[some])
             found = self.caution.cost(steps[some], near, answered)
-            kept = np.flatnonzero(wanted & (found < most[owner[some]]))
+            kept = np.flatnonzero(found < most[owner[some]])
             if size > 1 and kept.size:
                 needed, less = self._needed(rows[kept], of[some[kept]], answered[kept], sought)
                 fewer.append(less.take(slice(None)).of_factuals(owner[some[kept]]))
@@ -409,8 +411,11 @@ class SparseSearch:
         rows = crossed.rows(some, sought.matrix)
         return rows if self.relations is None else self.inwards.complete(rows, sought.matrix[crossed.of[some]])
 
-    def _believed(self, crossed: ChangedCells, some: Ints, sought: Sought) -> tuple[Ints, Floats, Floats]:
-        """Return which of some crossings are admitted and at or above the floor: cells and distances beside."""
+    def _believed(self, crossed: ChangedCells, some: Ints, sought: Sought, far: Floats) -> tuple[Ints, Floats]:
+        """Return which of some crossings are admitted, at or above the floor, and not too far; cells beside.
+
+        Most are far from as far as they may be, and their distance need not be known better.
+        """
         assert sought.origins is not None
         if self.relations is None and sought.admits_all and self.refusal is None:  # rows need not be written
             of = crossed.of[some]
@@ -418,13 +423,13 @@ class SparseSearch:
         else:
             rows, of = self._rows(crossed, some, sought), crossed.of[some]
             admitted = self._admits(rows, of, sought)
-            some, rows, of = some[admitted], rows[admitted], of[admitted]
+            some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
             made = MadeRows.of(rowwise(rows), sought.origins[of])
-        fold = sought.fold[of]
+        fold, far = sought.fold[of], np.minimum(far, self.farthest)
         cells = self.plausibility.least_cells_of_made(made, fold)
-        near = self.plausibility.distance_of_made(made, np.where(cells >= self.least, fold, -1))
-        kept = np.flatnonzero(self.plausibility.join(cells, near) >= self.least)
-        return some[kept], cells[kept], near[kept]
+        near = self.plausibility.distance_of_made(made, np.where(cells >= self.least, fold, -1), far)
+        kept = np.flatnonzero((cells >= self.least) & (near <= far))
+        return some[kept], cells[kept]
 
     def _needed(
         self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought

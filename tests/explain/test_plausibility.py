@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcce.explain.plausibility import NEAREST, Plausibility, Scale
+from mcce.explain.plausibility import NEAREST, MadeRows, Plausibility, Scale
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
 from tests.marks import slow, slow_rows
@@ -268,6 +268,40 @@ def test_what_is_known_of_the_rows_that_others_are_made_from_changes_nothing():
         np.testing.assert_array_equal(origins.rows[places[0]], rows[0])
         np.testing.assert_array_equal(scorer.least_cells(rows, fold, origins), cells)
         np.testing.assert_allclose(scorer.distance(rows, fold, origins), distance, atol=1.1e-10)
+
+
+@pytest.mark.parametrize("n_changed", [1, 3, 5])
+def test_a_row_that_is_near_enough_may_get_more_than_its_distance_and_any_other_gets_it(n_changed):
+    rng = np.random.default_rng(9)
+    X = atoms(600, rng).join(categorical(600, rng))
+    scorer, schema = fit(X)
+    matrix, places = np.ascontiguousarray(schema.encode(X).matrix), np.repeat(np.arange(20), 30)
+    rows, fold = matrix[places], scorer.fold_of(matrix[:20])[places]
+    for row in rows:
+        columns = rng.choice(rows.shape[1], n_changed, replace=False)
+        row[columns] = matrix[rng.integers(600), columns]
+    made = MadeRows.of(rows, scorer.origins(matrix[:20], places, kept=20))
+    exact = scorer.distance(rows, fold)
+    enough = np.where(rng.random(exact.size) < 0.1, np.inf, exact * rng.uniform(0.5, 3.0, exact.size))
+    found = scorer.distance_of_made(made, fold, enough)
+    is_near = exact <= enough
+    np.testing.assert_allclose(found[~is_near], exact[~is_near], atol=1.1e-10)
+    assert (exact[is_near] <= found[is_near] + 1.1e-10).all()
+    assert (found[is_near] <= enough[is_near] + 1.1e-10).all()
+    assert (found > exact + 1e-6).any()  # so that something was saved
+    for some in (slice(None), slice(400)):  # what was found before changes nothing
+        np.testing.assert_allclose(
+            scorer.distance(rows[some], fold[some], made.origins[some]), exact[some], atol=1.1e-10
+        )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_row_beyond_the_farthest_has_the_least_score(weighted):
+    rng = np.random.default_rng(10)
+    scorer, _ = fit(gaussian(300, rng), weights=rng.exponential(size=300) if weighted else None)
+    distance = np.append(-scorer.nearness.values, [0.0, 1e6])
+    for least in [-np.inf, 0.0, 1e-3, 0.01, 0.3, 1.0, 1.5, 2.0, 2.5, *scorer.join(np.full(302, 9.0), distance)]:
+        np.testing.assert_array_equal(scorer.join(np.inf, distance) >= least, distance <= scorer.farthest(least))
 
 
 # ---------------------------------------------------------------- one seed, one answer; hard tables
