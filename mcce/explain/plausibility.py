@@ -48,6 +48,7 @@ from mcce.explain.plausibility_kernels import (
     grow_cells,
     least_of_made,
     mean_of_nearest,
+    move_cells,
     move_origins,
 )
 from mcce.generators.givens import occurrences
@@ -328,7 +329,7 @@ class Plausibility:
             np.empty((n, self.scale.size), dtype=np.uint8),
             np.empty((n, targets)),
             np.empty((n, LOWEST), dtype=np.int64),
-            np.empty((n, self.scale.size, targets // N_BITS + 1), dtype=np.int64),
+            np.empty((n, self.scale.size, self._bits().size), dtype=np.int64),
             np.empty(n),
         )
         near = _room_for_distances(n, max(others.shape[1] for others in self.neighbours))
@@ -340,10 +341,21 @@ class Plausibility:
         for k, others in enumerate(self.neighbours):
             mine = np.flatnonzero(fold == k)
             if mine.size:
-                move_origins(places[mine], rows[mine], origins.rows, others, self.scale, holds, own, spread)
-        known = origins.cells[0]
-        slots = places % known.size
-        known[slots[known[slots] == places]] = -1
+                at, to = places[mine], rows[mine]
+                move_cells(at, to, origins.rows, *self._of_cells(k), *origins.cells, self._bits())
+                move_origins(at, to, origins.rows, others, self.scale, holds, own, spread)
+
+    def _of_cells(self, k: int) -> tuple[Any, ...]:
+        """Return the bins, the ranges and the trees of a fold, as the kernels take them."""
+        trees = self.conditionals[k]
+        return (
+            *self.binning.joined, BINS - 1, self.low[k], self.high[k], self._reaches[k], trees.targets, trees.roots,
+            trees.column, trees.cut, trees.single, trees.left, trees.share,
+        )  # fmt: skip
+
+    def _bits(self) -> Ints:
+        """Return room for a bit for each tree."""
+        return np.empty(self.conditionals[0].targets.size // N_BITS + 1, dtype=np.int64)
 
     def least_cells(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
         """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
@@ -353,14 +365,11 @@ class Plausibility:
         """Return the same of rows that were made from others."""
         least, origins = np.empty(fold.size), made.origins
         before = np.empty(self.scale.size, dtype=np.uint8)
-        for k, trees in enumerate(self.conditionals):
+        for k in range(len(self.conditionals)):
             if (fold == k).any():
-                low, high = self.low[k], self.high[k]
                 least_of_made(
-                    fold, k, origins.places, made.first, made.column, made.value, origins.rows, *self.binning.joined,
-                    BINS - 1, low, high, self._reaches[k], trees.targets, trees.roots, trees.column, trees.cut,
-                    trees.single, trees.left, trees.share, *origins.cells, before,
-                    np.empty(trees.targets.size // N_BITS + 1, dtype=np.int64), least,
+                    fold, k, origins.places, made.first, made.column, made.value, origins.rows, *self._of_cells(k),
+                    *origins.cells, before, self._bits(), least,
                 )  # fmt: skip
         return np.where(least < 0.0, least, self.cells.share(least))
 

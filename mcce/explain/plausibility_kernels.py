@@ -247,6 +247,20 @@ def least_of_others(shares, lowest, differing):
     return least
 
 
+@inner
+def look_up_tree(a, bins, asking, targets, roots, column, cut, single, left, share):
+    """Return what a tree says of a row, given by its bins; the columns that it asks about, and its own, get its bit."""
+    node = roots[a]
+    word, bit = a // N_BITS, 1 << (a % N_BITS)
+    asking[targets[a], word] |= bit
+    while column[node] != LEAF:
+        asking[column[node], word] |= bit
+        here = bins[column[node]]
+        goes_left = here == cut[node] or (not single[node] and here < cut[node])
+        node = left[node] + (0 if goes_left else 1)
+    return share[left[node], bins[targets[a]]]
+
+
 @entry
 def least_of_made(
     fold, k, places, first, changed, value, origins, edges, first_edge, last, low, high, reach, targets, roots, column,
@@ -278,15 +292,8 @@ def least_of_made(
                 for w in range(n_words):
                     asking[slot, j, w] = 0
             for a in range(targets.size):
-                node = roots[a]
-                word, bit = a // N_BITS, 1 << (a % N_BITS)
-                asking[slot, targets[a], word] |= bit
-                while column[node] != LEAF:
-                    asking[slot, column[node], word] |= bit
-                    here = bins[column[node]]
-                    goes_left = here == cut[node] or (not single[node] and here < cut[node])
-                    node = left[node] + (0 if goes_left else 1)
-                own_share[slot, a] = share[left[node], bins[targets[a]]]
+                seen = look_up_tree(a, bins, asking[slot], targets, roots, column, cut, single, left, share)
+                own_share[slot, a] = seen
             find_lowest(own_share[slot], lowest[slot])
             holds[slot] = f
         for w in range(n_words):
@@ -320,6 +327,42 @@ def least_of_made(
         for c in range(first[r], first[r + 1]):
             bins[changed[c]] = before[c - first[r]]
         out[r] = -farthest if farthest > 0.0 else least
+
+
+@entry
+def move_cells(
+    places, rows, origins, edges, first_edge, last, low, high, reach, targets, roots, column, cut, single, left, share,
+    holds, own_bins, own_share, lowest, asking, own_far, differing,
+):  # fmt: skip
+    """Write what `least_of_made` keeps of some origins as that of other rows, which are to stand in their places.
+
+    Only trees that a changed cell matters to are asked again.
+    """
+    n_columns, n_words = origins.shape[1], differing.size
+    for i in range(places.size):
+        f = places[i]
+        slot = f % holds.size
+        if holds[slot] != f:
+            continue
+        bins = own_bins[slot]
+        for w in range(n_words):
+            differing[w] = 0
+        own_far[slot] = 0.0
+        for j in range(n_columns):
+            x = rows[i, j]
+            own_far[slot] = max(own_far[slot], beyond(x, low[j], high[j], reach[j]))
+            if x != origins[f, j]:
+                bins[j] = bin_of(x, edges, first_edge[j], first_edge[j + 1], last)
+                for w in range(n_words):
+                    differing[w] |= asking[slot, j, w]
+        for j in range(n_columns):
+            for w in range(n_words):
+                asking[slot, j, w] &= ~differing[w]
+        for a in range(targets.size):
+            if is_among(differing, a):
+                seen = look_up_tree(a, bins, asking[slot], targets, roots, column, cut, single, left, share)
+                own_share[slot, a] = seen
+        find_lowest(own_share[slot], lowest[slot])
 
 
 @inner
