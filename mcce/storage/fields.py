@@ -23,7 +23,6 @@ Each check raises an `InputError` that names the field and what was found.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -300,8 +299,7 @@ class _Learned:
         return self.default
 
 
-@functools.lru_cache(maxsize=1024)
-def declarations(cls: type[Any]) -> Mapping[str, Holds]:
+def declarations(cls: type[Any]) -> dict[str, Holds]:
     """Return what the fields of a class may hold, those of its bases first."""
     if dataclasses.is_dataclass(cls):
         return {f.name: f.metadata[_HOLDS] for f in dataclasses.fields(cls) if _HOLDS in f.metadata}
