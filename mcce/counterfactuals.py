@@ -11,7 +11,7 @@ its tables.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -865,7 +865,7 @@ class Counterfactuals:
         With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
         the loan would have been granted.
         """
-        letter = self._letter(id, read_texts(language, texts), title, intro, closing)
+        (letter,) = self._letters([id], read_texts(language, texts), title, intro, closing)
         return letter.as_html() if html else letter.as_text()
 
     def letters(
@@ -906,7 +906,7 @@ class Counterfactuals:
         listed = np.zeros(len(self), dtype=bool) if all else self.frame.index.isin(self.suspicious().index)
         without = self.unlettered(all=all)
         ids = self.factuals.index[find_labels(without.index, self.factuals.index) < 0]
-        letters = [self._letter(id, known, title, intro, closing, without=listed) for id in ids]
+        letters = self._letters(ids, known, title, intro, closing, without=listed)
         told = [letter.as_html() if html else letter.as_text() for letter in letters]
         return pd.Series(told, index=ids, name="letter", dtype=object)
 
@@ -1028,7 +1028,8 @@ class Counterfactuals:
             if examples is not None or diagnostics is not None:
                 raise InputError("examples and diagnostics are for the analyst's page; leave them out for a customer.")
             one = self._only_id() if id is None else id
-            page = self._letter(one, read_texts(), None if title == PAGE_TITLE else title, intro, ()).as_html()
+            (letter,) = self._letters([one], read_texts(), None if title == PAGE_TITLE else title, intro, ())
+            page = letter.as_html()
         else:
             if id is not None:
                 raise InputError('id chooses whose letter it is; it goes with audience="customer".')
@@ -1366,51 +1367,56 @@ class Counterfactuals:
         rules = tuple(rule for rule in self._rules.get(id, ()) if f"without the constraint {rule!r}" in told)
         return str(self.unexplained["reason"].iloc[place]), rules
 
-    def _letter(
+    def _letters(
         self,
-        id: Hashable,
+        ids: Iterable[Hashable],
         texts: Texts,
         title: str | None,
         intro: str | Sequence[str],
         closing: str | Sequence[str],
         without: NDArray[np.bool_] | None = None,
-    ) -> Letter:
-        """Return the letter about a factual; rows of `frame` that it is to be `without` are not in it."""
-        factual = self._find(id, 1)[0]
-        is_told = self._row_of_factual() == factual
-        rows = np.flatnonzero(is_told if without is None else is_told & ~without).tolist()
+    ) -> list[Letter]:
+        """Return the letters about factuals; rows of `frame` that they are to be `without` are not in them."""
+        places = {id: self._find(id, 1)[0] for id in ids}
+        owner = self._row_of_factual()
+        is_told = np.isin(owner, list(places.values()))
+        told = np.flatnonzero(is_told if without is None else is_told & ~without)
+        rows_of: dict[int, list[int]] = {factual: [] for factual in places.values()}
+        for row in told.tolist():
+            rows_of[int(owner[row])].append(row)
         words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
         names = self.names.for_strangers(self.frame, words, texts.marks)
         columns = tuple(self.frame.columns)
         unusual = self.below_floor()
-        reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())
-        if reason.startswith(UNREADABLE):
-            raise InputError(f"there is no letter for {spell(id)}: {reason}. Correct the row, and explain it again.")
-        rules = rules_in_words(self._rules.get(id, ()), names, columns, texts)
-        case = Case(
-            id=id,
-            decision=self.decision,
-            names=names,
-            columns=columns,
-            fixed=self.fixed,
-            prediction=self.factual_predictions.iloc[factual],
-            ways=tuple(
-                (
-                    tuple(self._changes_of(row, names, texts)),
-                    self.measures["prediction"].iloc[row],
-                    bool(unusual.iloc[row]),
+        changes = {row: tuple(changed) for _, row, changed in self._told_rows(told, names, texts)}
+        letters = []
+        for id, factual in places.items():
+            rows = rows_of[factual]
+            reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())
+            if reason.startswith(UNREADABLE):
+                raise InputError(
+                    f"there is no letter for {spell(id)}: {reason}. Correct the row, and explain it again."
                 )
-                for row in rows
-            ),
-            reason=reason,
-            n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
-            rules=tuple(point for points in rules.values() for point in points),
-            in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
-            notes=tuple(
-                "" if (note := self._range_note(row, names, texts)) is None else note.for_person(texts) for row in rows
-            ),
-        )
-        return write_letter(case, texts, title, _paragraphs(intro), _paragraphs(closing))
+            rules = rules_in_words(self._rules.get(id, ()), names, columns, texts)
+            notes = (self._range_note(row, names, texts) for row in rows)
+            case = Case(
+                id=id,
+                decision=self.decision,
+                names=names,
+                columns=columns,
+                fixed=self.fixed,
+                prediction=self.factual_predictions.iloc[factual],
+                ways=tuple(
+                    (changes[row], self.measures["prediction"].iloc[row], bool(unusual.iloc[row])) for row in rows
+                ),
+                reason=reason,
+                n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
+                rules=tuple(point for points in rules.values() for point in points),
+                in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
+                notes=tuple("" if note is None else note.for_person(texts) for note in notes),
+            )
+            letters.append(write_letter(case, texts, title, _paragraphs(intro), _paragraphs(closing)))
+        return letters
 
     def _only_id(self) -> Hashable:
         if len(self.factuals) != 1:

@@ -28,6 +28,7 @@ not tell who wrote it, for whoever changes an entry can sign it again. So everyt
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import json
@@ -104,11 +105,7 @@ def from_stream(stream: IO[bytes], size: int) -> Array:
     (length,) = struct.unpack("<H", _exactly(stream, 2))
     if length > _MOST_HEADER:
         raise InputError(f"the header of an array has {length} bytes, more than any needs")
-    header = io.BytesIO(struct.pack("<H", length) + _exactly(stream, length))
-    try:
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(header, max_header_size=_MOST_HEADER)
-    except Exception as error:  # numpy raises what its parser does
-        raise InputError(f"the header of an array cannot be read: {error}") from None
+    shape, is_fortran, dtype = _read_header(_exactly(stream, length))
     if not _is_plain(dtype):
         raise InputError(f"an array is of {dtype}, which is never stored")
     if any(type(n) is not int or n < 0 for n in shape):
@@ -121,6 +118,16 @@ def from_stream(stream: IO[bytes], size: int) -> Array:
     _check_items(flat)
     native = flat.astype(dtype.newbyteorder("="), copy=False)
     return native.reshape(shape, order="F" if is_fortran else "C")
+
+
+@functools.lru_cache(maxsize=1024)  # numpy parses it as Python, and many arrays of a file have the same
+def _read_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape, the order and the dtype that the header of an npy entry says."""
+    told = io.BytesIO(struct.pack("<H", len(header)) + header)
+    try:
+        return np.lib.format.read_array_header_1_0(told, max_header_size=_MOST_HEADER)
+    except Exception as error:  # numpy raises what its parser does
+        raise InputError(f"the header of an array cannot be read: {error}") from None
 
 
 def _is_plain(dtype: np.dtype[Any]) -> bool:

@@ -23,6 +23,8 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     assert training.columns[-1] == "<decision>"
     assert len(training) == 2400
     training.to_csv(tmp_path / "loans-copies.csv", index=False)
+    columns = [f"{what} {sparse}" for what in ("explained", "L0", "L1") for sparse in (False, True)]
+    monkeypatch.setattr(dp, "measure", lambda *asked: dict.fromkeys(["told", "valid", *columns], 0.5))  # as before
     assert dp.main([*asked, "--rows", str(tmp_path), "--out", str(out)]) == 0
     cells = next(line for line in out.read_text().splitlines() if line.startswith("| copies |")).split("|")
     assert float(cells[3]) == 1.0  # training rows explain everybody

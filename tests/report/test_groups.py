@@ -102,10 +102,10 @@ def test_two_groups_mirror_each_other(small):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runs", [100, pytest.param(400, marks=pytest.mark.slow)])
-def test_coverage_on_a_known_process(runs, monkeypatch):
+def test_coverage_on_a_known_process(monkeypatch):
     """Gower is beta, skewed and different in the groups; L0 is one and a Poisson count; some are not explained."""
     monkeypatch.setattr(module, "N_BOOTSTRAP", 400)
+    runs = 400
     rng = np.random.default_rng(1)
     truth = {"a": {"gower": 0.2, "L0": 2.0, "explained": 0.8}, "b": {"gower": 0.4, "L0": 3.0, "explained": 0.6}}
     n = {"a": 120, "b": 180}

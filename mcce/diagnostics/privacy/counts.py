@@ -222,9 +222,10 @@ def distinguishing_cells(released: Floats, original: Floats, handed_out: Bools) 
     """Return which cells, of those handed out, hold a value that exactly one original row has (step 1)."""
     found = np.zeros(released.shape, dtype=bool)
     for j in range(released.shape[1]):
-        values, counts = np.unique(original[:, j], return_counts=True)
-        found[:, j] = np.isin(released[:, j], values[(counts == 1) & ~np.isnan(values)])
-    return found & handed_out
+        values = np.sort(original[:, j])
+        first = np.searchsorted(values, released[:, j])
+        found[:, j] = np.searchsorted(values, released[:, j], side="right") - first == 1
+    return found & handed_out & ~np.isnan(released)
 
 
 def linked(released: Floats, original: Floats, keys: Sequence[int], k: int) -> Bools:

@@ -10,12 +10,22 @@ import pytest
 
 import mcce
 from mcce.diagnostics import disclosure
+from mcce.diagnostics.privacy import extraction
 from mcce.exceptions import InputError
 from mcce.explain import plausibility
 from mcce.explain.plausibility import Plausibility
 
 LEAKING = mcce.CartSampler(min_leaf=1, min_split=2)
 FAST = {"n_attacks": 120, "max_factuals": 60, "n_samples": 100}
+TREES = extraction.N_TREES
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_surrogates():
+    """Let extraction, which only one test here is about, fit small forests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(extraction, "N_TREES", 10)
+        yield
 
 
 def accept(rows):
@@ -231,8 +241,9 @@ class FarOut:
 
 
 @pytest.mark.slow
-def test_extraction_gains_by_answers_at_the_edge_of_a_band():
+def test_extraction_gains_by_answers_at_the_edge_of_a_band(monkeypatch):
     """It is the model that is copied: an explainer that was fitted on other people gives as much of it away."""
+    monkeypatch.setattr(extraction, "N_TREES", TREES)
     X, fixed = people(300, 1), ("sex", "a", "c", "d")  # an answer changes b, by as little as the model asks for
     sizes = {**FAST, "max_factuals": 15, "releases": ["plain"], "n_shadows": 0, "keys": ["sex"]}
     generator = mcce.generators.SampleGenerator(FarOut(), fixed=("sex",), random_state=1)
