@@ -1377,11 +1377,11 @@ class Counterfactuals:
         without: NDArray[np.bool_] | None = None,
     ) -> list[Letter]:
         """Return the letters about factuals; rows of `frame` that they are to be `without` are not in them."""
-        places = {id: self._find(id, 1)[0] for id in ids}
+        whose = [(id, self._find(id, 1)[0]) for id in ids]
         owner = self._row_of_factual()
-        is_told = np.isin(owner, list(places.values()))
+        rows_of: dict[int, list[int]] = {factual: [] for _, factual in whose}
+        is_told = np.isin(owner, list(rows_of))
         told = np.flatnonzero(is_told if without is None else is_told & ~without)
-        rows_of: dict[int, list[int]] = {factual: [] for factual in places.values()}
         for row in told.tolist():
             rows_of[int(owner[row])].append(row)
         words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
@@ -1390,7 +1390,7 @@ class Counterfactuals:
         unusual = self.below_floor()
         changes = {row: tuple(changed) for _, row, changed in self._told_rows(told, names, texts)}
         letters = []
-        for id, factual in places.items():
+        for id, factual in whose:
             rows = rows_of[factual]
             reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())
             if reason.startswith(UNREADABLE):

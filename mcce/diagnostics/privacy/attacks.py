@@ -175,13 +175,11 @@ def singling_out(
         queries = queries_of_rows(rows, features, n_attacks, n_columns, rng)
     guesses = random_queries(rows, features, len(queries), n_columns, rng)
     n = len(queries)
-    met, by_chance = (
-        _who_meets(asked, np.concatenate([people, others])).astype(np.float64) for asked in (queries, guesses)
-    )
+    met, by_chance = (_who_meets(asked, np.concatenate([people, others])) for asked in (queries, guesses))
     first = np.arange(met.shape[1]) < len(people)
 
-    def hits(meets: Floats, among: Bools) -> int:
-        return int((meets @ among == 1).sum())
+    def hits(meets: Bools, among: Bools) -> int:
+        return int((meets[:, among].sum(axis=1) == 1).sum())
 
     ahead = hits(met, first) - hits(met, ~first)
     as_far = 1
