@@ -384,7 +384,7 @@ class Plausibility:
     def distance_of_made(self, made: MadeRows, fold: Ints, enough: Floats | None = None) -> Floats:
         """Return the same of rows that were made from others; those of fold -1 are farthest.
 
-        Where a row is no farther than `enough`, it is not looked for its very nearest: it gets a number up to that.
+        Of a row that is no farther than `enough` the very nearest are not looked for: it gets a number up to that.
         """
         return _distances(made, fold, self.neighbours, self.scale, enough)
 

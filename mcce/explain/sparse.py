@@ -414,7 +414,7 @@ class SparseSearch:
     def _believed(self, crossed: ChangedCells, some: Ints, sought: Sought, far: Floats) -> tuple[Ints, Floats]:
         """Return which of some crossings are admitted, at or above the floor, and not too far; cells beside.
 
-        Most are far from as far as they may be, and their distance need not be known better.
+        `far` is how far from real rows each may be. Most are much nearer, and how near they are need not be known.
         """
         assert sought.origins is not None
         if self.relations is None and sought.admits_all and self.refusal is None:  # rows need not be written
