@@ -85,8 +85,8 @@ class Caution:
     margins: Margins | None = None
     strength: float = 1.0
 
-    def cost(self, steps: Floats, near: Floats, scores: npt.NDArray[np.generic] | None = None) -> Floats:
-        """Return the costs of rows, or without scores the least that these can be.
+    def cost(self, steps: Floats, near: Floats, scores: npt.NDArray[np.generic]) -> Floats:
+        """Return the costs of rows.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Caution:
         """
         typical = self.plausibility.typical_distance
         cost = steps + self.strength * OF_NEARNESS * np.maximum(near - typical, 0.0)
-        if scores is None or self.margins is None:
+        if self.margins is None:
             return cost
         lacking = np.maximum(0.0, 1.0 - self.margins.share(scores) / ENOUGH)
         return np.asarray(cost + self.strength * OF_MARGIN * typical * lacking)

@@ -390,10 +390,9 @@ class Plausibility:
 
     def farthest(self, least: float) -> float:
         """Return the largest distance with which a row can have a score of `least`; -inf if there is none."""
-        enough = NEARNESS_COUNTS * self.nearness.share(self.nearness.values) >= least
-        if NEARNESS_COUNTS * self.nearness.share(np.array(-np.inf)) >= least:
-            return np.inf
-        return -float(self.nearness.values[enough.argmax()]) if enough.any() else -np.inf
+        scores = np.append(-np.inf, self.nearness.values)  # from the farthest on
+        enough = NEARNESS_COUNTS * self.nearness.share(scores) >= least
+        return -float(scores[enough.argmax()]) if enough.any() else -np.inf
 
     def score(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf

@@ -234,7 +234,7 @@ def is_time(value):
 def everywhere(name, X):
     """Return the conditional of a name for every feature that it models; trees for the others."""
     handled = mcce.available_samplers()[name].handles
-    sampler = mcce.BoostingSampler(max_trees=5) if name == "boosting" else name  # which is slow, and odd with few too
+    sampler = mcce.BoostingSampler(max_trees=5) if name == "boosting" else name  # few, as it is slow
     return {n: sampler if kind_of(X[n]) in handled else "cart" for n in X.columns if n != "*"} | {"*": "cart"}
 
 
