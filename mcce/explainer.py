@@ -56,7 +56,7 @@ from mcce.explain.anonymous import Anonymity, TrainingKeys, anonymity_of
 from mcce.explain.caution import Caution, Margins
 from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import MEASURES, Distance, NamedMeasure
-from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
+from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
@@ -84,7 +84,6 @@ from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import handed, own_frame
-from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_with_weight
 
 if TYPE_CHECKING:
@@ -411,7 +410,6 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.left_out import with_left_out
         from mcce.explain.result import Wording, write_result  # loaded by the first search
         from mcce.explain.search import search
 
@@ -436,15 +434,7 @@ class MCCE(Learner):
         )
         plausibility = self._plausibility(progress) if sparse else None
         order = self._ordering(measures, weights, plausibility)
-        asked, left_out = (self.generator_.schema_, self.decision_, self._training.spots), None
-        try:
-            factuals = read_factuals(X, *asked)
-        except InputError:
-            X_known, left_out = without_unknown_levels(X, self.generator_.schema_)
-            if left_out is None:
-                raise
-            left_out.tell("X", "Such rows are not explained; `unexplained` says so.")
-            factuals = read_factuals(X_known, *asked)
+        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
         usual = weights is None and order.names == list(DEFAULT)
         cautious = None
@@ -458,9 +448,8 @@ class MCCE(Learner):
             winners, drawn = search(plan, factuals, which, bar.update)
         told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
         told |= self._told_anonymity(anonymity)
-        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, progress, self._usual)
-        found = write_result(plan, factuals, winners, drawn, contradictions, wording)
-        return found if left_out is None else with_left_out(found, left_out, self.generator_.schema_)
+        wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
+        return write_result(plan, factuals, winners, drawn, contradictions, wording)
 
     @refuse_former("generate", FORMER_CONSTRAINTS)
     @one_native_thread()
@@ -477,8 +466,8 @@ class MCCE(Learner):
 
         They are the rows that `explain` chooses from with the same `n_samples`, `independent` and `constraints`. Inside
         constraints there are fewer: those that could be drawn, numbered anew; for a factual without a valid one among
-        them `explain` may draw others, for it alone. Of polars or pyarrow it is the same kind of frame, with `id` and
-        `draw` as columns.
+        them `explain` may draw others, for it alone. A row with a level that no training row has gets none, with a
+        warning. Of polars or pyarrow it is the same kind of frame, with `id` and `draw` as columns.
 
         Examples
         --------
@@ -496,7 +485,7 @@ class MCCE(Learner):
         self._check_fitted()
         check_count(n_samples, "n_samples", most=MOST_DRAWS)
         schema = self.generator_.schema_
-        index, matrix = encode_factuals(X, schema)
+        index, matrix, _ = encode_known(X, schema, "Such rows have no candidates.")
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
         asked = self._constraints(constraints)
@@ -591,7 +580,7 @@ class MCCE(Learner):
             mine = Candidates(brought.rows, brought.begin[some], brought.end[some])
             return join_blocks([choose(other, block.take(some), mine)], factuals)
 
-        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, usual=self._usual)
+        wording = Wording(self.names_, told, self.fit_seconds_, usual=self._usual)
         found = write_result(plan, factuals, winners, None, {}, wording, again)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"

@@ -1,6 +1,7 @@
 """The rows to explain: encoded, named by their index, what the model says of them, and warnings about unusual ones.
 
-1. `read_factuals` encodes the rows and asks the model about them, and about some training rows once more.
+1. `read_factuals` encodes the rows and asks the model about them, and about some training rows once more. Rows with a
+   level that no training row has are left out, and told; they stop nobody else.
 2. A factual far outside the training data is warned of: a number beyond the lowest or highest training value by more
    than a fifth of their distance, and by more than four times the mean excess of the outer tenth over its inner end, so
    that the next value of a long tail is nothing unusual (of an exponential tail one in 55 new extremes goes farther).
@@ -30,8 +31,9 @@ from mcce.exceptions import InputError, spell, warn
 from mcce.generators.base import Generator
 from mcce.model.ask import SpotCheck
 from mcce.model.decisions import Answer, Decision
-from mcce.table import Data, Feature, Schema, as_frame
+from mcce.table import Data, Feature, FrameKind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_magnitudes, check_missing, check_row_names
+from mcce.table.left_out import LeftOut, without_unknown_levels
 
 FAR = 0.2  # of the training range
 TAIL, EXCESSES = 0.1, 4.0
@@ -165,12 +167,18 @@ def _value(feature: Feature, encoded: float) -> str:
 
 @dataclass(frozen=True)
 class Factuals:
-    """Encoded rows with the names that the user gave them, the model's scores, and who has the decision already."""
+    """Encoded rows with the names that the user gave them, the model's scores, and who has the decision already.
+
+    `frames` is the kind of frame that they came in, None for pandas; `left_out` has the rows with an unknown level,
+    which are not among these.
+    """
 
     index: pd.Index[Any]
     matrix: Floats
     scores: npt.NDArray[Any]
     wanted: npt.NDArray[np.bool_]
+    frames: FrameKind | None = None
+    left_out: LeftOut | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -193,15 +201,30 @@ def encode_factuals(X: Data, schema: Schema) -> tuple[pd.Index[Any], Floats]:
     return frame.index, table.matrix
 
 
+def encode_known(X: Data, schema: Schema, then: str) -> tuple[pd.Index[Any], Floats, LeftOut | None]:
+    """Return what `encode_factuals` does, and the rows with an unknown level, which are left out.
+
+    They are warned of; `then` says what becomes of them. Nobody is left out where all would be: that is an error.
+    """
+    try:
+        return *encode_factuals(X, schema), None
+    except InputError:
+        known, left_out = without_unknown_levels(X, schema)
+        if left_out is None:
+            raise
+    left_out.tell("X", then)
+    return *encode_factuals(known, schema), left_out
+
+
 def read_factuals(X: Data, schema: Schema, decision: Decision, spots: SpotCheck) -> Factuals:
     """Encode the factuals and ask the model about them, and about some training rows once more."""
-    index, matrix = encode_factuals(X, schema)
-    n = matrix.shape[0]
+    index, matrix, left_out = encode_known(X, schema, "Such rows are not explained; `unexplained` says so.")
+    n, frames = matrix.shape[0], frame_kind(X)
     if n == 0:
-        return Factuals(index, matrix, np.empty(0), np.empty(0, dtype=bool))
+        return Factuals(index, matrix, np.empty(0), np.empty(0, dtype=bool), frames)
     rows = schema.decode_for_model(np.concatenate([matrix, spots.rows]))
     if isinstance(rows, pd.DataFrame):  # so that an error names the user's rows
         rows.index = pd.Index([*index, *(f"training row {i}" for i in spots.positions)], dtype=object)
     asked = decision.ask(rows, f"the {n} factuals, and {len(spots.rows)} training rows again")
     spots.compare(Answer(asked.scores[n:], asked.wanted[n:]))
-    return Factuals(index, matrix, asked.scores[:n], asked.wanted[:n])
+    return Factuals(index, matrix, asked.scores[:n], asked.wanted[:n], frames, left_out)

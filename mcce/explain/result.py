@@ -31,6 +31,7 @@ from mcce.explain.anonymous import Again, Anonymised, anonymise
 from mcce.explain.distances import changed_columns
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
+from mcce.explain.left_out import with_left_out
 from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
 from mcce.explain.printed import put_on_printed, told_names
@@ -43,7 +44,7 @@ from mcce.model.ask import Asker
 from mcce.report.changes import Ask
 from mcce.report.names import Names
 from mcce.report.suspicious import Usual
-from mcce.table import FrameKind, Schema
+from mcce.table import Schema
 
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 TRIED_FACTUALS, TRIED_DRAWS = 100, 100
@@ -57,7 +58,6 @@ class Wording:
     Attributes
     ----------
     names : labels, units and formats.
-    frames : the kind of frame that tables are handed back in, None for pandas.
     settings : what was asked for, by name.
     fit_seconds : how long the explainer was fitted.
     progress : whether to show a progress bar when something is drawn again.
@@ -65,7 +65,6 @@ class Wording:
     """
 
     names: Names = field(default_factory=Names)
-    frames: FrameKind | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     fit_seconds: float = 0.0
     progress: bool | None = None
@@ -190,7 +189,7 @@ def write_result(
         questions = Search(plan, factuals, found, contradictions, wording).questions(questions.ask)
     if plan.generator.conditions_on_decision_:
         questions = replace(questions, alike=partial(_draw_alike, plan.generator))
-    return Counterfactuals(
+    result = Counterfactuals(
         frame=schema.decode(rows, index),
         measures=_measure_table(plan, factuals, winners, anonymised, wording.names).set_axis(index, axis=0),
         factuals=schema.decode(factuals.matrix, factuals.index),
@@ -211,11 +210,12 @@ def write_result(
         names=replace(names, ends=plan.decision.ends()),
         _questions=questions,
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
-        _frame_kind=wording.frames,
+        _frame_kind=factuals.frames,
         _along=along,
         _told=() if anonymised is None else anonymised.told,
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
+    return result if factuals.left_out is None else with_left_out(result, factuals.left_out, schema)
 
 
 def _coming_along(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[Bools, int]:

@@ -35,7 +35,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell
-from mcce.explain.factuals import encode_factuals
+from mcce.explain.factuals import encode_known
 from mcce.explain.printed import told_names
 from mcce.explore.distribution import level_bars, number_bars
 from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place
@@ -58,6 +58,7 @@ STOPS = 40  # of a slider
 MOST_GROUPS = 30  # levels of a feature that people are grouped by
 BINS = 4  # of a number that people are grouped by
 ALIKE = 1000  # rows drawn for the distribution of people like her
+NOT_SHOWN = "Such rows cannot be explained, and are not shown."
 FILTERS = ("all", "refused", "granted", "suspicious", "without")
 FILES = {
     "letter": ("letter.txt", "text/plain"),
@@ -84,7 +85,8 @@ class ExplorerSession:
     ----------
     explainer : fitted MCCE
     people : DataFrame or array
-        Rows with the training columns; the index of a DataFrame names them.
+        Rows with the training columns; the index of a DataFrame names them. Those with a level that no training row has
+        are not shown, and told beside the list.
     training : DataFrame, array or None
         The training rows, for `trade_off` of an explainer that was loaded from a file.
 
@@ -105,7 +107,7 @@ class ExplorerSession:
         self._explainer, self._training = explainer, training
         self._schema: Schema = explainer.generator_.schema_
         self._fixed = [name for name in self._schema.names if name in explainer.generator_.fixed_]
-        index, matrix = encode_factuals(own_frame(people), self._schema)
+        index, matrix, self._left_out = encode_known(own_frame(people), self._schema, NOT_SHOWN)
         if not len(index):
             raise InputError("the table of people has no rows; give those that are to be looked at.")
         self._matrix: Floats = matrix
@@ -205,6 +207,8 @@ class ExplorerSession:
         return [self._names.text(feature.name, level) for level in feature.levels]
 
     def _page(self, message: Mapping[str, Any]) -> Reply:
+        if self._left_out is not None:
+            self._left_out.tell("The table", NOT_SHOWN)
         chosen = self._chosen(message)
         page = check_count(message.get("page", 0), "page", least=0)
         shown = chosen[page * PAGE : (page + 1) * PAGE]

@@ -1,4 +1,4 @@
-"""What is asked of plans, read from a message, and the calls of Python and R that ask the same.
+"""Settings of plans, read from a message, and the calls of Python and R that ask for the same.
 
 1. A message names features by their place and levels by their code, since names may be anything. Of each feature it may
    say whether it may change (`may`), from and to what (`low`, `high`), to which `levels`, in which `direction`, and how

@@ -69,6 +69,25 @@ def test_a_table_of_nothing_else_is_refused(explainer, table):
         explainer.explain(table.head(3).assign(job="pilot"))
 
 
+def test_the_steps_alone_give_the_others_what_both_together_do(explainer, table):
+    people = table[table["pay"] < 40].head(6).astype({"job": object})
+    who = people.index[2]
+    people.loc[who, "job"] = "pilot"
+    with pytest.warns(MCCEWarning, match="X has a row with a level that is not known: .* Such rows have no candidates"):
+        candidates = explainer.generate(people, n_samples=50)
+    assert candidates.index.unique("id").tolist() == people.index.drop(who).tolist()
+    with pytest.warns(MCCEWarning, match="Such rows are not explained"):
+        found, together = explainer.select(candidates, people), explainer.explain(people, n_samples=50)
+    pd.testing.assert_frame_equal(found.frame, together.frame)
+    pd.testing.assert_frame_equal(found.unexplained, together.unexplained)
+    mine = candidates.loc[[people.index[0]]].rename(index={people.index[0]: who}, level="id")
+    with (
+        pytest.warns(MCCEWarning, match="Such rows are not explained"),
+        pytest.raises(InputError, match=f"candidates has rows for {who}, which has a level that is not known"),
+    ):
+        explainer.select(mine, people)
+
+
 def test_why_of_the_others_is_about_them(explainer, table):
     people = table[table["pay"] < 20].head(4).astype({"job": object})
     people.iloc[0, 1] = "pilot"

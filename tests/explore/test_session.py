@@ -329,6 +329,18 @@ def test_people_who_are_none_are_refused(fitted, table):
         ExplorerSession(fitted, table.drop(columns="salary"))
 
 
+def test_who_has_an_unknown_level_is_not_shown_and_told_beside_the_list(fitted, table):
+    column = table.select_dtypes("category").columns[0]
+    some = table.head(5).astype({column: object})
+    some.loc[some.index[1], column] = "never seen"
+    with pytest.warns(mcce.MCCEWarning, match="level that is not known"):
+        session = ExplorerSession(fitted, some)
+    assert len(session) == 4
+    reply = session.answer({"ask": "people"})
+    assert reply["total"] == 4
+    assert f"{some.index[1]!r} (column {column!r} holds 'never seen')" in reply["notes"][0]
+
+
 def test_explore_needs_a_fit(table):
     with pytest.raises(mcce.NotFittedError, match="call fit"):
         mcce.MCCE(risk, decision=GRANTED).explore(table)

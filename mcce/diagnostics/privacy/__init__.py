@@ -1,1 +1,1 @@
-"""What explanations and generated rows give away: counts on keys, attacks beside a control, membership, extraction."""
+"""Disclosure by explanations and generated rows: counts on keys, attacks beside a control, membership, extraction."""

@@ -1,4 +1,4 @@
-"""What an explainer gives away of the people it was fitted on: one table, with intervals and a sentence a line.
+"""Disclosure by an explainer, of the people it was fitted on: one table, with intervals and a sentence a line.
 
 1. Three groups of people. X are those that the explainer was fitted on. The holdout was not: half of it, dealt by the
    seed, is the control; the other half are the attacker's own rows, among them those who ask for an explanation.
