@@ -74,9 +74,7 @@ class Case:
     def public(self):
         """Return the levels that are stated, by feature; those of booleans are known to everybody."""
         levels = self.sampler.levels if isinstance(self.sampler, mcce.Privacy) else {}
-        return {
-            name: some for name, some in levels.items() if not pd.api.types.is_bool_dtype(dense(self.X[name]).dtype)
-        }
+        return {name: some for name, some in levels.items() if not _is_boolean(self.X[name])}
 
     def dtypes(self, rows=None):
         """Return the dtypes of what is returned: the table's, with its public levels, and after them of `rows`."""
@@ -236,6 +234,12 @@ def everywhere(name, X):
     handled = mcce.available_samplers()[name].handles
     sampler = mcce.BoostingSampler(max_trees=5) if name == "boosting" else name  # few, as it is slow
     return {n: sampler if kind_of(X[n]) in handled else "cart" for n in X.columns if n != "*"} | {"*": "cart"}
+
+
+def _is_boolean(column):
+    """Return whether cells are true or false; of a categorical with such levels they are levels."""
+    dtype = dense(column).dtype
+    return pd.api.types.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
 
 
 def kind_of(column):
