@@ -8,7 +8,7 @@
    counterfactual explanations").
 3. Both are compared with the model on rows that neither has seen: the share on which they decide alike, and the
    difference, paired. `N_FORESTS` of each are fitted; the standard error is of rows and of forests, since what one
-   forest gains over another by chance is no gain.
+   forest gains over another by chance is no gain. So few forests leave it uncertain: the interval is Student's.
 
 It is the model that is copied, not the training rows: an explainer that was fitted on other people gives as much of it
 away. It gives away nothing where answers say only what is known of the model before.
@@ -20,9 +20,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from mcce.base.arrays import Bools, Floats
-from mcce.diagnostics.privacy.rates import Estimate, Rate, quantile, wilson
+from mcce.diagnostics.privacy.rates import Estimate, Rate, wilson
 
 N_TREES = 50
 N_FORESTS = 6
@@ -50,10 +51,19 @@ def extract(
     )
     difference = joined - alone  # (forests, unseen rows)
     of_rows, of_forests = difference.mean(axis=0), difference.mean(axis=1)
-    variance = of_rows.var() / max(of_rows.size, 1) + of_forests.var(ddof=1) / N_FORESTS
-    error, gain = quantile(confidence) * math.sqrt(variance), float(difference.mean())
+    variances = np.array([of_rows.var() / max(of_rows.size, 1), of_forests.var(ddof=1) / N_FORESTS])
+    error, gain = _half_width(variances, (of_rows.size - 1, N_FORESTS - 1), confidence), float(difference.mean())
     ours, theirs = (_rate(each, confidence) for each in (joined, alone))
     return Extraction(ours, theirs, Estimate(gain, gain - error, gain + error))
+
+
+def _half_width(variances: Floats, degrees: tuple[int, int], confidence: float) -> float:
+    """Return half an interval by Student's t, with the degrees of freedom of Welch and Satterthwaite."""
+    variance = float(variances.sum())
+    if variance == 0.0:
+        return 0.0
+    freedom = variance**2 / float((variances**2 / np.maximum(degrees, 1)).sum())
+    return float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(variance)
 
 
 def _rate(agreement: Floats, confidence: float) -> Rate:
