@@ -6,7 +6,8 @@
    drawn are rejected: for each constraint it is counted how many rows came to it and how many passed. What several
    constraints say of one feature is drawn together, and counted together. What numbers may be for each factual is told
    as a lowest and a highest value; rules and grids are left aside.
-3. The factuals without a counterfactual are listed with the reason (`mcce.explain.unexplained`).
+3. The factuals without a counterfactual are listed with the reason (`mcce.explain.unexplained`); rows that were left out
+   stand in their places again, listed too.
 4. `Search` is what a result keeps of the plan, to draw again or with one demand less when that is wanted: for standard
    errors, for how stable the answers are, and for what would have helped.
 """
@@ -26,12 +27,11 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import working
 from mcce.constraints import Constraints
 from mcce.counterfactuals import Agreement, Counterfactuals, Questions, Run
-from mcce.exceptions import SamplerError
+from mcce.exceptions import SamplerError, spell_all
 from mcce.explain.anonymous import Again, Anonymised, anonymise
 from mcce.explain.distances import changed_columns
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
-from mcce.explain.left_out import with_left_out
 from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
 from mcce.explain.printed import put_on_printed, told_names
@@ -43,8 +43,10 @@ from mcce.generators.base import Generator
 from mcce.model.ask import Asker
 from mcce.report.changes import Ask
 from mcce.report.names import Names
+from mcce.report.reasons import UNREADABLE
 from mcce.report.suspicious import Usual
 from mcce.table import Schema
+from mcce.table.left_out import LeftOut
 
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 TRIED_FACTUALS, TRIED_DRAWS = 100, 100
@@ -216,6 +218,62 @@ def write_result(
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
     return result if factuals.left_out is None else with_left_out(result, factuals.left_out, schema)
+
+
+def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> Counterfactuals:
+    """Return a result with the rows that were left out, since they have an unknown level (`mcce.table.left_out`).
+
+    They stand in their places among the factuals, with the levels that they have, and in `unexplained`, each with its
+    reason. The model was not asked about them, so that they have no prediction.
+    """
+    places = np.array(list(left_out.reasons), dtype=np.intp)
+    kept = np.flatnonzero(left_out.kept)
+    back = np.argsort(np.concatenate([kept, places]))
+    others = left_out.frame.iloc[places][list(found.factuals.columns)]
+    index = left_out.frame.index
+    reasons = [_reason(schema, why) for why in left_out.reasons.values()]
+    scores, unexplained = found.factual_predictions, found.unexplained
+    unasked = pd.Series(
+        np.nan, index=others.index, name=scores.name, dtype=float if scores.dtype.kind == "f" else object
+    )
+    told = pd.DataFrame({"reason": pd.Series(reasons, dtype=object).to_numpy(), "prediction": unasked.to_numpy()})
+    told.index = others.index.rename(unexplained.index.name)
+    with_told = pd.concat([unexplained, told]) if len(unexplained) else told
+    order = np.argsort(index.get_indexer_for(with_told.index), kind="stable")
+    columns = {name: _joined(found.factuals[name], others[name]).take(back) for name in found.factuals.columns}
+    questions = found._questions
+    why = questions.why
+    place_of_kept = np.full(len(index), -1, dtype=np.intp)
+    place_of_kept[kept] = np.arange(kept.size)
+    return replace(
+        found,
+        factuals=pd.DataFrame(columns).set_axis(index, axis=0),
+        factual_predictions=pd.concat([scores, unasked]).iloc[back],
+        unexplained=with_told.iloc[order],
+        draws=None if found.draws is None else found.draws.reindex(index, fill_value=0),
+        allowed=None if found.allowed is None else found.allowed.reindex(index),
+        _questions=replace(questions, why=None if why is None else lambda some: why(place_of_kept[some])),
+    )
+
+
+def _reason(schema: Schema, why: str) -> str:
+    known = next(
+        f.levels for f in schema.features if f.levels is not None and why.startswith(f"column {f.name!r} holds ")
+    )
+    return f"{UNREADABLE}: {why}, which is not a known level (known: {spell_all(known)})"
+
+
+def _joined(known: pd.Series[Any], others: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the column of all rows: levels that are unknown come behind the known ones."""
+    if isinstance(known.dtype, pd.CategoricalDtype):
+        levels = list(known.dtype.categories)
+        levels += [each for each in others.dropna().unique() if each not in levels]
+        dtype = pd.CategoricalDtype(levels, ordered=known.dtype.ordered)
+        return pd.concat([known.astype(object), others.astype(object)], ignore_index=True).astype(dtype)
+    try:
+        return pd.concat([known, others.astype(known.dtype)], ignore_index=True)
+    except (TypeError, ValueError):
+        return pd.concat([known.astype(object), others.astype(object)], ignore_index=True)
 
 
 def _coming_along(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[Bools, int]:
