@@ -6,8 +6,8 @@
    drawn are rejected: for each constraint it is counted how many rows came to it and how many passed. What several
    constraints say of one feature is drawn together, and counted together. What numbers may be for each factual is told
    as a lowest and a highest value; rules and grids are left aside.
-3. The factuals without a counterfactual are listed with the reason (`mcce.explain.unexplained`); rows that were left out
-   stand in their places again, listed too.
+3. The factuals without a counterfactual are listed with the reason (`mcce.explain.unexplained`); rows that were left
+   out stand in their places again, listed too.
 4. `Search` is what a result keeps of the plan, to draw again or with one demand less when that is wanted: for standard
    errors, for how stable the answers are, and for what would have helped.
 """
