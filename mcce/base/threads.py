@@ -19,6 +19,7 @@ be another thread's: `without_warning` counts its users as step 3 does.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -78,7 +79,9 @@ class _SharedSilence:
                 self._former = warnings.catch_warnings()
                 self._former.__enter__()
             self._users += 1
-            warnings.filterwarnings("ignore", message)
+            wanted = ("ignore", re.compile(message, re.IGNORECASE) if message else None, Warning)
+            if all(each[:3] != wanted for each in warnings.filters):  # one that is added again is gone for a moment
+                warnings.filterwarnings("ignore", message)
 
     def leave(self) -> None:
         with self._lock:

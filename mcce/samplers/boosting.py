@@ -263,6 +263,7 @@ class Cells:
         return first, np.searchsorted(self.values, high, side="right") - 1
 
 
+_ONE_EACH = "The number of unique classes is greater"  # a warning of scikit-learn, where most levels have one row
 _LEAST = 1e-6  # the probability of a class that a fold has not seen
 
 
@@ -341,7 +342,9 @@ class Growing:
             return _constant([float(lower)], np.empty(0, dtype=np.int64))
         estimator = HistGradientBoostingRegressor(loss="quantile", quantile=float(level), **self._options(n_trees))
         points = _with_values(points)
-        return read_trees(estimator.fit(points, values, sample_weight=weights), points)
+        with without_warning(_ONE_EACH):  # that of another thread, whose filter scikit-learn's own may undo
+            estimator.fit(points, values, sample_weight=weights)
+        return read_trees(estimator, points)
 
     def _classes(self, points: Floats, codes: Ints, weights: Floats | None, n_trees: int) -> BoostedTrees:
         from sklearn.ensemble import HistGradientBoostingClassifier
@@ -355,7 +358,7 @@ class Growing:
             return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
         estimator = HistGradientBoostingClassifier(**self._options(n_trees))
         points = _with_values(points)
-        with without_warning("The number of unique classes is greater"):  # where most levels have one row
+        with without_warning(_ONE_EACH):
             estimator.fit(points, codes, sample_weight=weights)
         return read_trees(estimator, points)
 

@@ -184,3 +184,21 @@ def test_who_leaves_first_does_not_unmute_the_other():
         assert warnings.filters == before
         with pytest.raises(UserWarning):
             warnings.warn("a doubt about classes", UserWarning, stacklevel=1)
+
+
+def test_a_filter_that_is_there_is_not_taken_out_to_be_added_again():
+    """Between the two, another thread's warning would be an error."""
+    missing = []
+
+    class Filters(list):
+        def remove(self, each):
+            super().remove(each)
+            missing.append(each)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with without_warning("a doubt"):
+            warnings.filters = Filters(warnings.filters)
+            with without_warning("a doubt"), without_warning(""), without_warning("another"), without_warning(""):
+                assert not missing
+                assert [each[0] for each in warnings.filters[:4]] == ["ignore", "ignore", "ignore", "error"]
