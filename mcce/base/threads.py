@@ -19,7 +19,6 @@ be another thread's: `without_warning` counts its users as step 3 does.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -79,8 +78,8 @@ class _SharedSilence:
                 self._former = warnings.catch_warnings()
                 self._former.__enter__()
             self._users += 1
-            wanted = ("ignore", re.compile(message, re.IGNORECASE) if message else None, Warning)
-            if all(each[:3] != wanted for each in warnings.filters):  # one that is added again is gone for a moment
+            there = [(each[0], getattr(each[1], "pattern", ""), each[2]) for each in warnings.filters]
+            if ("ignore", message, Warning) not in there:  # one that is added again is gone for a moment
                 warnings.filterwarnings("ignore", message)
 
     def leave(self) -> None:
