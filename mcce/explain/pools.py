@@ -412,10 +412,10 @@ def match_candidates(
     ids = candidates.index.get_level_values(0)
     owner = find_labels(factuals.index, ids)
     if (owner < 0).any():
-        stranger, left_out = ids[owner < 0][0], factuals.left_out
-        known = left_out is not None and find_labels(left_out.frame.index, ids[owner < 0][:1])[0] >= 0
+        stranger, left_out = ids[owner < 0][:1], factuals.left_out
+        known = left_out is not None and find_labels(left_out.frame.index, stranger)[0] >= 0
         why = "has a level that is not known, and is left out" if known else "is not in the index of X"
-        raise InputError(f"candidates has rows for {spell(stranger)}, which {why}.")
+        raise InputError(f"candidates has rows for {spell(stranger[0])}, which {why}. Take them out.")
     matrix = schema.encode(candidates, "candidates").matrix
     fixed = [j for j in range(matrix.shape[1]) if j not in mutable]
     before, after = factuals.matrix[owner][:, fixed], matrix[:, fixed]
