@@ -24,6 +24,7 @@ from mcce.generators.auto import AUTO, Auto, Choice, choose_samplers
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.samplers.base import samplers_that_handle_missing, samplers_with_min_donors
+from mcce.samplers.dp import DPSampler
 from mcce.table import Data, Feature, Kind, Schema, Table
 from mcce.table.checks import check_fixed, check_magnitudes, refuse_iterator
 
@@ -255,9 +256,20 @@ def suited_to(
     min_donors: int | None = None,
     *,
     weighted: bool = False,
+    private: bool = False,
 ) -> ConditionalSampler:
-    """Return the sampler, held to `min_donors`, if it can model column `k` of the chain; else say why it cannot."""
+    """Return the sampler, held to `min_donors`, if it can model column `k` of the chain; else say why it cannot.
+
+    `private` is whether `mcce.Privacy` makes the sampler. Elsewhere the chain stores training values, so the noise of a
+    `DPSampler` would cost accuracy and protect nothing.
+    """
     feature = layout.features[k]
+    if isinstance(made, DPSampler) and made.testing_seed is None and not private:
+        raise SamplerError(
+            f"DPSampler for {feature.name!r} does not make this model private: a chain without mcce.Privacy stores "
+            "training values, ranges and levels as they are. Use sampler=mcce.Privacy(epsilon=..., bounds=..., "
+            "levels=...) for all columns; for an experiment that need not be private, give DPSampler a testing_seed."
+        )
     if min_donors is not None:
         made = _bound_donors(made, min_donors, feature.name)
     made.check_target(feature)

@@ -72,8 +72,9 @@ class Privacy:
 
     **Not covered** are the model explained, the rows that are explained, what is stated as public (dtypes are, so give
     a frame with dtypes of its own, not one that takes them from the values), settings chosen by a look at the rows,
-    more rows of the same person, the time that the fit takes and what it shows, other fits to the same rows, and
-    figures computed from training rows that you give again.
+    more rows of the same person, whether the table has any rows (an explainer refuses an empty one), the time that the
+    fit takes and what it shows, other fits to the same rows, and figures computed from training rows that you give
+    again.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ class Privacy:
                 choosing=self.choosing,
                 testing_seed=self.testing_seed,
             )
-            made.append(sampler if k < layout.n_given else suited_to(sampler, layout, k, min_donors))
+            made.append(sampler if k < layout.n_given else suited_to(sampler, layout, k, min_donors, private=True))
         return made
 
     def synthetic_givens(

@@ -40,6 +40,7 @@ NOT_COVERED = (
     "what is stated as public: names and dtypes of columns, bounds, levels, decimals, which may be missing",
     "settings that were chosen by a look at the rows",
     "more rows of the same person, which count as more people",
+    "whether the table has any rows: an explainer refuses an empty table, and fits to one row",
     "what a fit shows while it runs: its time, its progress, and errors of the model about a row",
     "other fits to the same rows, each of which has an account of its own",
     "figures from training rows that are given again, as in diagnose(training=...)",

@@ -243,8 +243,9 @@ class Split:
 class DPSampler(ConditionalSampler):
     """Draws from noisy counts in random trees; the fit is differentially private.
 
-    The guarantee is of this conditional alone: its counts, for tables that differ in one row more or less. A chain
-    reads ranges and levels of its columns, and an explainer keeps training rows; `mcce.Privacy` bounds all of it.
+    The guarantee covers this conditional alone: its counts, for tables that differ in one row more or less. A chain
+    stores ranges, levels and training values, so it refuses a `DPSampler` that `mcce.Privacy` has not made, unless
+    `testing_seed` says that the fit is not private. Use ``sampler=mcce.Privacy(...)`` for a chain or an explainer.
 
     Parameters
     ----------
@@ -286,13 +287,16 @@ class DPSampler(ConditionalSampler):
     Examples
     --------
     >>> import mcce
+    >>> from mcce.rng import RowStreams
+    >>> from mcce.table import Schema
     >>> X = mcce.datasets.load_loans(1000).X[["sex", "salary"]]
+    >>> table = Schema.from_data(X).encode(X)
     >>> private = mcce.DPSampler(epsilon=1, bounds={"salary": (0, 200_000)}, levels="schema")
-    >>> chain = mcce.ChainModel(sampler=private, fixed=["sex"], random_state=1).fit(X)
-    >>> chain.samplers_["salary"].account_.table
+    >>> private.fit(table.first(1), table.column(1)).account_.table
                      what  epsilon
     0  'salary', tree 1      1.0
-    >>> bool(chain.sample(n=50)["salary"].between(0, 200_000).all())
+    >>> drawn = private.sample(table.first(1), RowStreams.from_seed(1, 1000))
+    >>> bool(((drawn >= 0) & (drawn <= 200_000)).all())
     True
     """
 

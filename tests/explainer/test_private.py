@@ -74,6 +74,14 @@ def test_everything_is_in_one_account(explainer):
     assert "not covered: the model explained" in repr(account)
 
 
+def test_the_account_says_that_an_empty_table_is_told_from_one_row():
+    private = Privacy(epsilon=3, bounds={"pay": (0, 100)})
+    explainer = mcce.MCCE(score, decision=(0.6, 1), sampler=private, random_state=1, n_jobs=1)
+    with pytest.raises(InputError, match="X has 0 rows"):
+        explainer.fit(X[["pay"]].head(0))
+    assert "whether the table has any rows" in repr(explainer.fit(X[["pay"]].head(1)).chain_.account_)
+
+
 def test_going_over_the_budget_is_refused(monkeypatch):
     monkeypatch.setattr(PrivacyAccount, "share", lambda self, parts: Mechanism(epsilon=self.budget))
     with pytest.raises(

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce import InputError
+import mcce
+from mcce import InputError, SamplerError
 from mcce.generators.layout import ChainLayout
 from mcce.table import Schema
 
@@ -50,3 +51,30 @@ def test_what_is_no_decision(decision):
     layout = ChainLayout.arrange(SCHEMA, ["b"], ["a", "c", "<decision>"], True)
     with pytest.raises(InputError, match="decision must be True or False, for all rows or one a row"):
         layout.order(MATRIX, decision)
+
+
+PRIVATE = mcce.DPSampler(bounds={"age": (18, 80)}, levels="schema", depth=1)
+ROWS = pd.DataFrame({"age": np.arange(20, 60), "job": pd.Categorical(["clerk", "pilot"] * 20)})
+
+
+@pytest.mark.parametrize(
+    "sampler", [PRIVATE, mcce.DPSampler, "dp", {"job": PRIVATE, "*": "cart"}, {"*": "dp"}, mcce.Auto([PRIVATE])]
+)
+def test_a_private_conditional_is_refused_outside_privacy(sampler):
+    refused = r"DPSampler for '\w+' does not make this model private.*sampler=mcce\.Privacy"
+    with pytest.raises(SamplerError, match=refused):
+        mcce.ChainModel(sampler=sampler, n_jobs=1).fit(ROWS)
+    with pytest.raises(SamplerError, match=refused):
+        mcce.MCCE(lambda rows: rows["age"] > 30, decision=True, sampler=sampler, n_jobs=1).fit(ROWS)
+
+
+def test_a_private_candidate_is_left_out_of_a_choice_by_evidence():
+    chain = mcce.ChainModel(sampler=mcce.Auto(["cart", PRIVATE]), random_state=1, n_jobs=1).fit(ROWS)
+    assert not any(isinstance(each, mcce.DPSampler) for each in chain.samplers_.values())
+    assert chain.choice_.left_out["note"].str.contains("does not make this model private").all()
+
+
+def test_a_conditional_with_a_testing_seed_which_is_never_private_is_taken():
+    sampler = mcce.DPSampler(**{**PRIVATE.get_params(), "testing_seed": 1})
+    chain = mcce.ChainModel(sampler=sampler, random_state=1, n_jobs=1).fit(ROWS)
+    assert "not private" in chain.samplers_["age"].disclosed()

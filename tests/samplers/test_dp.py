@@ -296,9 +296,10 @@ def test_weights_are_refused():
         DPSampler(**STATED).fit(given, Column(target.feature, target.values, np.full(50, 2.0)))
 
 
-def test_the_name_alone_asks_for_public_statements():
+def test_public_statements_are_required():
+    _, given, target = problem(50)
     with pytest.raises(SamplerError, match=r"or use mcce\.Privacy, which gives them to all"):
-        mcce.ChainModel(sampler="dp", n_jobs=1).fit(problem(50)[0])
+        DPSampler().fit(given, target)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def accepted(rows):
 
 
 BOOSTED = mcce.BoostingSampler(n_quantiles=3, max_trees=2, learning_rate=0.7, min_leaf=8)
+STATED = {"bounds": {"x": (0, 3), "n": (0, 15), "day": (0, 63)}}
 BY_KIND = {"paid": "logreg", 7: "polr", "job": "polyreg", "*": "norm"}
 CHAINS = {
     "cart": ("cart", True),
@@ -53,7 +54,7 @@ CHAINS = {
     "gaussian": ({"x": "gaussian", "n": "gaussian", "*": "cart"}, True),
     "empirical": ("empirical", True),
     "boosting": ({"wage": BOOSTED, "n": BOOSTED, "day": BOOSTED, "job": BOOSTED, "*": "marginal"}, True),
-    "dp": (mcce.DPSampler(bounds={"x": (0, 3), "n": (0, 15), "day": (0, 63)}, levels="schema", depth=2, bins=4), True),
+    "dp": (mcce.DPSampler(**STATED, levels="schema", depth=2, bins=4, testing_seed=1), True),
     "mixture": (mcce.MixtureSampler(max_components=2), True),
     "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
 }
