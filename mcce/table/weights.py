@@ -187,7 +187,7 @@ def equal_chances(values: Floats, weights: Floats | None) -> Floats:
 
     Of weights that are no counts, or make too many rows, they are evenly spaced quantiles, `FINE` for each value.
     """
-    if weights is None:
+    if weights is None or values.size == 0:
         return np.sort(values)
     ordered, of_ordered = sorted_with_weights(values, weights)
     assert of_ordered is not None

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
-from mcce.table.weights import count_distinct, deviation_of, mean_of, place_of_copy, quantiles, read_weights
+from mcce.table.weights import (
+    count_distinct,
+    deviation_of,
+    equal_chances,
+    mean_of,
+    place_of_copy,
+    quantiles,
+    read_weights,
+)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +78,9 @@ def test_statistics_are_those_of_the_repeated_values(rows, share):
     upto = np.cumsum(weights)
     every = np.arange(repeated.size)
     np.testing.assert_array_equal(values[place_of_copy(upto, every)], repeated)
+
+
+def test_values_with_equal_chances_are_the_repeated_ones():
+    assert equal_chances(np.array([3.0, 1.0]), np.array([1.0, 2.0])).tolist() == [1.0, 1.0, 3.0]
+    for weights in (None, np.empty(0)):
+        assert equal_chances(np.empty(0), weights).tolist() == []
