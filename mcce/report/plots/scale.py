@@ -21,6 +21,7 @@ from mcce.base.arrays import Floats
 
 SHOWN = (0.01, 0.99)
 SKEWED, CLOSE = 3.0, 0.1  # steps 2 and 3
+LEAST_BEND = 2.0**-1000  # of the width, whose ratio to the bend is then a number
 BEYOND = 0.04  # how far outside the line a value beyond its ends is drawn
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -51,34 +52,62 @@ class LineScale:
 
     def shares(self, values: Floats) -> Floats:
         """Return the positions of numbers; beyond the ends the scale goes on linearly."""
-        width = self.high - self.low
-        linear: Floats = (np.asarray(values, dtype=np.float64) - self.low) / width
+        low, width, bend = self._in_units()
+        linear = (_shifted(values, -self._exponent) - low) / width
         if self.is_linear:
             return linear
         crowded = np.clip(1 - linear if self.mirrored else linear, 0, 1)
-        bent = np.log1p(crowded * width / self.bend) / np.log1p(width / self.bend)
+        bent = np.log1p(crowded * (width / bend)) / np.log1p(width / bend)
         inside = 1 - bent if self.mirrored else bent
         return np.where((linear > 0) & (linear < 1), inside, linear)
 
     def values(self, shares: Floats) -> Floats:
         """Return the numbers at positions."""
-        shares, width = np.asarray(shares, dtype=np.float64), self.high - self.low
-        if self.is_linear:
-            return self.low + shares * width
-        crowded = np.clip(1 - shares if self.mirrored else shares, 0, 1)
-        away = self.bend * np.expm1(crowded * np.log1p(width / self.bend))
-        inside = self.high - away if self.mirrored else self.low + away
-        return np.where((shares > 0) & (shares < 1), inside, self.low + shares * width)
+        shares = np.asarray(shares, dtype=np.float64)
+        low, width, bend = self._in_units()
+        found = low + shares * width
+        if not self.is_linear:
+            crowded = np.clip(1 - shares if self.mirrored else shares, 0, 1)
+            away = bend * np.expm1(crowded * np.log1p(width / bend))
+            inside = low + width - away if self.mirrored else low + away
+            found = np.where((shares > 0) & (shares < 1), inside, found)
+        return _shifted(found, self._exponent)
+
+    @property
+    def _exponent(self) -> int:
+        return _exponent_of(self.low, self.high)
+
+    def _in_units(self) -> tuple[float, float, float]:
+        """Return the low end, the width and the bend in units of a power of two near the larger end.
+
+        In these units differences neither overflow nor vanish, and are otherwise the same to the last bit.
+        """
+        low, high, bend = _shifted([self.low, self.high, self.bend], -self._exponent).tolist()
+        return low, high - low, max(bend, LEAST_BEND * (high - low))
+
+
+def _exponent_of(low: float, high: float) -> int:
+    return int(np.frexp(max(abs(low), abs(high)))[1])
+
+
+def _shifted(values: Any, exponent: int) -> Floats:
+    """Return numbers times 2^exponent; those that are too large are infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ldexp(np.asarray(values, dtype=np.float64), exponent))
 
 
 def bent_scale(values: Floats, low: float, high: float) -> LineScale:
     """Return a scale between two ends, logarithmic where values crowd at one of them (step 2)."""
-    middle = float(np.median(values))
-    below, above = max(middle - low, 0.0), max(high - middle, 0.0)
+    exponent = _exponent_of(low, high)
+    numbers, (first, last) = _shifted(values, -exponent), _shifted([low, high], -exponent).tolist()
+    middle = float(np.median(numbers))
+    below, above = max(middle - first, 0.0), max(last - middle, 0.0)
     if above > SKEWED * below:
-        return LineScale(low, high, below or _typical(values - low, high - low))
+        bend = below or _typical(numbers - first, last - first)
+        return LineScale(low, high, float(_shifted(bend, exponent)))
     if below > SKEWED * above:
-        return LineScale(low, high, above or _typical(high - values, high - low), mirrored=True)
+        bend = above or _typical(last - numbers, last - first)
+        return LineScale(low, high, float(_shifted(bend, exponent)), mirrored=True)
     return LineScale(low, high)
 
 

@@ -98,6 +98,14 @@ def test_a_long_tail_does_not_press_the_others_into_one_bar():
     assert_texts_fit(ax)
 
 
+def test_tails_of_more_bars_than_memory_holds():
+    values = 10.0 ** np.random.default_rng(0).uniform(0, 149, 200)
+    (ax,) = marginal_plot(pd.DataFrame({"x": values}), pd.DataFrame({"x": values[:50]}))
+    ax.figure.canvas.draw()
+    _, edges, _ = heights(ax)[0]
+    assert edges.size <= 31
+
+
 def test_missing_numbers_are_told():
     real = pd.DataFrame({"x": [1.0, np.nan, 2.0, 3.0]})
     (ax,) = marginal_plot(real, real.assign(x=1.5))

@@ -1,6 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from mcce.report.plots.scale import LineScale, as_number, bent_scale, scale_of, scale_of_range
 
@@ -64,3 +66,26 @@ def test_values_at_positions_and_back(mirrored):
     values = np.sort(np.random.default_rng(1).exponential(size=100))
     bent = bent_scale(values, values[0], values[-1])
     assert bent.shares(values) == pytest.approx([bent.place(value) for value in values])
+
+
+ODD = [0.0, 4.0, 5e-324, -5e-324, 1e-310, 1e-200, 1.0, np.nextafter(1.0, 2.0), 1e150, -1e150, 1.7e308, -1.7e308]
+NUMBERS = st.sampled_from(ODD) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=12), NUMBERS, NUMBERS)
+@example([0.0, 1e-200, 1e-200, 1e150], 0.0, 1e150)  # crowded beyond the range of floats
+@example([0.0] * 3 + [1e-310, 1e150], 0.0, 1e150)
+@example([4.0] * 5, 4.0, 4.0)
+@example([-1.7e308, 1.7e308], -1.7e308, 1.7e308)  # the width overflows
+@example([0.0, 0.0, 0.0, 5e-324], 0.0, 5e-324)
+def test_numbers_of_any_size_have_a_place_without_a_warning(values, before, after):
+    low, high = min(*values, before, after), max(*values, before, after)
+    for scale in (scale_of(values, (before, after))[0], scale_of_range(low, high, (before, after))):
+        places = [scale.place(value) for value in sorted([*values, before, after])]
+        assert all(-0.1 < place < 1.1 for place in places)
+        assert places == pytest.approx(sorted(places), abs=1e-12)
+        if scale.high > scale.low:
+            assert (scale.place(scale.low), scale.place(scale.high)) == (0.0, 1.0)
+            ends = scale.values(np.array([0.0, 1.0]))
+            largest = max(abs(scale.low), abs(scale.high))
+            assert ends == pytest.approx([scale.low, scale.high], rel=0, abs=1e-9 * largest)
