@@ -9,8 +9,9 @@ import pytest
 
 import mcce
 from mcce.storage.archive import SMALL
+from tests.marks import slow_but
 from tests.storage import good
-from tests.storage.spoiling import read_entries, signed
+from tests.storage.spoiling import read_entries, signed, use
 from tests.storage.tampering import memory_to_refuse, refuse
 
 
@@ -215,6 +216,38 @@ CASES = [
 @pytest.mark.parametrize(("name", "kind", "field", "change", "match"), CASES)
 def test_numbers_that_kernels_would_follow(files, name, kind, field, change, match, tmp_path):
     refuse(tmp_path / "a.mcce", with_array(files[name], kind, field, change), match)
+
+
+def test_a_bandwidth_whose_square_overflows(files, tmp_path):
+    def change(state):
+        for sampler in find_all(state, "sampler"):
+            sampler["fitted"]["bandwidth_"] = 1e308
+
+    refuse(tmp_path / "a.mcce", with_state(files["empirical"], change), r"bandwidth_ is 1e\+308, where a number from")
+
+
+@pytest.mark.parametrize("name", slow_but(good.CHAINS, "marginal"))
+def test_single_numbers_at_the_ends_of_the_range_of_floats(name, tmp_path):
+    good.chain(name).save(tmp_path / "good.mcce")
+    data = (tmp_path / "good.mcce").read_bytes()
+    n_numbers = len(places_of_floats(json.loads(read_entries(data)["state.json"])))
+    assert n_numbers
+    for place in range(n_numbers):
+        for value in (1.7e308, -1.7e308, 5e-324):
+
+            def change(state, place=place, value=value):
+                part, key = places_of_floats(state)[place]
+                part[key] = value
+
+            (tmp_path / "a.mcce").write_bytes(with_state(data, change))
+            assert use("chain", tmp_path / "a.mcce", inspect=False) in ("refused", "refused later", "used")
+
+
+def places_of_floats(part):
+    """Return where single floats stand in JSON."""
+    items = list(part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ())
+    here = [(part, key) for key, value in items if isinstance(value, float)]
+    return here + [place for _, value in items for place in places_of_floats(value)]
 
 
 @pytest.mark.parametrize(

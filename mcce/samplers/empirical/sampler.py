@@ -162,7 +162,7 @@ def _whitening(matrix: Floats, weights: Floats | None) -> Floats:
     return np.asarray(scale[:, None] * vectors[:, kept] / np.sqrt(values[kept]))
 
 
-LEAST_BANDWIDTH = 1e-100  # of a stored one: its square is still a number
+LEAST_BANDWIDTH, MOST_BANDWIDTH = 1e-100, 1e100  # whose squares are still in the range of floats
 
 Self = TypeVar("Self", bound="EmpiricalSampler")
 
@@ -216,7 +216,7 @@ class EmpiricalSampler(ConditionalSampler):
     takes_weights = True
 
     scaling_: Scaling = learned(Scaling)
-    bandwidth_: float = learned(float, least=LEAST_BANDWIDTH)
+    bandwidth_: float = learned(float, least=LEAST_BANDWIDTH, most=MOST_BANDWIDTH)
     points_: Floats = learned(FLOAT, "rows", None)
     donors_: Floats = learned(FLOAT, "rows", filled=True)
     order_: Ints = learned(INT, "rows", index_of="rows", distinct=True)
@@ -354,9 +354,12 @@ class EmpiricalSampler(ConditionalSampler):
         return int(self.donors_.size - np.isnan(self.donors_).sum())
 
     def _check_parameters(self) -> None:
-        fixed = is_number(self.bandwidth) and 0 < float(self.bandwidth) < np.inf
+        fixed = is_number(self.bandwidth) and LEAST_BANDWIDTH <= self.bandwidth <= MOST_BANDWIDTH
         if self.bandwidth != "aicc" and not fixed:
-            raise InputError(f'bandwidth of EmpiricalSampler is {self.bandwidth!r}; it must be "aicc" or above 0.')
+            raise InputError(
+                f'bandwidth of EmpiricalSampler is {self.bandwidth!r}; it must be "aicc", or a number from '
+                f"{LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}."
+            )
         if not (is_number(self.keep) and 0 < self.keep <= 1):
             raise InputError(f"keep of EmpiricalSampler is {self.keep!r}; it must be a share above 0, at most 1.")
         resolve_seed(self.random_state)
