@@ -3,9 +3,12 @@
 A classifier (categorical and ordered targets):
 1. Fit it on the given columns; unordered categories enter as 0/1 columns, one a level, ordered ones by their codes.
 2. Draw a level with its predicted probabilities.
-3. The probability of a level in `log_density` is (n p + c share) / (n + c), for n training rows and c = 5 pseudo-donors
-   spread like the target's margin, as in `mcce.samplers.donors.density`: a tree that is sure of one level does not call
-   the others impossible. A level that no training row has stays so.
+3. The probability of a level in `log_density` is (1 - a) p + a s, with the predicted probability p and the level's
+   share s of the training rows. The weight a has the greatest likelihood of held-out rows (deleted interpolation,
+   Jelinek and Mercer 1980): every training row is predicted by a fit that has not seen it (below). So a is near 1 for a
+   tree that is sure of the wrong level in as many rows as chance is, and near 0 for calibrated probabilities. It is at
+   least c / (n + c), for n training rows and c = 5 pseudo-donors as in `mcce.samplers.donors.density`, so that no level
+   is impossible but one that no training row has. Draws do not have this part.
 
 A regressor (numeric targets):
 1. Predict every training row by a fit that has not seen it: cross-fitting in five folds (below). How far
@@ -79,7 +82,7 @@ N_FOLDS = 5
 FEWEST_TO_SHRINK = 20  # rows; of fewer, the folds do not tell how much predictions vary
 ROWS_OF_A_SCALE, MOST_SCALES = 100, 20
 SCALE_LEVEL = 0.01
-HALVINGS = 30  # of an interval, to find a reach
+HALVINGS = 30  # of an interval, to find a reach or a weight
 LEAST_SCALE = 0.05  # of the mean scale
 _SEED = "random_state"
 # parameters by which a regressor chooses what it fits; without the value "quantile" its level has no effect
@@ -133,6 +136,50 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights
         except ValueError as error:  # nearest neighbours say here that they are too few
             raise _not_fitted(estimator, design[training], n, error) from error
     return CrossFit(fold, predictions, tuple(fits))
+
+
+def held_out_weight(estimator: Any, design: Floats, codes: Ints, seed: int, weights: Floats | None) -> float:
+    """Return the weight of the margin that predicts the levels of held-out rows best (step 3 of a classifier).
+
+    Rows of a fold whose estimator cannot be fitted, or cannot predict them, take no part, nor do levels that no other
+    row has.
+    """
+    n, n_levels = codes.size, int(codes.max()) + 1
+    counts = np.ones(n) if weights is None else weights
+    predicted, margin = np.full(n, np.nan), np.zeros(n)
+    fold = deal_folds(n, seed)
+    for held_out in range(int(fold.max()) + 1):
+        inside, others = fold == held_out, fold != held_out
+        shares = np.bincount(codes[others], counts[others], minlength=n_levels)
+        margin[inside] = shares[codes[inside]] / shares.sum()
+        probabilities = np.zeros((int(inside.sum()), n_levels))
+        try:
+            if (shares > 0).sum() == 1:
+                probabilities[:, shares.argmax()] = 1.0
+            else:
+                of_part = None if weights is None else weights[others]
+                fitted = fit_seeded(estimator, design[others], codes[others], seed, of_part, n)
+                probabilities[:, fitted.classes_] = ask_estimator(fitted, "predict_proba", design[inside])
+        except (SamplerError, ValueError):
+            continue
+        predicted[inside] = probabilities[np.arange(len(probabilities)), codes[inside]]
+    told = ~np.isnan(predicted) & (margin > 0.0)
+    return best_weight(predicted[told], margin[told], counts[told], PSEUDO_DONORS / (counts.sum() + PSEUDO_DONORS))
+
+
+def best_weight(predicted: Floats, margin: Floats, counts: Floats, least: float) -> float:
+    """Return the a from `least` to 1 at which the sum of counts log((1 - a) predicted + a margin) is greatest."""
+
+    def slope(a: float) -> float:
+        return float((counts * (margin - predicted) / (predicted + a * (margin - predicted))).sum())
+
+    low, high = least, 1.0
+    if slope(low) <= 0.0:  # the sum is concave
+        return low
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(middle) > 0.0 else (low, middle)
+    return high
 
 
 @dataclass(frozen=True)
@@ -399,7 +446,8 @@ class EstimatorSampler(ConditionalSampler):
 
     Notes
     -----
-    A regressor is fitted 6 times ("residuals"), 5 times ("pmm") or `n_quantiles` + 10 times ("quantiles").
+    A classifier is fitted 6 times, a regressor 6 times ("residuals"), 5 times ("pmm") or `n_quantiles` + 10 times
+    ("quantiles").
 
     Weights of training rows are handed to the estimator as `sample_weight`; one whose `fit` does not take it, as that
     of a pipeline, is refused. Residuals and exceedances are drawn by weight; "pmm" takes counts only.
@@ -437,7 +485,7 @@ class EstimatorSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Fit the estimator (step 1), a regressor without each fold and on all rows, as `method` needs it."""
+        """Fit the estimator (step 1), on all rows and without each fold, as a classifier or `method` needs it."""
         self._check_parameters()
         self.check_target(target.feature)
         self._check_estimator(target.feature)
@@ -449,10 +497,11 @@ class EstimatorSampler(ConditionalSampler):
         if self.is_classifier_:
             codes = values.astype(np.int64)
             self.level_shares_ = np.bincount(codes, weights, minlength=self.n_levels_) / target.total
-            self.share_of_margin_ = PSEUDO_DONORS / (target.total + PSEUDO_DONORS)
+            self.share_of_margin_ = 0.0
             self.first_level_ = int(codes[0])
             if np.unique(codes).size > 1:  # a single level needs no classifier, and many refuse it
                 self.estimators_ = [fit_seeded(self.estimator, design, codes, seed, weights)]
+                self.share_of_margin_ = held_out_weight(self.estimator, design, codes, seed, weights)
             return self
         if self.method == "pmm":
             rows = (

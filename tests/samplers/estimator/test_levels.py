@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from mcce.samplers import Within
+from mcce.samplers.estimator import best_weight
 from mcce.table import Schema
 from tests.samplers.estimator.problem import LEVEL, draw, fit
 
@@ -44,6 +46,55 @@ def test_levels_of_fresh_rows_are_not_impossible(estimator):
     np.testing.assert_allclose(np.exp(density).sum(axis=0), 1.0, rtol=1e-12)
     fresh = Schema.from_data(frame).encode(frame.iloc[300:])
     assert np.isfinite(sampler.log_density(fresh.first(1), fresh.matrix[:, 1])).all()
+
+
+def logistic_rows(n, seed):
+    """Return rows of a known process: log odds of 1.5 x, beside a column of noise."""
+    rng = np.random.default_rng(seed)
+    x, noise = rng.normal(size=(2, n))
+    return pd.DataFrame({"x": x, "noise": noise, "y": pd.Categorical(rng.random(n) < 1 / (1 + np.exp(-1.5 * x)))})
+
+
+def of_new_rows(sampler, frame):
+    table = Schema.from_data(frame).encode(frame)
+    return sampler.log_density(table.first(2), table.matrix[:, 2])
+
+
+def test_a_sure_tree_is_smoothed_by_held_out_rows():
+    new = logistic_rows(1000, 2)
+    sampler, _ = fit(logistic_rows(2000, 1), DecisionTreeClassifier(random_state=0))
+    found = of_new_rows(sampler, new)
+    assert found.min() > -3.0  # by all rows it was log(5 / 2005 / 2) = -6.7, for a third of the rows
+    assert found.mean() > np.log(0.5)  # what the margin alone gives
+
+
+def test_calibrated_probabilities_hardly_change():
+    rows, new = logistic_rows(2000, 1), logistic_rows(1000, 2)
+    for estimator in (LogisticRegression(), DecisionTreeClassifier(min_samples_leaf=100, random_state=0)):
+        sampler, _ = fit(rows, estimator)
+        plain = estimator.fit(rows[["x", "noise"]].to_numpy(), rows["y"].cat.codes)
+        own = plain.predict_proba(new[["x", "noise"]].to_numpy())[np.arange(1000), new["y"].cat.codes]
+        assert of_new_rows(sampler, new).mean() == pytest.approx(np.log(own).mean(), abs=0.01)
+        assert 5 / 2005 <= sampler.share_of_margin_ < 0.1
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.3, 1.0])
+def test_the_weight_of_the_margin_has_the_greatest_likelihood(truth):
+    rng = np.random.default_rng(3)
+    predicted, margin, counts = rng.random(400) ** 3, rng.uniform(0.1, 0.9, 400), rng.integers(1, 4, 400).astype(float)
+    if truth != 0.3:  # one of the two is never better
+        predicted = margin + (0.05 if truth == 0.0 else -0.05)
+    grid = np.linspace(0.01, 1.0, 991)
+    likelihood = counts @ np.log(predicted[:, None] + (margin - predicted)[:, None] * grid)
+    assert best_weight(predicted, margin, counts, 0.01) == pytest.approx(grid[likelihood.argmax()], abs=0.001)
+
+
+def test_a_classifier_that_needs_all_rows_is_fitted_all_the_same():
+    """Without a fold, fewer rows of the rare level are left than the inner folds of the calibration need."""
+    frame = pd.DataFrame({"x": np.arange(50.0), "y": pd.Categorical(["a"] * 45 + ["b"] * 5)})
+    sampler, given = fit(frame, CalibratedClassifierCV(GaussianNB(), cv=5))
+    density = np.array([sampler.log_density(given, np.full(50, float(level))) for level in range(2)])
+    np.testing.assert_allclose(np.exp(density).sum(axis=0), 1.0, rtol=1e-12)
 
 
 def test_relabelled_givens_change_nothing(grades):
@@ -83,7 +134,8 @@ def test_a_single_level_needs_no_classifier():
 def test_restricted_levels_follow_their_probabilities(grades):
     frame = grades.assign(y=grades["y"].cat.as_ordered())
     sampler, given = fit(frame, GaussianNB())
-    p = np.exp([sampler.log_density(given.take(np.array([4])), np.array([float(level)]))[0] for level in range(3)])
+    design = np.column_stack([grades["x"], pd.get_dummies(grades["job"]).to_numpy(float), grades["size"].cat.codes])
+    p = GaussianNB().fit(design, grades["y"].cat.codes).predict_proba(design)[4]
     n = 4000
     for within, allowed in (
         (Within(levels=np.tile([True, False, True], (n, 1))), [0, 2]),
