@@ -2,15 +2,15 @@
 
 1. Build small tables with known properties: numeric, ordered, categorical and two-level givens, one target
    of each kind that the sampler declares to handle (`tables`).
-2. Run the checks of `CHECKS` one after the other; each takes the sampler and a seed and works on clones. They say
-   what a sampler is (`contract`), what it draws (`draws`), freely and inside bounds (`restricted`), and what its
-   other methods promise (`optional`). Checks that only draw share one fitted clone a problem; those of fitting fit
-   their own.
-3. The first one that fails raises a `ConformanceError` that says which check failed, on what, and why
+2. Run the checks of `CHECKS`, the contract, one after the other; each takes the sampler and a seed and works on
+   clones (`samplers`). Checks that only draw share one fitted clone for each problem; those of fitting fit their own.
+   No check of the contract depends on how well the sampler fits the tables.
+3. On request, run those of `GOODNESS_OF_FIT`, which compare draws with the training data. A flexible sampler passes
+   them; a family that the tables are not from, such as a log-normal distribution, need not.
+4. The first check that fails raises a `ConformanceError` that says which check failed, on what, and why
    (`requirements`).
 
-Generators have checks of their own (`GENERATOR_CHECKS`): what they are (`generator_contract`) and what they draw
-(`generator_draws`).
+Generators have checks of their own (`GENERATOR_CHECKS` in `generators`).
 
 Statistical checks compare distributions by chi-square (levels) or Kolmogorov-Smirnov (numbers) at level
 1e-4. The data and the draws are functions of the seed, so a sampler passes always or never.
@@ -47,6 +47,7 @@ from mcce.testing.samplers import (
     check_conditional,
     check_declarations,
     check_fit_returns_self,
+    check_given,
     check_global_state,
     check_grid,
     check_inputs_unchanged,
@@ -60,6 +61,7 @@ from mcce.testing.samplers import (
     check_one_row,
     check_parameters,
     check_refit,
+    check_rounded,
     check_rows_independent,
     check_sample_within,
     check_seeds,
@@ -74,7 +76,7 @@ from mcce.testing.samplers import (
 )
 from mcce.testing.tables import forget_fits
 
-__all__ = ["CHECKS", "GENERATOR_CHECKS", "ConformanceError", "check_generator", "check_sampler"]
+__all__ = ["CHECKS", "GENERATOR_CHECKS", "GOODNESS_OF_FIT", "ConformanceError", "check_generator", "check_sampler"]
 
 CHECKS: tuple[Check, ...] = (
     check_declarations,
@@ -91,8 +93,7 @@ CHECKS: tuple[Check, ...] = (
     check_global_state,
     check_inputs_unchanged,
     check_missing,
-    check_marginal,
-    check_conditional,
+    check_given,
     check_grid,
     check_weights,
     check_within,
@@ -106,6 +107,8 @@ CHECKS: tuple[Check, ...] = (
     check_state,
     check_threads,
 )
+
+GOODNESS_OF_FIT: tuple[Check, ...] = (check_marginal, check_conditional, check_rounded)
 
 GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
     check_fit,
@@ -124,7 +127,7 @@ GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
 )
 
 
-def check_sampler(sampler: ConditionalSampler | str, *, seed: int = 0) -> None:
+def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = False, seed: int = 0) -> None:
     """Check that a sampler keeps the contract of `ConditionalSampler`.
 
     Parameters
@@ -132,6 +135,10 @@ def check_sampler(sampler: ConditionalSampler | str, *, seed: int = 0) -> None:
     sampler : ConditionalSampler or str
         The sampler with the parameters to check; it is cloned, never fitted itself. Or the name that one is registered
         by, for its default parameters.
+    goodness_of_fit : bool
+        Whether to require as well that draws are distributed as the training data of the suite, which are about normal
+        numbers and levels of any shares. A sampler of another family, such as a log-normal distribution, keeps the
+        contract and does not fit these data.
     seed : int
         Seed of the data and of the draws.
 
@@ -139,13 +146,14 @@ def check_sampler(sampler: ConditionalSampler | str, *, seed: int = 0) -> None:
     ------
     ConformanceError
         With the name of the first check that failed, and the reason. The checks can be run one by one, for
-        example by ``@pytest.mark.parametrize("check", mcce.testing.CHECKS)``.
+        example by ``@pytest.mark.parametrize("check", mcce.testing.CHECKS)``; those of the fit are
+        ``mcce.testing.GOODNESS_OF_FIT``.
 
     Examples
     --------
     >>> import mcce
     >>> from mcce.testing import check_sampler
-    >>> check_sampler(mcce.CartSampler(min_leaf=10))
+    >>> check_sampler(mcce.CartSampler(min_leaf=10), goodness_of_fit=True)
     """
     if isinstance(sampler, str):
         sampler = make_sampler(sampler)
@@ -154,7 +162,7 @@ def check_sampler(sampler: ConditionalSampler | str, *, seed: int = 0) -> None:
             f"check_sampler got {sampler!r}; give an object of a subclass of ConditionalSampler, or a registered name."
         )
     forget_fits(sampler)  # an estimator among the parameters may have been changed since
-    for check in CHECKS:
+    for check in (*CHECKS, *(GOODNESS_OF_FIT if goodness_of_fit else ())):
         check(sampler, seed)
 
 

@@ -77,16 +77,20 @@ def require_valid(drawn: Floats, target: Column, where: str) -> None:
 
 def require_agreement(kind: Kind, a: Floats, b: Floats, message: str, hint: str = "") -> None:
     """Require that two samples may have the same distribution; the evidence goes into the message."""
+    p, evidence = difference(kind, a, b)
+    require(p > LEVEL, f"{message} ({evidence}).{hint}")
+
+
+def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
+    """Return the p-value of a test whether two samples have the same distribution, and the evidence in words."""
     if kind == "numeric":
         p = float(stats.ks_2samp(a, b).pvalue)
-        evidence = f"Kolmogorov-Smirnov p = {p:.2g}, medians {np.median(a):.4g} and {np.median(b):.4g}"
-    else:
-        seen = np.union1d(a, b)
-        counts = np.array([[(part == level).sum() for level in seen] for part in (a, b)])
-        p = float(stats.chi2_contingency(counts).pvalue) if seen.size > 1 else 1.0
-        shares = " and ".join(str(np.round(row / row.sum(), 3).tolist()) for row in counts)
-        evidence = f"chi-square p = {p:.2g}, shares of the levels {shares}"
-    require(p > LEVEL, f"{message} ({evidence}).{hint}")
+        return p, f"Kolmogorov-Smirnov p = {p:.2g}, medians {np.median(a):.4g} and {np.median(b):.4g}"
+    seen = np.union1d(a, b)
+    counts = np.array([[(part == level).sum() for level in seen] for part in (a, b)])
+    p = float(stats.chi2_contingency(counts).pvalue) if seen.size > 1 else 1.0
+    shares = " and ".join(str(np.round(row / row.sum(), 3).tolist()) for row in counts)
+    return p, f"chi-square p = {p:.2g}, shares of the levels {shares}"
 
 
 def equal(a: Floats, b: Floats) -> bool:

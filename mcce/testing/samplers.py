@@ -1,9 +1,17 @@
-"""Checks of a sampler: each requires one part of the contract of `mcce.ConditionalSampler`.
+"""Checks of a sampler: of the contract of `mcce.ConditionalSampler`, and of goodness of fit.
 
-1. What it is: what it declares, its parameters, fit() and clone().
-2. What it draws: valid values, from its own streams alone, with the right distribution.
-3. Restricted draws: inside, distributed as the conditional is there, rejected rows, and the mass that is left.
-4. What it may do but need not: support, densities, state, threads.
+Most checks require one part of the contract:
+
+1. Declarations, parameters, fit() and clone().
+2. Draws: valid values, from the sampler's own streams alone.
+3. Restricted draws: inside the restriction, distributed as unrestricted draws are there; rejected rows, and the mass
+   that is left.
+4. Optional methods: support, densities, state, threads.
+
+The contract compares a sampler with itself, never with the training data: its restricted draws and its density with
+its free draws, its weighted fit with its fit without weights. So a family that does not fit the data of the suite, such
+as a log-normal distribution, can keep it. Goodness of fit has checks of its own, which compare draws with the training
+data: `check_marginal`, `check_conditional` and `check_rounded`.
 
 A sampler refuses what it cannot do, `within` among it, by a `SamplerError`, which passes.
 """
@@ -14,7 +22,7 @@ import ast
 import inspect
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
@@ -37,6 +45,7 @@ from mcce.testing.requirements import (
     LEVEL,
     ConformanceError,
     check,
+    difference,
     equal,
     require,
     require_agreement,
@@ -287,7 +296,7 @@ def check_missing(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_marginal(sampler: ConditionalSampler, seed: int) -> None:
-    """Require the training distribution, drawn at the training givens, which say nothing of the target."""
+    """Goodness of fit: require the training distribution, at the training givens, which say nothing of the target."""
     for kind, problem, fitted in trained(sampler, seed):
         drawn = draw(fitted, problem.given.take(problem.copies()), seed)
         require_agreement(
@@ -297,7 +306,7 @@ def check_marginal(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_conditional(sampler: ConditionalSampler, seed: int) -> None:
-    """Require the training distribution within each level of a two-level given that moves the target."""
+    """Goodness of fit: require the training distribution within each level of a given that moves the target."""
     if sampler.ignores_given:
         return
     for kind, problem, fitted in trained(sampler, seed, givens=("sex",), by_sex=True):
@@ -311,47 +320,74 @@ def check_conditional(sampler: ConditionalSampler, seed: int) -> None:
                 problem.target.values[sex == level],
                 f"{kind} target: given level {level:.0f} of a two-level column, draws are not distributed as the "
                 "training values",
-                " A sampler that ignores the givens on purpose says so: ignores_given = True.",
             )
 
 
 @check
-def check_grid(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that draws, put on the grid of a column of integers or of tenths as a chain does, are still right.
-
-    They have the training distribution, and where only training values are declared to be drawn (`draws_observed`)
-    there are no others.
-    """
-    if "numeric" not in sampler.handles:
+def check_given(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that draws depend on a two-level given that moves the target far, unless `ignores_given` is declared."""
+    if sampler.ignores_given:
         return
-    for name, what in (("whole", "whole numbers"), ("tenths", "tenths")):
-        where = f"numeric target of {what}"
-        problem = make_problem("numeric", seed, givens=("sex",), **{name: True})
-        fitted = fit(sampler, problem)
-        given = problem.given.take(problem.copies())
-        n, observed, feature = given.n_rows, problem.target.values, problem.target.feature
-        raw = draw(fitted, given, seed)
+    for kind, problem, fitted in trained(sampler, seed, givens=("sex",), by_sex=True):
+        rows = problem.copies()
+        drawn = draw(fitted, problem.given.take(rows), seed)
+        sex = problem.given.matrix[rows, 0]
+        p = difference(kind, drawn[sex == 0.0], drawn[sex == 1.0])[0]
+        require(
+            p < LEVEL,
+            f"{kind} target: draws are the same given both levels of a column that moves the target far (p = {p:.2g}). "
+            "A sampler that ignores the givens on purpose says so: ignores_given = True.",
+        )
+
+
+@check
+def check_grid(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that a column of integers or of tenths holds the draws once a chain has put them on its grid.
+
+    Where only training values are declared to be drawn (`draws_observed`), there are no others.
+    """
+    for where, problem, raw, on_grid in _on_grids(sampler, seed):
+        n, feature = raw.size, problem.target.feature
         if sampler.draws_observed:
-            new = ~np.isin(raw, observed)
+            new = ~np.isin(raw, problem.target.values)
             require(
                 not new.any(),
                 f"{where}: {new.sum()} of {n} draws are no training values, which draws_observed declares.",
             )
-        on_grid = put_on_grid(raw, sampler, feature, n)
         seen = feature.encode(pd.Series(feature.decode(on_grid)), "the draws")
         require(equal(seen, on_grid), f"{where}: draws change when they are written as {feature.dtype}.")
+
+
+@check
+def check_rounded(sampler: ConditionalSampler, seed: int) -> None:
+    """Goodness of fit: require the training distribution of integers and tenths, from draws that a chain has rounded.
+
+    A sampler that truncates its own draws is half a unit too low.
+    """
+    for where, problem, _, on_grid in _on_grids(sampler, seed):
         require_agreement(
             "numeric",
             on_grid,
-            observed,
+            problem.target.values,
             f"{where}: draws, rounded to the nearest, are not distributed as the training values",
             " Leave the rounding to the chain.",
         )
 
 
+def _on_grids(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[str, Problem, Floats, Floats]]:
+    """Yield problems with a target on a grid: their name, the draws, and the draws as a chain rounds them."""
+    if "numeric" not in sampler.handles:
+        return
+    for name, what in (("whole", "whole numbers"), ("tenths", "tenths")):
+        problem = make_problem("numeric", seed, givens=("sex",), **{name: True})
+        given = problem.given.take(problem.copies())
+        raw = draw(fit(sampler, problem), given, seed)
+        yield f"numeric target of {what}", problem, raw, put_on_grid(raw, sampler, problem.target.feature, raw.size)
+
+
 @check
 def check_weights(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that a sampler which takes weights draws by them: what weighs three times as much, about so much more."""
+    """Require that a sampler which takes weights draws by them: values of three times the weight, more often."""
     if not sampler.takes_weights:
         return
     for kind in kinds_of(sampler):
@@ -363,15 +399,19 @@ def check_weights(sampler: ConditionalSampler, seed: int) -> None:
         except SamplerError:  # a refusal
             return
         weighted = Column(problem.target.feature, values, np.where(heavy, 3.0, 1.0))
-        fitted = fit(sampler, Problem(problem.given, weighted))
-        drawn = draw(fitted, problem.given, seed)
-        found = float((drawn > np.median(values)).mean() if kind == "numeric" else (drawn == values[0]).mean())
+        draws = [
+            draw(fit(sampler, Problem(problem.given, each)), problem.given, seed) for each in (problem.target, weighted)
+        ]
+        before, found = (
+            float((drawn > np.median(values)).mean() if kind == "numeric" else (drawn == values[0]).mean())
+            for drawn in draws
+        )
         plain = float(heavy.mean())
         wanted = 3.0 * plain / (3.0 * plain + 1.0 - plain)
         require(
-            found > (plain + wanted) / 2.0,  # a normal distribution, say, follows by its mean only
-            f"{kind} target: values of {wanted:.0%} of the weight are {found:.0%} of the draws, and {plain:.0%} of the "
-            "rows; heed target.weights in fit(), or do not declare takes_weights.",
+            found - before > (wanted - plain) / 2.0,  # a normal distribution, say, follows by its mean only
+            f"{kind} target: values of {wanted:.0%} of the weight are {found:.0%} of the draws, and {before:.0%} "
+            "without weights; heed target.weights in fit(), or do not declare takes_weights.",
         )
 
 
@@ -513,7 +553,11 @@ def check_log_mass(sampler: ConditionalSampler, seed: int) -> None:
 
 THREADS = 4
 _GAP = 1e4  # between two clusters of numbers
+_BEYOND = 1e6  # widths of the draws: a heavy tail may well reach one or two beyond those that were drawn
+_CLUSTER = 0.1  # least share of the draws in a cluster
 _GRID_POINTS = 1001
+_TAIL = 0.02  # share of the draws at each end, whose tail may be long
+_SMOOTHED = 0.15  # share of the draws that a smoothed density may have moved outside of them
 _DONORS = 30
 
 
@@ -543,12 +587,15 @@ def _require_local_support(sampler: ConditionalSampler, seed: int) -> None:
     split = values + _GAP * (values > np.median(values))
     fitted = fit(sampler, Problem(problem.given, Column(problem.target.feature, split)))
     n = values.size * DRAWS_PER_ROW
-    drawn = np.unique(draw(fitted, problem.given.take(np.zeros(n, dtype=np.intp)), seed))
+    free = draw(fitted, problem.given.take(np.zeros(n, dtype=np.intp)), seed)
+    drawn = np.unique(free)
     gaps = np.diff(drawn)
     width = drawn[-1] - drawn[0]
-    far = [("below", drawn[0] - width), ("above", drawn[-1] + width)]
-    if gaps.max() > 0.5 * width:
-        far.append(("between two clusters of", drawn[gaps.argmax()] + 0.5 * gaps.max()))
+    beyond = width if sampler.draws_observed else _BEYOND * width
+    far = [("below", drawn[0] - beyond), ("above", drawn[-1] + beyond)]
+    middle = drawn[gaps.argmax()] + 0.5 * gaps.max()
+    if gaps.max() > 0.5 * width and _CLUSTER < (free < middle).mean() < 1.0 - _CLUSTER:
+        far.append(("between two clusters of", middle))
     for place, value in far:
         supported = fitted.supports(problem.given.take(np.zeros(1, dtype=np.intp)), np.array([value]))
         require(not supported.any(), f"numeric target: supports() takes {value:.4g}, far {place} all draws of its row.")
@@ -616,7 +663,10 @@ def check_min_donors(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_base_measure(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that base_measure(), if there is one, says what log_density() sums or integrates to 1 over."""
+    """Require that log_density() sums or integrates, over base_measure(), to the share of the draws.
+
+    A sampler without base_measure() passes.
+    """
     for kind, problem, fitted in trained(sampler, seed, givens=("sex",)):
         try:
             measure: object = fitted.base_measure()
@@ -627,10 +677,15 @@ def check_base_measure(sampler: ConditionalSampler, seed: int) -> None:
         if kind != "numeric":
             require(measure == "counting", f"{kind} target: base_measure() is {measure!r}; levels are counted.")
             continue
-        grid = _grid(problem.target.values)
+        one_row = np.zeros(problem.given.n_rows * DRAWS_PER_ROW, dtype=np.intp)
+        low, high = np.quantile(draw(fitted, problem.given.take(one_row), seed), [_TAIL, 1.0 - _TAIL])
+        grid = _grid(low, high)
         density = np.exp(fitted.log_density(problem.given.take(np.zeros(grid.size, dtype=np.intp)), grid))
         # a grid of even steps that hits no value, and the training values themselves
-        integral = float(density.sum() * (grid[1] - grid[0]))
+        step = grid[1] - grid[0]
+        integral, inside = (
+            float(density[part].sum() * step) for part in (grid > -np.inf, (grid > low) & (grid < high))
+        )
         values = np.unique(problem.target.values)
         at_values = np.exp(fitted.log_density(problem.given.take(np.zeros(values.size, dtype=np.intp)), values))
         total = float(at_values.sum())
@@ -639,12 +694,17 @@ def check_base_measure(sampler: ConditionalSampler, seed: int) -> None:
             require(integral == 0.0, "numeric target: values that were never observed have a probability.")
         else:  # no training value of this problem has point mass
             require(abs(integral - 1.0) < 0.05, f"numeric target: the density integrates to {integral:.4g}, not to 1.")
+            share = 1.0 - 2.0 * _TAIL
+            require(
+                share - _SMOOTHED < inside < share + 0.05,
+                f"numeric target: the density integrates to {inside:.4g} from {low:.4g} to {high:.4g}, where "
+                f"{share:.0%} of the draws lie.",
+            )
 
 
-def _grid(values: Floats) -> Floats:
-    """Return even steps, far beyond the values, that hit none of them."""
-    reach = np.ptp(values)
-    grid = np.linspace(values.min() - reach, values.max() + reach, _GRID_POINTS)
+def _grid(low: float, high: float) -> Floats:
+    """Return even steps over a range, and as far beyond at both ends, that hit no round number."""
+    grid = np.linspace(2.0 * low - high, 2.0 * high - low, _GRID_POINTS)
     return np.asarray(grid[:-1] + (grid[1] - grid[0]) / np.e)
 
 

@@ -68,7 +68,8 @@ def _make_table(
 ) -> Table:
     """Return givens and target; the target depends on nothing or, `by_sex`, on the two-level given alone.
 
-    A numeric target has float64's decimals, or it is `whole` (few integers) or counted in `tenths`.
+    A numeric target has float64's decimals, or it is `whole` (few integers) or counted in `tenths`. It is about normal,
+    and positive, so that a family of positive numbers has a likelihood.
     """
     rng = np.random.default_rng(seed)
     n = TRAINING_ROWS
@@ -86,7 +87,7 @@ def _make_table(
         frame["job"] = frame["job"].mask(rng.random(n) < 0.2)
     target: pd.Series[Any]
     if kind == "numeric":
-        values = rng.normal(50.0, 20.0, n) + 80.0 * sex * by_sex
+        values = 10.0 + np.abs(rng.normal(50.0, 20.0, n) - 10.0) + 80.0 * sex * by_sex
         target = pd.Series(
             np.rint(values / 12.0).astype(np.int64) if whole else np.round(values, 1) if tenths else values
         )

@@ -12,7 +12,7 @@ from mcce import MCCEError, SamplerError, Within
 from mcce.rcompat.conditional import LARGEST_SEED
 from mcce.rng import RowStreams
 from mcce.table import Column, Schema
-from mcce.testing import CHECKS
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from mcce.testing.tables import Problem, make_problem
 from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, SynthpopSampler, to_r
 
@@ -86,7 +86,7 @@ MANY_DRAWS = ("check_within", "check_sample_within", "check_log_mass")  # hundre
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_conformance(r, need, name, check):
     package, sampler = SAMPLERS[name]
@@ -95,7 +95,9 @@ def test_conformance(r, need, name, check):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", [c for c in CHECKS if c.__name__ not in MANY_DRAWS], ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", [c for c in [*CHECKS, *GOODNESS_OF_FIT] if c.__name__ not in MANY_DRAWS], ids=lambda check: check.__name__
+)
 @pytest.mark.parametrize("name", OF_ONE_ROW)
 def test_conformance_row_by_row(r, need, name, check):
     sampler = OF_ONE_ROW[name]

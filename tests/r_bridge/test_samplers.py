@@ -8,7 +8,7 @@ import mcce
 from mcce import MCCEError, SamplerError
 from mcce.rng import RowStreams
 from mcce.table import Column, Schema
-from mcce.testing import CHECKS
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
 from r_bridge.trees import RTree, training_frame
 from tests.marks import slow
@@ -16,7 +16,7 @@ from tests.marks import slow
 SAMPLERS = [RpartSampler(), PartyCtreeSampler()]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
 def test_conformance(r, need, sampler, check):
     need("rpart" if isinstance(sampler, RpartSampler) else "party")

@@ -248,7 +248,7 @@ def lent():
     ("asks", "own_rng"), [("probs", False), *slow_rows(("quantiles", False), ("draw", False), ("draw", True))]
 )
 def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_rng):
-    check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng))
+    check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng), goodness_of_fit=True)
 
 
 @pytest.mark.parametrize("own_rng", [False, True])

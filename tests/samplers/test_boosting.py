@@ -11,7 +11,7 @@ from mcce import InputError, SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.samplers.boosting import Growing, class_probabilities, read_trees
 from mcce.table import Table
-from mcce.testing import CHECKS
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow, slow_but_named
 from tests.samplers.parametric.test_chooser import encode
 
@@ -26,7 +26,7 @@ CONFORMING = mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8,
 KEPT = ("check_conditional", "check_sample_within", "check_log_density", "check_state", "check_weights")
 
 
-@pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
 

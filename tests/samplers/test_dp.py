@@ -11,7 +11,7 @@ from mcce import DPSampler, InputError, SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.samplers.dp import SENSITIVITY, _leaf_shares, _not_negative, split_scores
 from mcce.table import Column, Table
-from mcce.testing import CHECKS, check_sampler
+from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_sampler
 from tests.marks import slow_but_named
 from tests.samplers.parametric.test_chooser import encode
 
@@ -28,19 +28,21 @@ CONFORMING = DPSampler(epsilon=EXACT, **PUBLIC, bins=320, depth=1, testing_seed=
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 
-@pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
 
 
 @pytest.mark.slow
 def test_conformance_with_several_trees_and_gaussian_noise():
-    check_sampler(DPSampler(**{**CONFORMING.get_params(), "trees": 3, "depth": 2, "delta": 1e-6}), seed=1)
+    check_sampler(
+        DPSampler(**{**CONFORMING.get_params(), "trees": 3, "depth": 2, "delta": 1e-6}), goodness_of_fit=True, seed=1
+    )
 
 
 @pytest.mark.slow
 def test_conformance_with_chosen_splits():
-    check_sampler(DPSampler(**{**CONFORMING.get_params(), "choosing": 0.5}), seed=1)
+    check_sampler(DPSampler(**{**CONFORMING.get_params(), "choosing": 0.5}), goodness_of_fit=True, seed=1)
 
 
 def problem(n=400, seed=0):

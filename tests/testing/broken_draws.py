@@ -11,7 +11,7 @@ import mcce
 from mcce import CartSampler, MarginalSampler
 from mcce.samplers import RestrictedDraw
 from mcce.table import Column
-from tests.testing.sound_samplers import Frequencies, Normal
+from tests.testing.sound_samplers import Frequencies, LogNormal, Normal
 
 
 class MissingFromNowhere(MarginalSampler):
@@ -38,6 +38,45 @@ class LowerHalf(MarginalSampler):
 
 class IgnoresGivenSilently(MarginalSampler):
     ignores_given = False
+
+
+class OtherLevel(Normal):
+    """Draws given the other level of a column of two."""
+
+    ignores_given = False
+
+    def fit(self, given, target):
+        by_level = [target.values[self._codes(given) == code] for code in (1.0, 0.0)]
+        self.means_ = np.array([np.mean(each) if each.size else 0.0 for each in by_level])
+        self.sds_ = np.array([np.std(each) if each.size else 1.0 for each in by_level])
+        return super().fit(given, target)
+
+    def sample(self, given, rng, within=None):
+        self.check_fitted("mean_")
+        if within is not None:
+            return self.sample_within(given, rng, within).values
+        code = self._codes(given).astype(int)
+        return self.means_[code] + self.sds_[code] * rng.normal()
+
+    def _codes(self, given):
+        names = [feature.name for feature in given.features]
+        return given.matrix[:, names.index("sex")] if "sex" in names else np.zeros(given.n_rows)
+
+
+class WithoutJacobian(LogNormal):
+    """Its density is that of the logarithm."""
+
+    def log_density(self, given, values):
+        return super().log_density(given, values) + np.log(np.maximum(values, 1e-300))
+
+
+class DensityOfAnother(LogNormal):
+    """Its density lies a standard deviation and a half below its draws."""
+
+    def log_density(self, given, values):
+        other = LogNormal()
+        other.coef_, other.sd_ = np.append(self.coef_[0] - 1.5 * self.sd_, self.coef_[1:]), self.sd_
+        return other.log_density(given, values)
 
 
 class RoundsDown(Normal):
@@ -243,8 +282,9 @@ BROKEN = [
     (MissingFromNowhere(), "missing", r"missing values in the givens: \d+ draws are NaN"),
     (ChokesOnMissing(), "missing", "raised ValueError: Input X contains NaN"),
     (LowerHalf(), "marginal", r"not distributed as the training values \(Kolmogorov-Smirnov p = "),
-    (IgnoresGivenSilently(), "conditional", "given level 0 of a two-level column, .*says so: ignores_given"),
-    (RoundsDown(), "grid", r"of whole numbers: draws, rounded to the nearest, are not distributed as"),
+    (IgnoresGivenSilently(), "given", "draws are the same given both levels of a column .*says so: ignores_given"),
+    (OtherLevel(), "conditional", "given level 0 of a two-level column, draws are not distributed as the training"),
+    (RoundsDown(), "rounded", r"of whole numbers: draws, rounded to the nearest, are not distributed as"),
     (RoundsAcrossBounds(), "within", r"whole numbers, within \d.3 and \d.3: \d+ of 2400 draws lie outside\.$"),
     (NewValuesDeclaredObserved(), "grid", r"\d+ of 2400 draws are no training values, which draws_observed declares"),
     (LeavesInterval(), "within", r"within an interval: \d+ of 2400 draws lie outside"),
@@ -264,6 +304,8 @@ BROKEN = [
     (LevelsByLebesgue(), "base_measure", r"base_measure\(\) is 'lebesgue'; levels are counted"),
     (CountsNumbers(), "base_measure", "probabilities of the training values sum to"),
     (SmearsProbabilities(), "base_measure", "the density integrates to 0, not to 1"),
+    (WithoutJacobian(), "base_measure", r"the density integrates to \d\d.*, not to 1"),
+    (DensityOfAnother(), "base_measure", r"integrates to 0\.\d+ from .* to .*, where 96% of the draws lie"),
     (SupportsNothing(), "supports", r"supports\(\) denies 600 of 600 drawn values"),
     (SupportsInFloats(), "supports", r"supports\(\) returns dtype float64; return bool"),
     (RefusesByTypeError(), "supports", "raised TypeError: no support here"),

@@ -16,7 +16,7 @@ from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.samplers.copula.latent import fit_latent
 from mcce.table import Schema
-from mcce.testing import CHECKS
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow
 from tests.samplers.copula.simulated import LEVEL, draw, encode, fit, same_shares, simulate
 
@@ -277,7 +277,7 @@ CONFORMING = GaussianCopulaSampler()  # one object: checks that only draw share 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
 

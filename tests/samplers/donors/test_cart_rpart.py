@@ -28,7 +28,7 @@ from tests.samplers.donors.cart_problem import draw, fit
     ids=repr,
 )
 def test_the_dialect_of_rpart_keeps_the_contract(sampler):
-    check_sampler(sampler)
+    check_sampler(sampler, goodness_of_fit=True)
 
 
 def test_the_dialect_of_rpart_has_rparts_defaults(noisy):

@@ -49,7 +49,7 @@ def pool_of(sampler, given, row):
     ],
 )
 def test_the_contract_is_kept(parameters):
-    check_sampler(ForestSampler(**parameters))
+    check_sampler(ForestSampler(**parameters), goodness_of_fit=True)
 
 
 # ---- the draws

@@ -105,7 +105,7 @@ def test_restricted_draws_count_the_allowed_donors(sampler):
 )
 def test_bounded_samplers_conform(name):
     few = {"n_trees": 3} if name == "forest" else {}
-    check_sampler(mcce.available_samplers()[name](min_donors=7, **few))
+    check_sampler(mcce.available_samplers()[name](min_donors=7, **few), goodness_of_fit=True)
 
 
 def test_the_chain_hands_it_to_every_sampler():

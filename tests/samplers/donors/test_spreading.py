@@ -8,7 +8,7 @@ from scipy import stats
 import mcce
 from mcce import InputError, Within
 from mcce.rng import RowStreams
-from mcce.testing import CHECKS
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow_but_named
 from tests.samplers.parametric.test_chooser import encode
 
@@ -16,11 +16,13 @@ SMOOTHED = [
     mcce.CartSampler(smoothing="density"),
     mcce.ForestSampler(n_trees=3, pooling="trees", smoothing="density"),
 ]
-QUICK = ("check_grid", "check_marginal", "check_supports", "check_state", "check_missing")
+QUICK = ("check_grid", "check_marginal", "check_rounded", "check_supports", "check_state", "check_missing")
 
 
 @pytest.mark.parametrize(
-    "check", slow_but_named(CHECKS, *QUICK, "check_sample_within"), ids=lambda check: check.__name__
+    "check",
+    slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *QUICK, "check_sample_within"),
+    ids=lambda check: check.__name__,
 )
 def test_conformance(check):
     check(SMOOTHED[0], 0)

@@ -53,7 +53,7 @@ class Numbers(EstimatorSampler):
     ids=["logistic", "tree", "residuals", "pmm", "pmm-tree", "forest without a seed", "quantiles"],
 )
 def test_the_contract_is_kept(sampler):
-    check_sampler(sampler)
+    check_sampler(sampler, goodness_of_fit=True)
 
 
 # ---- refusals

@@ -11,7 +11,7 @@ from mcce import InputError, Within
 from mcce.rng import RowStreams
 from mcce.samplers.mixture.model import Mixture, Seen, fit_mixture
 from mcce.table import Schema, Table
-from mcce.testing import CHECKS
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow, slow_but_named, slow_rows
 
 CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that only draw share its fits
@@ -21,7 +21,7 @@ CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that on
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_weights")
 
 
-@pytest.mark.parametrize("check", slow_but_named(CHECKS, *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
 

@@ -12,7 +12,7 @@ import mcce
 from mcce import InputError, SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.design import Design
-from mcce.testing import CHECKS
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow_but
 from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missing, kinds_of, target_of
 
@@ -28,7 +28,7 @@ QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tes
     ids=repr,
 )
 def test_conformance(sampler):
-    for check in CHECKS:
+    for check in (*CHECKS, *GOODNESS_OF_FIT):
         # one draw of the parameters is calibrated on average over draws, not by itself
         if not (sampler.proper and check.__name__ in ("check_marginal", "check_conditional")):
             check(sampler, 0)

@@ -11,7 +11,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.vine import dvine
 from mcce.samplers.vine.dvine import DVine
 from mcce.table import Table
-from mcce.testing import CHECKS
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.extras import NO_VINE
 from tests.samplers.parametric.test_chooser import encode
 
@@ -21,7 +21,7 @@ CONFORMING = mcce.VineSampler(families="gaussian", max_givens=3)  # one object: 
 R = np.array([[1.0, 0.6, 0.3, 0.2], [0.6, 1.0, 0.5, 0.1], [0.3, 0.5, 1.0, 0.4], [0.2, 0.1, 0.4, 1.0]])
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
 
