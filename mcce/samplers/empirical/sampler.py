@@ -354,7 +354,7 @@ class EmpiricalSampler(ConditionalSampler):
         return int(self.donors_.size - np.isnan(self.donors_).sum())
 
     def _check_parameters(self) -> None:
-        fixed = is_number(self.bandwidth) and LEAST_BANDWIDTH <= self.bandwidth <= MOST_BANDWIDTH
+        fixed = is_number(self.bandwidth) and LEAST_BANDWIDTH <= float(self.bandwidth) <= MOST_BANDWIDTH
         if self.bandwidth != "aicc" and not fixed:
             raise InputError(
                 f'bandwidth of EmpiricalSampler is {self.bandwidth!r}; it must be "aicc", or a number from '
