@@ -17,7 +17,7 @@ criticise  which conditionals are accused
 People and features are named by their places, levels by their codes: names may be anything, and may be anybody's. What
 goes wrong is an answer too, `{"error": ...}`, in the words of the error; a model that raises ends nothing. Warnings are
 in `notes`. Nothing is written, and no message changes what another is answered; what was found last is kept, so that
-an export tells what is on the screen. Messages are answered one after the other.
+an export tells what is on the screen. Messages are answered one after the other, but for the search of `people`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, sh
 from mcce.explain.factuals import encode_known
 from mcce.explain.printed import told_names
 from mcce.explore.distribution import level_bars, number_bars
+from mcce.explore.search import PeopleSearch
 from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place
 from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker
@@ -113,13 +114,13 @@ class ExplorerSession:
         self._matrix: Floats = matrix
         self._people = self._schema.decode(matrix, index)
         self._names: Names = told_names(explainer.names_, self._schema, exact=True).for_strangers(self._people)
+        self._search = PeopleSearch(self._schema, matrix, self._people.index, self._names)
         self._lock = Lock()
         self._last: Plans | None = None
         self._alike: tuple[int, Floats] | None = None
         self._wholes: dict[float, Counterfactuals] = {}
         self._answers: dict[str, Callable[[Mapping[str, Any]], Reply]] = {
             "start": self._start,
-            "people": self._page,
             "person": self._person,
             "plans": self._plans,
             "edit": self._edit,
@@ -136,24 +137,34 @@ class ExplorerSession:
 
     def answer(self, message: Any) -> Reply:
         """Return the answer to a message; what is wrong with it, or goes wrong, is told in `error`."""
-        with self._lock, warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", MCCEWarning)
-            try:
-                if not isinstance(message, Mapping) or "ask" not in message:
-                    raise InputError(f'a message is an object with the key "ask"; got {spell(message)}.')
-                if not isinstance(message["ask"], str) or message["ask"] not in self._answers:
-                    raise InputError(
-                        f"there is no message {spell(message['ask'])}; {did_you_mean(message['ask'], self._answers)}"
-                    )
-                reply = self._answers[message["ask"]](message)
-            except MCCEError as error:
-                reply = {"error": str(error)}
-            except Exception as error:  # a model or a sampler of somebody else's may raise anything
-                reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
+        told: list[warnings.WarningMessage] = []
+        try:
+            reply_to = self._handler(message)
+            with self._lock, warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("always", MCCEWarning)
+                reply = reply_to()
+        except MCCEError as error:
+            reply = {"error": str(error)}
+        except Exception as error:  # a model or a sampler of somebody else's may raise anything
+            reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
         notes = list(dict.fromkeys(str(each.message) for each in told))
         plain: Reply = _as_json({**reply, "notes": notes} if notes else reply)
         return plain
+
+    def _handler(self, message: Any) -> Callable[[], Reply]:
+        """Return the function that answers a message; people are searched for here, where no other message waits."""
+        if not isinstance(message, Mapping) or "ask" not in message:
+            raise InputError(f'a message is an object with the key "ask"; got {spell(message)}.')
+        asked, known = message["ask"], ["people", *self._answers]
+        if not isinstance(asked, str) or asked not in known:
+            raise InputError(f"there is no message {spell(asked)}; {did_you_mean(asked, known)}")
+        if asked != "people":
+            return partial(self._answers[asked], message)
+        search = message.get("search", "")
+        if not isinstance(search, str):
+            raise InputError(f"search is {spell(search)}; it must be a text.")
+        return partial(self._page, message, *self._search.find(search))
 
     # ------------------------------------------------------------ people
 
@@ -165,12 +176,6 @@ class ExplorerSession:
     @property
     def _asker(self) -> Asker:
         return Asker(self._explainer.decision_, self._schema)
-
-    @cached_property
-    def _searched(self) -> list[str]:
-        """What is looked through for each person: her name and her values, in small letters."""
-        cells = self._people.astype(str).agg(" ".join, axis=1)
-        return [f"{name} {row}".lower() for name, row in zip(map(case_name, self._people.index), cells)]
 
     def _start(self, message: Mapping[str, Any]) -> Reply:
         wanted = self._answer_of_all.wanted
@@ -206,10 +211,12 @@ class ExplorerSession:
         assert feature.levels is not None
         return [self._names.text(feature.name, level) for level in feature.levels]
 
-    def _page(self, message: Mapping[str, Any]) -> Reply:
+    def _page(self, message: Mapping[str, Any], found: Bools, named: Bools) -> Reply:
+        """Return a page of the people `found` by a search; those `named` so come first."""
         if self._left_out is not None:
             self._left_out.tell("The table", NOT_SHOWN)
-        chosen = self._chosen(message)
+        chosen = np.flatnonzero(found & self._chosen(message))
+        chosen = chosen[np.argsort(~named[chosen], kind="stable")]
         page = check_count(message.get("page", 0), "page", least=0)
         shown = chosen[page * PAGE : (page + 1) * PAGE]
         answer = self._answer_of_all
@@ -228,11 +235,9 @@ class ExplorerSession:
             ],
         }
 
-    def _chosen(self, message: Mapping[str, Any]) -> Any:
-        """Return the places of the people that a search, a filter and a group leave."""
-        search, which = message.get("search", ""), message.get("filter", "all")
-        if not isinstance(search, str):
-            raise InputError(f"search is {spell(search)}; it must be a text.")
+    def _chosen(self, message: Mapping[str, Any]) -> Bools:
+        """Return which people a filter and a group leave."""
+        which = message.get("filter", "all")
         if which not in FILTERS:
             raise InputError(f"there is no filter {spell(which)}; {did_you_mean(which, FILTERS)}")
         kept: Bools = np.ones(len(self), dtype=bool)
@@ -251,14 +256,7 @@ class ExplorerSession:
             if feature.is_numeric:
                 raise InputError(f"people are grouped by levels, and {feature.name!r} has none.")
             kept &= self._matrix[:, j] == read_place(group.get("level"), feature.n_levels, "group")
-        chosen = np.flatnonzero(kept)
-        words = search.lower().split()
-        if words:
-            rows = self._searched
-            chosen = chosen[[all(word in rows[k] for word in words) for k in chosen]]
-            called = [all(word in case_name(self._people.index[k]).lower() for word in words) for k in chosen.tolist()]
-            chosen = chosen[np.argsort(np.logical_not(called), kind="stable")]  # who is called so comes first
-        return chosen
+        return kept
 
     def _place(self, message: Mapping[str, Any]) -> int:
         return read_place(message.get("person"), len(self), "person")
