@@ -39,7 +39,7 @@ from mcce.explain.factuals import encode_known
 from mcce.explain.printed import told_names
 from mcce.explore.distribution import level_bars, number_bars
 from mcce.explore.search import PeopleSearch
-from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place
+from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place, read_settings
 from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker
 from mcce.model.decisions import Answer
@@ -364,10 +364,7 @@ class ExplorerSession:
 
     def _edit(self, message: Mapping[str, Any]) -> Reply:
         k = self._place(message)
-        values = message.get("values")
-        if not isinstance(values, Mapping):
-            raise InputError(f"values is {spell(values)}; it must be an object of features and values.")
-        row = self._edited(k, values)
+        row = self._edited(k, message.get("values"))
         scores, wanted = self._asker.ask_encoded(row[None])
         if not hasattr(self._explainer, "plausibility_"):  # it is learned when somebody is first explained
             self._find({"person": k})
@@ -382,7 +379,10 @@ class ExplorerSession:
             "granted": bool(wanted[0]),
         }
 
-    def _edited(self, k: int, values: Mapping[str, Any]) -> Floats:
+    def _edited(self, k: int, values: Any) -> Floats:
+        """Return the encoded row of a person with the values of a message put in."""
+        if not isinstance(values, Mapping):
+            raise InputError(f"values is {spell(values)}; it must be an object of features and values.")
         row = self._matrix[k].copy()
         for key, value in values.items():
             j = read_place(key, len(self._schema), "values")
@@ -419,7 +419,7 @@ class ExplorerSession:
     def _export(self, message: Mapping[str, Any]) -> Reply:
         """Return a file of what is on the screen, as text: the browser keeps it, nothing is written here."""
         what = message.get("what")
-        if what not in FILES:
+        if not isinstance(what, str) or what not in FILES:
             raise InputError(f"there is no export {spell(what)}; {did_you_mean(what, FILES)}")
         name, kind = FILES[what]
         plans = self._find(message)
@@ -522,9 +522,7 @@ class ExplorerSession:
 
 def _floor(message: Mapping[str, Any]) -> float:
     """Return the floor that the settings of a message ask for."""
-    settings = message.get("settings")
-    given = settings.get("floor", PlanSettings.floor) if isinstance(settings, Mapping) else PlanSettings.floor
-    return check_share(given, "floor")
+    return check_share(read_settings(message.get("settings")).get("floor", PlanSettings.floor), "floor")
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Reply:

@@ -88,7 +88,7 @@ def test_the_work_for_each_person_is_small(fitted):
 
         sys.setprofile(count)
         try:
-            assert session.answer({"ask": "people", "search": "rents yes"})["total"] > 0
+            assert session.answer({"ask": "people", "search": "case 1"})["total"] > 0
         finally:
             sys.setprofile(None)
         return made

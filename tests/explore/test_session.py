@@ -1,5 +1,7 @@
 """The session: every answer is compared with what the explainer, the model or the table says by itself."""
 
+import json
+import re
 import shutil
 import subprocess
 from io import StringIO
@@ -316,10 +318,60 @@ def test_warnings_are_notes(fitted, table, refused):
         ({"ask": "edit", "person": 0, "values": [1]}, "must be an object"),
         ({"ask": "export", "person": 0, "what": "pdf"}, "no export"),
         ({"ask": "export", "person": 0, "what": "python", "values": {}}, "exported as a row"),
+        ({"ask": "export", "person": 0, "what": []}, "no export []; known: 'letter', 'page', 'row', 'python', 'r'"),
+        ({"ask": "export", "person": 0, "what": "row", "values": [1]}, "must be an object"),
+        ({"ask": "whole", "settings": 3}, "settings is 3; it must be an object"),
     ],
 )
 def test_wrong_messages_are_refused(session, message, words):
     assert words in session.answer(message)["error"]
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+ODD = [None, True, -1, 3, 1.5, 1e308, 10**400, float("nan"), "", "x", "0", "-1", "\u00b2", "9" * 5000, "now", "\ud800"]
+ODD += [[], [[]], ["0"], [None], {}, {"0": 1}, {"x": {}}, {"0": {}}, nested(5000)]
+
+
+def malformed(table):
+    """Return messages in which one value is odd, for every place of a value in every kind of message."""
+    person = {"person": 0, "settings": FEW}
+    given = {
+        "people": {"search": "", "filter": "all", "page": 0, "settings": {}, "group": {}},
+        "person": {"person": 0},
+        "plans": person,
+        "edit": {**person, "values": {}},
+        "why": person,
+        "export": {**person, "what": "row", "rank": 1, "values": {}},
+    }
+    yield from ODD
+    for odd in ODD:
+        yield {"ask": odd}
+        yield from ({"ask": name, "settings": odd} for name in ("whole", "by") if odd)
+        yield {"ask": "by", "feature": {"odd": odd}}
+        yield from ({"ask": name, **parts, part: odd} for name, parts in given.items() for part in parts)
+        yield from ({"ask": "people", "group": {"feature": 1, "level": 0, part: odd}} for part in ("feature", "level"))
+        yield from ({"ask": "export", **person, "what": what, "rank": odd} for what in ("row", "python", "r"))
+        for part in ("features", "floor", "plans", "diverse", "draws", "x"):
+            yield {"ask": "plans", "person": 0, "settings": {**FEW, part: odd}}
+        for j in range(len(table.columns)):
+            yield {"ask": "edit", "person": 0, "values": {str(j): odd}}
+            for part in ("may", "low", "high", "levels", "direction", "hard"):
+                yield {"ask": "plans", "person": 0, "settings": {**FEW, "features": {str(j): {part: odd}}}}
+
+
+@pytest.mark.slow
+def test_no_message_makes_a_foreign_error(fitted, table):
+    session = ExplorerSession(fitted, table.head(40))
+    for message in malformed(table):
+        reply = session.answer(message)
+        json.dumps(reply, ensure_ascii=False, allow_nan=False).encode()
+        assert re.match(r"\w*(Error|Exception)\b", reply.get("error", "")) is None, reply
 
 
 def test_people_who_are_none_are_refused(fitted, table):
