@@ -52,7 +52,12 @@ def add_explore(commands: Any) -> None:
                 help=about,
             )
     add("--sheet", metavar="NAME", help="sheet of a workbook that has several")
-    add("--train", type=path_name, metavar="FILE", help="the training rows, for what each floor costs (second tab)")
+    add(
+        "--train",
+        type=path_name,
+        metavar="FILE",
+        help="the training rows, for the costs in the second tab",
+    )
     add("--port", type=int, default=0, metavar="N", help="of this machine (a free one)")
     add("--no-browser", action="store_true", help="print the address, and open no browser")
     explore.set_defaults(run=run_explore)

@@ -11,8 +11,8 @@ why        of somebody without a plan: which limit to relax
 export     `what`: letter, page, row, python or r
 whole      for a statistician: the refused as a whole, what changes
 by         the same for groups of people, by a feature
-trade_off  what each floor costs
-criticise  which conditionals are accused
+trade_off  what it costs to ask for more believable plans
+criticise  which features are drawn with values that differ from these people's
 
 People and features are named by their places, levels by their codes: names may be anything, and may be anybody's. What
 goes wrong is an answer too, `{"error": ...}`, in the words of the error; a model that raises ends nothing. Warnings are
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -34,16 +34,27 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
-from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell, warn
 from mcce.explain.factuals import encode_known
 from mcce.explain.printed import told_names
 from mcce.explore.distribution import level_bars, number_bars
 from mcce.explore.search import PeopleSearch
 from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place, read_settings
+from mcce.explore.words import (
+    CAUTIONS,
+    FIGURES,
+    MEASURES,
+    figure_text,
+    interval_text,
+    measure_text,
+    reason_text,
+    relabel,
+    share_text,
+)
 from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker
 from mcce.model.decisions import Answer
-from mcce.report.names import PREDICTION, Names, case_name, value_text
+from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
 from mcce.report.reasons import ALREADY
 from mcce.table import Data, Feature, Schema
 from mcce.table.dtypes import is_dated
@@ -60,6 +71,7 @@ MOST_GROUPS = 30  # levels of a feature that people are grouped by
 BINS = 4  # of a number that people are grouped by
 ALIKE = 1000  # rows drawn for the distribution of people like her
 NOT_SHOWN = "Such rows cannot be explained, and are not shown."
+ALL_TRAINING = "all of these people are in the training data, so that values look more realistic than they are."
 FILTERS = ("all", "refused", "granted", "suspicious", "without")
 FILES = {
     "letter": ("letter.txt", "text/plain"),
@@ -114,6 +126,7 @@ class ExplorerSession:
         self._matrix: Floats = matrix
         self._people = self._schema.decode(matrix, index)
         self._names: Names = told_names(explainer.names_, self._schema, exact=True).for_strangers(self._people)
+        self._relabel = relabel(self._schema, self._names)
         self._search = PeopleSearch(self._schema, matrix, self._people.index, self._names)
         self._lock = Lock()
         self._last: Plans | None = None
@@ -145,10 +158,10 @@ class ExplorerSession:
                 warnings.simplefilter("always", MCCEWarning)
                 reply = reply_to()
         except MCCEError as error:
-            reply = {"error": str(error)}
+            reply = {"error": self._relabel(str(error))}
         except Exception as error:  # a model or a sampler of somebody else's may raise anything
             reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
-        notes = list(dict.fromkeys(str(each.message) for each in told))
+        notes = list(dict.fromkeys(self._relabel(str(each.message)) for each in told))
         plain: Reply = _as_json({**reply, "notes": notes} if notes else reply)
         return plain
 
@@ -291,16 +304,19 @@ class ExplorerSession:
         settings = PlanSettings.read(message.get("settings"), self._schema, self._fixed)
         last = self._last
         if last is None or (last.person, last.settings) != (k, settings):
-            found = self._explainer.explain(self._people.iloc[[k]], progress=False, **settings.arguments)
-            last = self._last = Plans(k, settings, found)
+            last = self._last = Plans(k, settings, self._explain(self._people.iloc[[k]], **settings.arguments))
         return last
+
+    def _explain(self, people: pd.DataFrame, **arguments: Any) -> Counterfactuals:
+        """Explain people; the result calls features and values as the page does."""
+        return replace(self._explainer.explain(people, progress=False, **arguments), names=self._names)
 
     def _plans(self, message: Mapping[str, Any]) -> Reply:
         plans = self._find(message)
         found, who = plans.found, self._people.index[plans.person]
         if not len(found):
             reason = str(found.unexplained["reason"].iloc[0])
-            return {"plans": [], "reason": reason, "already": reason == ALREADY}
+            return {"plans": [], "reason": self._reason(reason), "already": reason == ALREADY}
         rows = self._schema.encode(found.frame.reset_index(drop=True)).matrix
         changes = found.changes()
         below, told = found.below_floor(), found.suspicious()["words"]
@@ -396,16 +412,18 @@ class ExplorerSession:
     def _why(self, message: Mapping[str, Any]) -> Reply:
         """Say why somebody has no plan, and which limits to relax, each alone."""
         plans = self._find(message)
-        why = plans.found.why(self._people.index[plans.person])
+        who = self._people.index[plans.person]
+        if len(plans.found):
+            raise InputError(f"{case_name(who)} has a plan with these limits; ask for plans.")
+        why = plans.found.why(who)
         helps = str(why.get("would_help") or "")
-        helping = [each for each in helps.split("; or ") if each]
         of_limit = {f"without the constraint {str(limit)!r}": j for j, limit in plans.settings.limits}
-        nearest = why.get("nearest_row")
+        rejected, nearest = why.get("rejected"), why.get("nearest_row")
         return {
-            "reason": str(why["reason"]),
-            "relax": [{"words": each, "feature": of_limit.get(each)} for each in helping],
+            "reason": self._reason(str(why["reason"])),
+            "relax": [self._relaxed(each, of_limit.get(each)) for each in helps.split("; or ") if each],
             "drawn": why.get("drawn"),
-            "rejected": why.get("rejected"),
+            "rejected": None if rejected is None else self._relabel(str(rejected)),
             "plausible": why.get("plausible"),
             "nearest": None
             if nearest is None
@@ -413,6 +431,17 @@ class ExplorerSession:
                 plans.person, self._schema.encode(nearest.to_frame().T.infer_objects()).matrix[0], why["nearest"], {}
             ),
         }
+
+    def _relaxed(self, words: str, j: int | None) -> Reply:
+        """Return what would help, in words, and the feature whose limit it is, if it is one of the page's."""
+        if j is not None:
+            return {"words": f"no limit on {self._names.label(self._schema.names[j])}", "feature": j}
+        words = words.replace("draws", "rows tried").replace("the constraint", "the rule")
+        return {"words": self._relabel(words), "feature": None}
+
+    def _reason(self, reason: str) -> str:
+        """Return why there is no plan, in the words of the page."""
+        return self._relabel(reason_text(reason, listed([self._names.label(name) for name in self._fixed])))
 
     # ------------------------------------------------------------ export
 
@@ -445,26 +474,30 @@ class ExplorerSession:
 
     # ------------------------------------------------------------ for a statistician
 
+    @property
+    def _refused(self) -> pd.DataFrame:
+        refused = self._people[~self._answer_of_all.wanted]
+        if not len(refused):
+            raise InputError("nobody is refused: all people have the wanted decision already.")
+        return refused
+
     def _found_for_all(self, floor: float) -> Counterfactuals:
         """Explain all refused people, once for each floor."""
         if floor not in self._wholes:
-            refused = self._people[~self._answer_of_all.wanted]
-            if not len(refused):
-                raise InputError("nobody is refused: all people have the wanted decision already.")
-            self._wholes = {floor: self._explainer.explain(refused, sparse=True, floor=floor, progress=False)}
+            self._wholes = {floor: self._explain(self._refused, sparse=True, floor=floor)}
         return self._wholes[floor]
 
     def _whole(self, message: Mapping[str, Any]) -> Reply:
         found = self._found_for_all(_floor(message))
         changed = found.changed_features()
         changed = changed[changed["times"] > 0]
-        suspicious = found.suspicious()
-        reasons = suspicious["reasons"].str.split(", ").explode().value_counts()
-        lacking = found.unexplained["reason"].value_counts()
+        cautions = found.suspicious()["reasons"].str.split(", ").explode().value_counts()
+        lacking = found.unexplained["reason"].map(self._reason).value_counts()
         summary = found.summary()["value"]
+        figures = [[words, figure_text(name, summary[name])] for name, words in FIGURES.items() if name in summary]
         return {
             "tables": [
-                _table("In figures", ["figure", "value"], [[str(n), value_text(v)] for n, v in summary.items()]),
+                _table("In figures", ["", "value"], figures),
                 _table(
                     "What changes",
                     ["feature", "share of people", "up", "down", "other", "typical change"],
@@ -474,7 +507,11 @@ class ExplorerSession:
                         for name, row in changed.iterrows()
                     ],
                 ),
-                _table("To read before sending", ["why", "plans"], [[str(n), str(c)] for n, c in reasons.items()]),
+                _table(
+                    "To read before sending",
+                    ["why", "plans"],
+                    [[CAUTIONS.get(n, n), str(c)] for n, c in cautions.items()],
+                ),
                 _table("Without a plan", ["why", "people"], [[str(n), str(c)] for n, c in lacking.items()]),
             ]
         }
@@ -484,40 +521,49 @@ class ExplorerSession:
         found = self._found_for_all(_floor(message))
         groups = found.by(feature.name, bins=BINS if feature.is_numeric else None)
         measures = list(groups.overall.index)
-        rows = []
-        for text, start in zip(groups.texts, range(0, len(groups.table), len(measures))):
-            part = groups.table.iloc[start : start + len(measures)]
-            rows.append([text, str(int(part["n"].max())), *map(_with_interval, part.itertuples())])
-        rows.append(["all", str(int(groups.overall["n"].max())), *map(_with_interval, groups.overall.itertuples())])
-        words = {"gower": "distance", "L0": "changes", "explained": "with a plan"}
-        columns = ["group", "people", *(words.get(each, each) for each in measures)]
-        return {"tables": [_table(f"By {groups.name}, with {groups.level:.0%} intervals", columns, rows)]}
+
+        def row(text: str, part: pd.DataFrame) -> list[str]:
+            cells = zip(measures, part["mean"], part["low"], part["high"])
+            return [text, str(int(part["n"].max())), *(interval_text(*cell) for cell in cells)]
+
+        starts = range(0, len(groups.table), len(measures))
+        rows = [row(text, groups.table.iloc[k : k + len(measures)]) for text, k in zip(groups.texts, starts)]
+        columns = ["group", "people", *(MEASURES.get(each, each) for each in measures)]
+        title = f"By {groups.name}, with {groups.level:.0%} intervals"
+        return {"tables": [_table(title, columns, [*rows, row("all", groups.overall)])]}
 
     def _trade_off(self, message: Mapping[str, Any]) -> Reply:
-        costs = self._explainer.trade_off(self._people[~self._answer_of_all.wanted], training=self._training)
-        shown = costs.table.drop(columns="floor")
+        costs = self._explainer.trade_off(self._refused, training=self._training).table
+        names = [name for name in MEASURES if name in costs]
         rows = [
-            [str(name), *("" if pd.isna(cell) else value_text(float(cell), 3) for cell in row)]
-            for name, *row in shown.itertuples()
+            [
+                "nearest row that was drawn" if pd.isna(row["floor"]) else f"at least {share_text(row['floor'])}",
+                *(measure_text(name, row[name]) for name in names),
+            ]
+            for _, row in costs.iterrows()
         ]
-        return {"tables": [_table("What each floor costs", ["", *map(str, shown.columns)], rows)]}
+        columns = ["how believable", *(MEASURES[name] for name in names)]
+        return {"tables": [_table("What a more believable plan costs", columns, rows)]}
 
     def _criticise(self, message: Mapping[str, Any]) -> Reply:
         chain = self._explainer.generator_
         if not isinstance(chain, ChainModel):
             raise InputError(
-                f"conditionals are those of a chain, and this explainer draws from a {type(chain).__name__}."
+                f"features are drawn one by one from a chain, and this explainer draws from a {type(chain).__name__}."
             )
         decision = self._answer_of_all.wanted if chain.conditions_on_decision_ else None
-        criticism = chain.criticise(self._people, decision=decision, progress=False)
-        table = criticism.table
-        rows = [
-            [self._names.label(name), "passes" if each["passes"] else "accused", value_text(float(each["skill"]), 3)]
-            + [str(each["says"])]
-            for name, each in table.iterrows()
-        ]
-        accused = f"{len(criticism.accused)} of {len(criticism)} conditionals accused, judged by these people"
-        return {"tables": [_table(accused, ["feature", "", "skill", "what is wrong"], rows)]}
+        with warnings.catch_warnings(record=True) as told:
+            criticism = chain.criticise(self._people, decision=decision, progress=False)
+        for text in (str(each.message) for each in told):
+            warn(ALL_TRAINING if "fitted on" in text else text)
+        rows = []
+        for name, each in criticism.table.iterrows():
+            says = str(each["says"]).removeprefix(f"{name}: ").replace("passes", "nothing found")
+            found = ["yes" if each["passes"] else "no", self._relabel(says), value_text(float(each["skill"]), 3)]
+            rows.append([self._names.label(name), *found])
+        title = f"{len(criticism.accused)} of {len(criticism)} features have values that differ from these people's"
+        columns = ["feature", "realistic", "what differs", "how well the other features predict it (1: exactly)"]
+        return {"tables": [_table(title, columns, rows)]}
 
 
 def _floor(message: Mapping[str, Any]) -> float:
@@ -530,11 +576,7 @@ def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) ->
 
 
 def _percent(share: float) -> str:
-    return f"{share:.{0 if share >= 0.1 else 1}%}" if share else ""
-
-
-def _with_interval(row: Any) -> str:
-    return f"{row.mean:.3g} ({row.low:.3g} to {row.high:.3g})"
+    return share_text(share) if share else ""
 
 
 def _cell(feature: Feature, value: Any) -> Any:
