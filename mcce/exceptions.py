@@ -188,7 +188,8 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     """
     names = [str(k) for k in known]
     near = [each for each in names if len(each) <= MOST_QUOTED]  # the comparison takes the product of the lengths
-    close = difflib.get_close_matches(str(name), near, n=1) if len(str(name)) <= MOST_QUOTED else []
+    text = name if isinstance(name, str) else spell(name)  # str of a deeply nested list would raise
+    close = difflib.get_close_matches(text, near, n=1) if len(text) <= MOST_QUOTED else []
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {listing(names)}"

@@ -3,12 +3,15 @@
 1. Load the explainer, with its model (as `mcce explain-batches` does).
 2. Read the people: the explainer knows what its columns are, so that only separators, marks and formats are found from
    the file (`mcce.cli.files`). Columns that it does not know are left aside.
-3. Serve the explorer on this machine until it is interrupted (`mcce.explore.server`).
+3. Serve the explorer on this machine until it is interrupted (`mcce.explore.server`). If an answer is still being
+   computed then, end the process at once: threads of a search would keep it alive until they are done.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 import webbrowser
 from dataclasses import replace
 from typing import Any
@@ -49,7 +52,12 @@ def add_explore(commands: Any) -> None:
                 help=about,
             )
     add("--sheet", metavar="NAME", help="sheet of a workbook that has several")
-    add("--train", type=path_name, metavar="FILE", help="the training rows, for what each floor costs (second tab)")
+    add(
+        "--train",
+        type=path_name,
+        metavar="FILE",
+        help="the training rows, for the costs in the second tab",
+    )
     add("--port", type=int, default=0, metavar="N", help="of this machine (a free one)")
     add("--no-browser", action="store_true", help="print the address, and open no browser")
     explore.set_defaults(run=run_explore)
@@ -72,7 +80,10 @@ def run_explore(arguments: argparse.Namespace) -> int:
         if not arguments.no_browser:
             webbrowser.open(address)
 
-    serve(session, arguments.port, tell)
+    if not serve(session, arguments.port, tell):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(DONE)
     return DONE
 
 

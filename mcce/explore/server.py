@@ -7,6 +7,7 @@
 3. There are the page, its two files, a sign of life, and `ask`, which hands a message to the session. None writes
    anything; what is exported is handed to the browser, which keeps it.
 4. The page may load nothing from anywhere else, and nobody may frame it (`POLICY`).
+5. The server runs in a daemon thread, as do the answers, so that an interrupt does not wait for them.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError
 from mcce.explore.session import ExplorerSession
 
 STATIC = files("mcce.explore") / "static"
 HERE = "127.0.0.1"
 MOST_BYTES = 1_000_000  # of a message
+CHECK, STOP = 0.5, 2.0  # seconds between checks of the server thread, and for it to stop
 POLICY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -47,6 +51,7 @@ def make_app(session: ExplorerSession, token: str, port: int) -> Any:
     applications, responses = _needed("starlette.applications"), _needed("starlette.responses")
     routing = _needed("starlette.routing")
     run_in_threadpool = _needed("starlette.concurrency").run_in_threadpool
+    disconnected = _needed("starlette.requests").ClientDisconnect
     hosts = {f"{name}:{port}" for name in (HERE, "localhost")}
     origins = {f"http://{host}" for host in hosts}
 
@@ -78,10 +83,13 @@ def make_app(session: ExplorerSession, token: str, port: int) -> Any:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return text(415, "a message is JSON.")
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > MOST_BYTES:
-                return text(413, "a message is shorter than that.")
+        try:
+            async for part in request.stream():
+                body += part
+                if len(body) > MOST_BYTES:
+                    return text(413, "a message is shorter than that.")
+        except disconnected:
+            return text(400, "the client has disconnected.")
         try:
             message = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
@@ -104,25 +112,38 @@ def make_app(session: ExplorerSession, token: str, port: int) -> Any:
     )
 
 
-def serve(session: ExplorerSession, port: int = 0, tell: Callable[[str], None] = print) -> None:
-    """Serve the explorer until it is interrupted; `tell` is told its address. Port 0 takes a free one."""
+def serve(session: ExplorerSession, port: int = 0, tell: Callable[[str], None] = print) -> bool:
+    """Serve the explorer until it is interrupted; return whether all answers were finished by then.
+
+    `tell` gets the address when the server listens. Port 0 takes a free one. An unfinished answer is abandoned: it runs
+    in a daemon thread until it or the process ends.
+    """
     uvicorn = _needed("uvicorn")
     token = secrets.token_urlsafe(24)
+    check_count(port, "port", least=0, most=65_535)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HERE, port))
+            listening.listen()
         except OSError as error:
             raise InputError(
                 f"port {port} is not free ({error.strerror}); give another one, or leave it out."
             ) from error
         port = listening.getsockname()[1]
-        config = uvicorn.Config(make_app(session, token, port), log_level="error", access_log=False)
-        tell(f"http://{HERE}:{port}/{token}/")
+        server = uvicorn.Server(uvicorn.Config(make_app(session, token, port), log_level="error", access_log=False))
+        running = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        running.start()
         try:
-            uvicorn.Server(config).run(sockets=[listening])
-        except KeyboardInterrupt:  # how one ends it
-            return
+            tell(f"http://{HERE}:{port}/{token}/")
+            while running.is_alive():
+                running.join(CHECK)  # without a timeout, Windows does not interrupt it
+        except KeyboardInterrupt:
+            pass
+        finally:
+            server.should_exit = True
+            running.join(STOP)
+    return not running.is_alive()
 
 
 def _needed(name: str) -> Any:

@@ -11,21 +11,21 @@ why        of somebody without a plan: which limit to relax
 export     `what`: letter, page, row, python or r
 whole      for a statistician: the refused as a whole, what changes
 by         the same for groups of people, by a feature
-trade_off  what each floor costs
-criticise  which conditionals are accused
+trade_off  what it costs to ask for more believable plans
+criticise  which features are drawn with values that differ from these people's
 
 People and features are named by their places, levels by their codes: names may be anything, and may be anybody's. What
 goes wrong is an answer too, `{"error": ...}`, in the words of the error; a model that raises ends nothing. Warnings are
 in `notes`. Nothing is written, and no message changes what another is answered; what was found last is kept, so that
-an export tells what is on the screen. Messages are answered one after the other.
+an export tells what is on the screen. Messages are answered one after the other, but for the search of `people`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -34,15 +34,27 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
-from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell, warn
 from mcce.explain.factuals import encode_known
 from mcce.explain.printed import told_names
 from mcce.explore.distribution import level_bars, number_bars
-from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place
+from mcce.explore.search import PeopleSearch
+from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place, read_settings
+from mcce.explore.words import (
+    CAUTIONS,
+    FIGURES,
+    MEASURES,
+    figure_text,
+    interval_text,
+    measure_text,
+    reason_text,
+    relabel,
+    share_text,
+)
 from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker
 from mcce.model.decisions import Answer
-from mcce.report.names import PREDICTION, Names, case_name, value_text
+from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
 from mcce.report.reasons import ALREADY
 from mcce.table import Data, Feature, Schema
 from mcce.table.dtypes import is_dated
@@ -59,6 +71,7 @@ MOST_GROUPS = 30  # levels of a feature that people are grouped by
 BINS = 4  # of a number that people are grouped by
 ALIKE = 1000  # rows drawn for the distribution of people like her
 NOT_SHOWN = "Such rows cannot be explained, and are not shown."
+ALL_TRAINING = "all of these people are in the training data, so that values look more realistic than they are."
 FILTERS = ("all", "refused", "granted", "suspicious", "without")
 FILES = {
     "letter": ("letter.txt", "text/plain"),
@@ -113,13 +126,14 @@ class ExplorerSession:
         self._matrix: Floats = matrix
         self._people = self._schema.decode(matrix, index)
         self._names: Names = told_names(explainer.names_, self._schema, exact=True).for_strangers(self._people)
+        self._relabel = relabel(self._schema, self._names)
+        self._search = PeopleSearch(self._schema, matrix, self._people.index, self._names)
         self._lock = Lock()
         self._last: Plans | None = None
         self._alike: tuple[int, Floats] | None = None
         self._wholes: dict[float, Counterfactuals] = {}
         self._answers: dict[str, Callable[[Mapping[str, Any]], Reply]] = {
             "start": self._start,
-            "people": self._page,
             "person": self._person,
             "plans": self._plans,
             "edit": self._edit,
@@ -136,24 +150,34 @@ class ExplorerSession:
 
     def answer(self, message: Any) -> Reply:
         """Return the answer to a message; what is wrong with it, or goes wrong, is told in `error`."""
-        with self._lock, warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", MCCEWarning)
-            try:
-                if not isinstance(message, Mapping) or "ask" not in message:
-                    raise InputError(f'a message is an object with the key "ask"; got {spell(message)}.')
-                if not isinstance(message["ask"], str) or message["ask"] not in self._answers:
-                    raise InputError(
-                        f"there is no message {spell(message['ask'])}; {did_you_mean(message['ask'], self._answers)}"
-                    )
-                reply = self._answers[message["ask"]](message)
-            except MCCEError as error:
-                reply = {"error": str(error)}
-            except Exception as error:  # a model or a sampler of somebody else's may raise anything
-                reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
-        notes = list(dict.fromkeys(str(each.message) for each in told))
+        told: list[warnings.WarningMessage] = []
+        try:
+            reply_to = self._handler(message)
+            with self._lock, warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("always", MCCEWarning)
+                reply = reply_to()
+        except MCCEError as error:
+            reply = {"error": self._relabel(str(error))}
+        except Exception as error:  # a model or a sampler of somebody else's may raise anything
+            reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
+        notes = list(dict.fromkeys(self._relabel(str(each.message)) for each in told))
         plain: Reply = _as_json({**reply, "notes": notes} if notes else reply)
         return plain
+
+    def _handler(self, message: Any) -> Callable[[], Reply]:
+        """Return the function that answers a message; people are searched for here, where no other message waits."""
+        if not isinstance(message, Mapping) or "ask" not in message:
+            raise InputError(f'a message is an object with the key "ask"; got {spell(message)}.')
+        asked, known = message["ask"], ["people", *self._answers]
+        if not isinstance(asked, str) or asked not in known:
+            raise InputError(f"there is no message {spell(asked)}; {did_you_mean(asked, known)}")
+        if asked != "people":
+            return partial(self._answers[asked], message)
+        search = message.get("search", "")
+        if not isinstance(search, str):
+            raise InputError(f"search is {spell(search)}; it must be a text.")
+        return partial(self._page, message, *self._search.find(search))
 
     # ------------------------------------------------------------ people
 
@@ -165,12 +189,6 @@ class ExplorerSession:
     @property
     def _asker(self) -> Asker:
         return Asker(self._explainer.decision_, self._schema)
-
-    @cached_property
-    def _searched(self) -> list[str]:
-        """What is looked through for each person: her name and her values, in small letters."""
-        cells = self._people.astype(str).agg(" ".join, axis=1)
-        return [f"{name} {row}".lower() for name, row in zip(map(case_name, self._people.index), cells)]
 
     def _start(self, message: Mapping[str, Any]) -> Reply:
         wanted = self._answer_of_all.wanted
@@ -206,10 +224,12 @@ class ExplorerSession:
         assert feature.levels is not None
         return [self._names.text(feature.name, level) for level in feature.levels]
 
-    def _page(self, message: Mapping[str, Any]) -> Reply:
+    def _page(self, message: Mapping[str, Any], found: Bools, named: Bools) -> Reply:
+        """Return a page of the people `found` by a search; those `named` so come first."""
         if self._left_out is not None:
             self._left_out.tell("The table", NOT_SHOWN)
-        chosen = self._chosen(message)
+        chosen = np.flatnonzero(found & self._chosen(message))
+        chosen = chosen[np.argsort(~named[chosen], kind="stable")]
         page = check_count(message.get("page", 0), "page", least=0)
         shown = chosen[page * PAGE : (page + 1) * PAGE]
         answer = self._answer_of_all
@@ -228,11 +248,9 @@ class ExplorerSession:
             ],
         }
 
-    def _chosen(self, message: Mapping[str, Any]) -> Any:
-        """Return the places of the people that a search, a filter and a group leave."""
-        search, which = message.get("search", ""), message.get("filter", "all")
-        if not isinstance(search, str):
-            raise InputError(f"search is {spell(search)}; it must be a text.")
+    def _chosen(self, message: Mapping[str, Any]) -> Bools:
+        """Return which people a filter and a group leave."""
+        which = message.get("filter", "all")
         if which not in FILTERS:
             raise InputError(f"there is no filter {spell(which)}; {did_you_mean(which, FILTERS)}")
         kept: Bools = np.ones(len(self), dtype=bool)
@@ -251,14 +269,7 @@ class ExplorerSession:
             if feature.is_numeric:
                 raise InputError(f"people are grouped by levels, and {feature.name!r} has none.")
             kept &= self._matrix[:, j] == read_place(group.get("level"), feature.n_levels, "group")
-        chosen = np.flatnonzero(kept)
-        words = search.lower().split()
-        if words:
-            rows = self._searched
-            chosen = chosen[[all(word in rows[k] for word in words) for k in chosen]]
-            called = [all(word in case_name(self._people.index[k]).lower() for word in words) for k in chosen.tolist()]
-            chosen = chosen[np.argsort(np.logical_not(called), kind="stable")]  # who is called so comes first
-        return chosen
+        return kept
 
     def _place(self, message: Mapping[str, Any]) -> int:
         return read_place(message.get("person"), len(self), "person")
@@ -293,16 +304,19 @@ class ExplorerSession:
         settings = PlanSettings.read(message.get("settings"), self._schema, self._fixed)
         last = self._last
         if last is None or (last.person, last.settings) != (k, settings):
-            found = self._explainer.explain(self._people.iloc[[k]], progress=False, **settings.arguments)
-            last = self._last = Plans(k, settings, found)
+            last = self._last = Plans(k, settings, self._explain(self._people.iloc[[k]], **settings.arguments))
         return last
+
+    def _explain(self, people: pd.DataFrame, **arguments: Any) -> Counterfactuals:
+        """Explain people; the result calls features and values as the page does."""
+        return replace(self._explainer.explain(people, progress=False, **arguments), names=self._names)
 
     def _plans(self, message: Mapping[str, Any]) -> Reply:
         plans = self._find(message)
         found, who = plans.found, self._people.index[plans.person]
         if not len(found):
             reason = str(found.unexplained["reason"].iloc[0])
-            return {"plans": [], "reason": reason, "already": reason == ALREADY}
+            return {"plans": [], "reason": self._reason(reason), "already": reason == ALREADY}
         rows = self._schema.encode(found.frame.reset_index(drop=True)).matrix
         changes = found.changes()
         below, told = found.below_floor(), found.suspicious()["words"]
@@ -366,10 +380,7 @@ class ExplorerSession:
 
     def _edit(self, message: Mapping[str, Any]) -> Reply:
         k = self._place(message)
-        values = message.get("values")
-        if not isinstance(values, Mapping):
-            raise InputError(f"values is {spell(values)}; it must be an object of features and values.")
-        row = self._edited(k, values)
+        row = self._edited(k, message.get("values"))
         scores, wanted = self._asker.ask_encoded(row[None])
         if not hasattr(self._explainer, "plausibility_"):  # it is learned when somebody is first explained
             self._find({"person": k})
@@ -384,7 +395,10 @@ class ExplorerSession:
             "granted": bool(wanted[0]),
         }
 
-    def _edited(self, k: int, values: Mapping[str, Any]) -> Floats:
+    def _edited(self, k: int, values: Any) -> Floats:
+        """Return the encoded row of a person with the values of a message put in."""
+        if not isinstance(values, Mapping):
+            raise InputError(f"values is {spell(values)}; it must be an object of features and values.")
         row = self._matrix[k].copy()
         for key, value in values.items():
             j = read_place(key, len(self._schema), "values")
@@ -398,16 +412,18 @@ class ExplorerSession:
     def _why(self, message: Mapping[str, Any]) -> Reply:
         """Say why somebody has no plan, and which limits to relax, each alone."""
         plans = self._find(message)
-        why = plans.found.why(self._people.index[plans.person])
+        who = self._people.index[plans.person]
+        if len(plans.found):
+            raise InputError(f"{case_name(who)} has a plan with these limits; ask for plans.")
+        why = plans.found.why(who)
         helps = str(why.get("would_help") or "")
-        helping = [each for each in helps.split("; or ") if each]
         of_limit = {f"without the constraint {str(limit)!r}": j for j, limit in plans.settings.limits}
-        nearest = why.get("nearest_row")
+        rejected, nearest = why.get("rejected"), why.get("nearest_row")
         return {
-            "reason": str(why["reason"]),
-            "relax": [{"words": each, "feature": of_limit.get(each)} for each in helping],
+            "reason": self._reason(str(why["reason"])),
+            "relax": [self._relaxed(each, of_limit.get(each)) for each in helps.split("; or ") if each],
             "drawn": why.get("drawn"),
-            "rejected": why.get("rejected"),
+            "rejected": None if rejected is None else self._relabel(str(rejected)),
             "plausible": why.get("plausible"),
             "nearest": None
             if nearest is None
@@ -416,12 +432,23 @@ class ExplorerSession:
             ),
         }
 
+    def _relaxed(self, words: str, j: int | None) -> Reply:
+        """Return what would help, in words, and the feature whose limit it is, if it is one of the page's."""
+        if j is not None:
+            return {"words": f"no limit on {self._names.label(self._schema.names[j])}", "feature": j}
+        words = words.replace("draws", "rows tried").replace("the constraint", "the rule")
+        return {"words": self._relabel(words), "feature": None}
+
+    def _reason(self, reason: str) -> str:
+        """Return why there is no plan, in the words of the page."""
+        return self._relabel(reason_text(reason, listed([self._names.label(name) for name in self._fixed])))
+
     # ------------------------------------------------------------ export
 
     def _export(self, message: Mapping[str, Any]) -> Reply:
         """Return a file of what is on the screen, as text: the browser keeps it, nothing is written here."""
         what = message.get("what")
-        if what not in FILES:
+        if not isinstance(what, str) or what not in FILES:
             raise InputError(f"there is no export {spell(what)}; {did_you_mean(what, FILES)}")
         name, kind = FILES[what]
         plans = self._find(message)
@@ -447,26 +474,30 @@ class ExplorerSession:
 
     # ------------------------------------------------------------ for a statistician
 
+    @property
+    def _refused(self) -> pd.DataFrame:
+        refused = self._people[~self._answer_of_all.wanted]
+        if not len(refused):
+            raise InputError("nobody is refused: all people have the wanted decision already.")
+        return refused
+
     def _found_for_all(self, floor: float) -> Counterfactuals:
         """Explain all refused people, once for each floor."""
         if floor not in self._wholes:
-            refused = self._people[~self._answer_of_all.wanted]
-            if not len(refused):
-                raise InputError("nobody is refused: all people have the wanted decision already.")
-            self._wholes = {floor: self._explainer.explain(refused, sparse=True, floor=floor, progress=False)}
+            self._wholes = {floor: self._explain(self._refused, sparse=True, floor=floor)}
         return self._wholes[floor]
 
     def _whole(self, message: Mapping[str, Any]) -> Reply:
         found = self._found_for_all(_floor(message))
         changed = found.changed_features()
         changed = changed[changed["times"] > 0]
-        suspicious = found.suspicious()
-        reasons = suspicious["reasons"].str.split(", ").explode().value_counts()
-        lacking = found.unexplained["reason"].value_counts()
+        cautions = found.suspicious()["reasons"].str.split(", ").explode().value_counts()
+        lacking = found.unexplained["reason"].map(self._reason).value_counts()
         summary = found.summary()["value"]
+        figures = [[words, figure_text(name, summary[name])] for name, words in FIGURES.items() if name in summary]
         return {
             "tables": [
-                _table("In figures", ["figure", "value"], [[str(n), value_text(v)] for n, v in summary.items()]),
+                _table("In figures", ["", "value"], figures),
                 _table(
                     "What changes",
                     ["feature", "share of people", "up", "down", "other", "typical change"],
@@ -476,7 +507,11 @@ class ExplorerSession:
                         for name, row in changed.iterrows()
                     ],
                 ),
-                _table("To read before sending", ["why", "plans"], [[str(n), str(c)] for n, c in reasons.items()]),
+                _table(
+                    "To read before sending",
+                    ["why", "plans"],
+                    [[CAUTIONS.get(n, n), str(c)] for n, c in cautions.items()],
+                ),
                 _table("Without a plan", ["why", "people"], [[str(n), str(c)] for n, c in lacking.items()]),
             ]
         }
@@ -486,47 +521,54 @@ class ExplorerSession:
         found = self._found_for_all(_floor(message))
         groups = found.by(feature.name, bins=BINS if feature.is_numeric else None)
         measures = list(groups.overall.index)
-        rows = []
-        for text, start in zip(groups.texts, range(0, len(groups.table), len(measures))):
-            part = groups.table.iloc[start : start + len(measures)]
-            rows.append([text, str(int(part["n"].max())), *map(_with_interval, part.itertuples())])
-        rows.append(["all", str(int(groups.overall["n"].max())), *map(_with_interval, groups.overall.itertuples())])
-        words = {"gower": "distance", "L0": "changes", "explained": "with a plan"}
-        columns = ["group", "people", *(words.get(each, each) for each in measures)]
-        return {"tables": [_table(f"By {groups.name}, with {groups.level:.0%} intervals", columns, rows)]}
+
+        def row(text: str, part: pd.DataFrame) -> list[str]:
+            cells = zip(measures, part["mean"], part["low"], part["high"])
+            return [text, str(int(part["n"].max())), *(interval_text(*cell) for cell in cells)]
+
+        starts = range(0, len(groups.table), len(measures))
+        rows = [row(text, groups.table.iloc[k : k + len(measures)]) for text, k in zip(groups.texts, starts)]
+        columns = ["group", "people", *(MEASURES.get(each, each) for each in measures)]
+        title = f"By {groups.name}, with {groups.level:.0%} intervals"
+        return {"tables": [_table(title, columns, [*rows, row("all", groups.overall)])]}
 
     def _trade_off(self, message: Mapping[str, Any]) -> Reply:
-        costs = self._explainer.trade_off(self._people[~self._answer_of_all.wanted], training=self._training)
-        shown = costs.table.drop(columns="floor")
+        costs = self._explainer.trade_off(self._refused, training=self._training).table
+        names = [name for name in MEASURES if name in costs]
         rows = [
-            [str(name), *("" if pd.isna(cell) else value_text(float(cell), 3) for cell in row)]
-            for name, *row in shown.itertuples()
+            [
+                "nearest row that was drawn" if pd.isna(row["floor"]) else f"at least {share_text(row['floor'])}",
+                *(measure_text(name, row[name]) for name in names),
+            ]
+            for _, row in costs.iterrows()
         ]
-        return {"tables": [_table("What each floor costs", ["", *map(str, shown.columns)], rows)]}
+        columns = ["how believable", *(MEASURES[name] for name in names)]
+        return {"tables": [_table("What a more believable plan costs", columns, rows)]}
 
     def _criticise(self, message: Mapping[str, Any]) -> Reply:
         chain = self._explainer.generator_
         if not isinstance(chain, ChainModel):
             raise InputError(
-                f"conditionals are those of a chain, and this explainer draws from a {type(chain).__name__}."
+                f"features are drawn one by one from a chain, and this explainer draws from a {type(chain).__name__}."
             )
         decision = self._answer_of_all.wanted if chain.conditions_on_decision_ else None
-        criticism = chain.criticise(self._people, decision=decision, progress=False)
-        table = criticism.table
-        rows = [
-            [self._names.label(name), "passes" if each["passes"] else "accused", value_text(float(each["skill"]), 3)]
-            + [str(each["says"])]
-            for name, each in table.iterrows()
-        ]
-        accused = f"{len(criticism.accused)} of {len(criticism)} conditionals accused, judged by these people"
-        return {"tables": [_table(accused, ["feature", "", "skill", "what is wrong"], rows)]}
+        with warnings.catch_warnings(record=True) as told:
+            criticism = chain.criticise(self._people, decision=decision, progress=False)
+        for text in (str(each.message) for each in told):
+            warn(ALL_TRAINING if "fitted on" in text else text)
+        rows = []
+        for name, each in criticism.table.iterrows():
+            says = str(each["says"]).removeprefix(f"{name}: ").replace("passes", "nothing found")
+            found = ["yes" if each["passes"] else "no", self._relabel(says), value_text(float(each["skill"]), 3)]
+            rows.append([self._names.label(name), *found])
+        title = f"{len(criticism.accused)} of {len(criticism)} features have values that differ from these people's"
+        columns = ["feature", "realistic", "what differs", "how well the other features predict it (1: exactly)"]
+        return {"tables": [_table(title, columns, rows)]}
 
 
 def _floor(message: Mapping[str, Any]) -> float:
     """Return the floor that the settings of a message ask for."""
-    settings = message.get("settings")
-    given = settings.get("floor", PlanSettings.floor) if isinstance(settings, Mapping) else PlanSettings.floor
-    return check_share(given, "floor")
+    return check_share(read_settings(message.get("settings")).get("floor", PlanSettings.floor), "floor")
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Reply:
@@ -534,11 +576,7 @@ def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) ->
 
 
 def _percent(share: float) -> str:
-    return f"{share:.{0 if share >= 0.1 else 1}%}" if share else ""
-
-
-def _with_interval(row: Any) -> str:
-    return f"{row.mean:.3g} ({row.low:.3g} to {row.high:.3g})"
+    return share_text(share) if share else ""
 
 
 def _cell(feature: Feature, value: Any) -> Any:

@@ -51,7 +51,7 @@ class PlanSettings:
     @classmethod
     def read(cls, given: Any, schema: Schema, fixed: list[Any]) -> PlanSettings:
         """Read the settings of a message; what it does not say is as usual."""
-        given = _table(given, "settings", KNOWN)
+        given = read_settings(given)
         limits, weights = [], []
         for key, each in _table(given.get("features"), "settings.features").items():
             j = read_place(key, len(schema), "settings.features")
@@ -87,6 +87,11 @@ class PlanSettings:
         if self.limits:
             plain["constraints"] = [limit for _, limit in self.limits]
         return plain
+
+
+def read_settings(given: Any) -> Mapping[str, Any]:
+    """Return the settings of a message as they are; raise if they are not an object or an entry is unknown."""
+    return _table(given, "settings", KNOWN)
 
 
 def read_place(key: Any, n: int, where: str) -> int:

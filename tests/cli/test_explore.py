@@ -36,6 +36,7 @@ def opened(monkeypatch):
     def serve(session, port, tell):
         tell("http://127.0.0.1:1/token/")
         served.append(session)
+        return True
 
     monkeypatch.setattr("mcce.explore.server.serve", serve)
     return served

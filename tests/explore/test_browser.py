@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import joblib
@@ -78,21 +79,30 @@ OUTSIDE = """
 SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
 
 
+@contextmanager
+def running(session):
+    """Yield the address of a session that is served."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        server = uvicorn.Server(uvicorn.Config(make_app(session, "token", port), log_level="error"))
+        serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        serving.start()
+        try:
+            yield f"http://127.0.0.1:{port}/token/"
+        finally:
+            server.should_exit = True
+            serving.join()
+
+
 @pytest.fixture(scope="module")
 def served():
     """The address of a page with 2,000 people, and its model."""
     model, X = bank.Moody(), bank.people(2000)
     session = ExplorerSession(bank.explainer(model, X.head(400)), X)
     assert session.answer({"ask": "plans", "person": 1})["plans"]  # what is learned once
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(make_app(session, "token", port), log_level="error"))
-        running = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        running.start()
-        yield f"http://127.0.0.1:{port}/token/", model
-        server.should_exit = True
-        running.join()
+    with running(session) as address:
+        yield address, model
 
 
 def opened(browser, address, width=1400, scheme="light", person=1):
@@ -258,7 +268,7 @@ def test_the_keyboard_is_enough(browser, served):
     assert browser.ask("document.activeElement.getAttribute('role')") == "tab"
     browser.press("ArrowRight")
     assert browser.ask("document.activeElement.getAttribute('aria-selected')") == "true"
-    assert browser.ask(f"{TEXT}.includes('For whom is it dear?')")
+    assert browser.ask(f"{TEXT}.includes('Who has to change more?')")
     browser.press("Home")
     while browser.ask("!document.activeElement.closest('.people')"):
         browser.press("Tab")
@@ -286,6 +296,31 @@ def test_names_contrast_and_width(browser, served, width, scheme):
     assert not browser.ask(SIDEWAYS)
     three = browser.ask(f"new Set({CARDS}.map(each => Math.round(each.getBoundingClientRect().top))).size")
     assert three == 1 or width < 1000  # side by side
+
+
+# how many lines each name in the list of people takes
+LINES = """
+[...document.querySelectorAll(".people .name")].map((name) => {
+  const range = document.createRange();
+  range.selectNodeContents(name);
+  return new Set([...range.getClientRects()].map((line) => Math.round(line.top))).size;
+})
+"""
+
+
+@pytest.mark.parametrize("first", [100_000, 10_000_000, -100_050])
+def test_a_number_that_names_a_person_stays_on_one_line(browser, first):
+    X = bank.people(60).rename(index=lambda name: first + int(name.split()[-1]))
+    model = bank.explainer(X=X)
+    with running(ExplorerSession(model, X)) as address:
+        for width in (1300, 400):
+            browser.open(address, width)
+            browser.ask(f"{BUTTON.format('.side option', 'all')}.selected = true")
+            browser.ask("document.querySelector('.side select').dispatchEvent(new Event('change'))")
+            browser.wait(f"document.querySelectorAll('.people button').length === 50 && {QUIET}")
+            names = browser.ask("[...document.querySelectorAll('.people .name')].map(each => each.textContent)")
+            assert names == [f"case {first + k}" for k in range(50)]
+            assert browser.ask(LINES) == [1] * 50
 
 
 # a notebook's model, as anywidget hands it over, whose messages go to the server here

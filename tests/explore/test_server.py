@@ -1,10 +1,21 @@
-"""The server: who may ask, what it hands out, and that it writes nothing."""
+"""The server: who may ask, what it hands out, that it writes nothing, how it starts and stops."""
 
 import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import Request, urlopen
 
+import joblib
 import pytest
 
-from mcce.explore.server import MOST_BYTES, make_app
+import mcce
+from mcce.explore.server import MOST_BYTES, make_app, serve
 from tests.explore.bank import NASTY
 
 testclient = pytest.importorskip("starlette.testclient", reason="needs pip install 'mcce[explore]' httpx")
@@ -99,3 +110,115 @@ def test_no_message_writes_a_file(client, refused, tmp_path, monkeypatch):
         assert answer.headers["content-type"] == "application/json"
     post(client, {"ask": "edit", "values": {}, **asked})
     assert not list(tmp_path.iterdir())
+
+
+def test_the_address_is_told_when_the_server_answers(session):
+    pytest.importorskip("uvicorn", reason="needs pip install 'mcce[explore]'")
+    opened = []
+
+    def open_at_once(address):
+        opened.append(urlopen(address, timeout=60).status)
+        raise KeyboardInterrupt
+
+    assert serve(session, tell=open_at_once)
+    assert opened == [200]
+
+
+def test_a_port_that_cannot_be_used_is_refused(session):
+    pytest.importorskip("uvicorn", reason="needs pip install 'mcce[explore]'")
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(mcce.InputError, match="is not free"):
+        serve(session, taken.getsockname()[1])
+    with pytest.raises(mcce.InputError, match="port is 65536; it must be a whole number of at least 0 and at most 655"):
+        serve(session, 65_536)
+
+
+BLOCKING = """
+import pathlib, threading
+
+class Blocking:
+    def predict(self, rows):
+        if pathlib.Path("block").exists():
+            pathlib.Path("blocked").touch()
+            threading.Event().wait()
+        return rows["salary"] > 40_000
+"""
+
+
+@pytest.fixture
+def explore(tmp_path):
+    """Start `mcce explore` with a model that never answers once the file `block` exists."""
+    pytest.importorskip("uvicorn", reason="needs pip install 'mcce[explore]'")
+    (tmp_path / "blocking.py").write_text(BLOCKING, "utf-8")
+    X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X).save(tmp_path / "bank.mcce")
+    X.to_csv(tmp_path / "people.csv", index=False)
+    path = os.pathsep.join([str(Path(mcce.__file__).parents[1]), str(tmp_path)])
+    sys.path.insert(0, str(tmp_path))
+    try:
+        from blocking import Blocking  # type: ignore[import-not-found]
+
+        joblib.dump(Blocking(), tmp_path / "model.joblib")
+    finally:
+        sys.path.remove(str(tmp_path))
+        sys.modules.pop("blocking", None)
+    command = ["explore", "bank.mcce", "people.csv", "--model", "model.joblib", "--no-browser"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcce.cli", *command],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    try:
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def begin_post(address, body, length=None):
+    """Send a message, or the beginning of one, and return the connection."""
+    host, token = re.fullmatch(r"http://(.*?)/(.*)/", address).groups()
+    head = {"Host": host, "Origin": f"http://{host}", "Content-Type": "application/json"}
+    lines = [f"POST /{token}/ask HTTP/1.1", *(f"{name}: {text}" for name, text in head.items())]
+    lines.append(f"Content-Length: {len(body) if length is None else length}")
+    name, port = host.split(":")
+    connection = socket.create_connection((name, int(port)))
+    connection.sendall(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
+    return connection
+
+
+def post_to(address, message):
+    origin = re.match("http://[^/]*", address)[0]
+    headers = {"Origin": origin, "Content-Type": "application/json"}
+    with urlopen(Request(address + "ask", json.dumps(message).encode(), headers)) as answer:
+        return json.load(answer)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="an interrupt is sent otherwise")
+def test_an_interrupt_does_not_wait_for_an_answer(explore, tmp_path):
+    process, address = explore
+    (tmp_path / "block").touch()
+    with begin_post(address, json.dumps({"ask": "start"})):
+        while not (tmp_path / "blocked").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert all(line.startswith("mcce: ") for line in said.splitlines())  # no traceback
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="an interrupt is sent otherwise")
+def test_clients_that_disconnect_leave_no_traceback(explore):
+    process, address = explore
+    begin_post(address, "{", length=1000).close()
+    begin_post(address, json.dumps({"ask": "plans", "person": 0})).close()
+    assert post_to(address, {"ask": "people"})["total"] == 200
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert all(line.startswith("mcce: ") for line in said.splitlines())

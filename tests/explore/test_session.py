@@ -1,5 +1,7 @@
 """The session: every answer is compared with what the explainer, the model or the table says by itself."""
 
+import json
+import re
 import shutil
 import subprocess
 from io import StringIO
@@ -246,7 +248,7 @@ def test_a_spreadsheet_runs_nothing_of_a_row(fitted, table, refused):
 def test_the_statistician_sees_the_refused_as_a_whole(session, fitted, table):
     found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
     figures, changed, *_ = ask(session, "whole")["tables"]
-    assert ["explained", str(len(set(found.frame.index.get_level_values("id"))))] in figures["rows"]
+    assert ["with a plan", str(len(set(found.frame.index.get_level_values("id"))))] in figures["rows"]
     assert len(changed["rows"]) == int((found.changed_features()["times"] > 0).sum())
     (by,) = ask(session, "by", feature=at(table, "sex"))["tables"]
     assert [row[0] for row in by["rows"]] == ["female", "male", "all"]
@@ -260,10 +262,62 @@ def test_floors_and_conditionals_are_judged(fitted, table):
     new = people(450).iloc[300:]
     session = ExplorerSession(fitted, new)
     (costs,) = ask(session, "trade_off")["tables"]
-    assert [row[0] for row in costs["rows"]][:2] == ["plain", "floor 0"]
-    (accused,) = ask(session, "criticise")["tables"]
+    assert [row[0] for row in costs["rows"]][:3] == ["nearest row that was drawn", "at least 0%", "at least 1%"]
+    (compared,) = ask(session, "criticise")["tables"]
     judged = fitted.chain_.criticise(new, decision=(risk(new) < 0.3).to_numpy(), progress=False)
-    assert [row[1] for row in accused["rows"]] == ["passes" if ok else "accused" for ok in judged.table["passes"]]
+    assert [row[1] for row in compared["rows"]] == ["yes" if ok else "no" for ok in judged.table["passes"]]
+
+
+def texts_in(value):
+    """Return all texts of a reply that the page shows; it does not show the sentence of a plan."""
+    if isinstance(value, dict):
+        return [text for key, each in value.items() if key != "sentence" for text in texts_in(each)]
+    if isinstance(value, list):
+        return [text for each in value for text in texts_in(each)]
+    return [value] if isinstance(value, str) else []
+
+
+NAMES = {
+    "labels": {"loan_amount": "sum lent", "years_employed": "time in the job", "savings": "money put aside"},
+    "formats": {"housing": {"rent": "rents a flat"}, "employment": {"unemployed": "without a job"}},
+}
+ELSEWHERE = "loan_amount|savings|years_employed|defaulted_last_year|'?rent'?|'?unemployed'?|True|False|missing"
+INTERNAL = (
+    "factual|gower|L0|sd |log_density|rows_asked|accus|conditional|floor|candidate|marginal|X_new|above_|[a-z]_[a-z]"
+)
+
+
+@pytest.mark.slow
+def test_features_and_levels_have_one_spelling_and_no_word_is_internal():
+    X = mcce.datasets.load_loans(400).X
+    fixed = ["age", "sex", "defaulted_last_year"]
+    limited = [mcce.rule("loan_amount <= 3 * salary")]
+    made = mcce.MCCE(risk, decision=GRANTED, fixed=fixed, names=NAMES, constraints=limited, random_state=1).fit(X)
+    session = ExplorerSession(made, X.head(150))
+    person = int((risk(X) > 0.5).to_numpy().argmax())
+    held = {at(X, name): {"may": False} for name in X if name not in fixed}
+    group = {"feature": at(X, "defaulted_last_year"), "level": 0}
+    shown = [ask(session, name) for name in ("start", "people", "whole", "trade_off", "criticise")]
+    shown += [ask(session, "by", feature=at(X, name)) for name in ("housing", "defaulted_last_year", "salary")]
+    shown += [ask(session, "plans", person=each, settings={**FEW, "plans": 5}) for each in range(12)]
+    shown += [ask(session, name, person=person, settings={"features": held, **FEW}) for name in ("plans", "why")]
+    shown += [ask(session, "people", filter="without", group=group)]
+    shown += [ask(session, "export", what="letter", person=person, settings=FEW)]
+    for message in (
+        {"ask": "edit", "values": {at(X, "loan_amount"): 1.5}},
+        {"ask": "edit", "values": {at(X, "defaulted_last_year"): 1}},
+        {"ask": "plans", "settings": {"features": {at(X, "years_employed"): {"low": 9, "high": 1}}}},
+        {"ask": "plans", "settings": {"features": {at(X, "housing"): {"low": 0}}}},
+        {"ask": "people", "group": {"feature": at(X, "loan_amount"), "level": 0}},
+    ):
+        shown.append(session.answer({**message, "person": person}))
+        assert "error" in shown[-1]
+    words = {text for each in shown for text in texts_in(each)}
+    assert [text for text in words if re.search(rf"(?<!\w)(?:{ELSEWHERE})(?!\w)", text)] == []
+    assert [text for text in words if re.search(INTERNAL, text)] == []
+    assert "rents a flat" in words
+    assert any(text.startswith("money put aside moves by ") for text in words)  # to read before sending
+    assert any(text.startswith("no limit on ") for text in words)
 
 
 def test_a_model_that_raises_is_told_and_ends_nothing(table, refused):
@@ -316,10 +370,60 @@ def test_warnings_are_notes(fitted, table, refused):
         ({"ask": "edit", "person": 0, "values": [1]}, "must be an object"),
         ({"ask": "export", "person": 0, "what": "pdf"}, "no export"),
         ({"ask": "export", "person": 0, "what": "python", "values": {}}, "exported as a row"),
+        ({"ask": "export", "person": 0, "what": []}, "no export []; known: 'letter', 'page', 'row', 'python', 'r'"),
+        ({"ask": "export", "person": 0, "what": "row", "values": [1]}, "must be an object"),
+        ({"ask": "whole", "settings": 3}, "settings is 3; it must be an object"),
     ],
 )
 def test_wrong_messages_are_refused(session, message, words):
     assert words in session.answer(message)["error"]
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+ODD = [None, True, -1, 3, 1.5, 1e308, 10**400, float("nan"), "", "x", "0", "-1", "\u00b2", "9" * 5000, "now", "\ud800"]
+ODD += [[], [[]], ["0"], [None], {}, {"0": 1}, {"x": {}}, {"0": {}}, nested(5000)]
+
+
+def malformed(table):
+    """Return messages in which one value is odd, for every place of a value in every kind of message."""
+    person = {"person": 0, "settings": FEW}
+    given = {
+        "people": {"search": "", "filter": "all", "page": 0, "settings": {}, "group": {}},
+        "person": {"person": 0},
+        "plans": person,
+        "edit": {**person, "values": {}},
+        "why": person,
+        "export": {**person, "what": "row", "rank": 1, "values": {}},
+    }
+    yield from ODD
+    for odd in ODD:
+        yield {"ask": odd}
+        yield from ({"ask": name, "settings": odd} for name in ("whole", "by") if odd)
+        yield {"ask": "by", "feature": {"odd": odd}}
+        yield from ({"ask": name, **parts, part: odd} for name, parts in given.items() for part in parts)
+        yield from ({"ask": "people", "group": {"feature": 1, "level": 0, part: odd}} for part in ("feature", "level"))
+        yield from ({"ask": "export", **person, "what": what, "rank": odd} for what in ("row", "python", "r"))
+        for part in ("features", "floor", "plans", "diverse", "draws", "x"):
+            yield {"ask": "plans", "person": 0, "settings": {**FEW, part: odd}}
+        for j in range(len(table.columns)):
+            yield {"ask": "edit", "person": 0, "values": {str(j): odd}}
+            for part in ("may", "low", "high", "levels", "direction", "hard"):
+                yield {"ask": "plans", "person": 0, "settings": {**FEW, "features": {str(j): {part: odd}}}}
+
+
+@pytest.mark.slow
+def test_no_message_makes_a_foreign_error(fitted, table):
+    session = ExplorerSession(fitted, table.head(40))
+    for message in malformed(table):
+        reply = session.answer(message)
+        json.dumps(reply, ensure_ascii=False, allow_nan=False).encode()
+        assert re.match(r"\w*(Error|Exception)\b", reply.get("error", "")) is None, reply
 
 
 def test_people_who_are_none_are_refused(fitted, table):

@@ -259,8 +259,8 @@ export function mount(root, askRaw) {
         type: "button", "data-person": one.person, "aria-current": one.person === state.person ? "true" : undefined,
         onclick: () => choosePerson(one.person),
       }, el("span", { class: "name" }, one.name),
-      el("span", { class: one.refused ? "no" : "yes" }, one.refused ? "refused" : "granted"),
-      el("span", { class: "soft" }, one.prediction)))));
+      el("span", {}, el("span", { class: one.refused ? "no" : "yes" }, one.refused ? "refused" : "granted"), " ",
+        el("span", { class: "soft" }, one.prediction))))));
   }
 
   async function choosePerson(person) {
@@ -480,7 +480,7 @@ export function mount(root, askRaw) {
     }, `Lift the limit on ${state.start.features[feature].label}`)]));
     about.append(el("h4", {}, "What would help"), el("ul", {}, helps.length ? helps : el("li", {}, "nothing that was tried")));
     if (answer.drawn) {
-      about.append(el("p", { class: "soft" }, `${answer.drawn} rows were drawn; rejected: ${answer.rejected}.`));
+      about.append(el("p", { class: "soft" }, `${answer.drawn.toLocaleString("en")} rows were tried; ruled out by limits: ${answer.rejected}.`));
     }
     if (answer.nearest) {
       about.append(el("p", { class: "soft" }, `The one nearest to the decision has ${answer.nearest.prediction}.`));
@@ -723,10 +723,11 @@ export function mount(root, askRaw) {
     };
     return el("div", { class: "whole" },
       part("The refused as a whole", "How many have a plan, how far away it is, and what changes.", () => ({ ask: "whole" })),
-      part("For whom is it dear?", "Distance, changes and believability by group, with bootstrap intervals.",
+      part("Who has to change more?", "Changes, distance and believability by group, with intervals.",
         () => ({ ask: "by", feature: Number(box.by.value) }), labelled("Group by", box.by)),
-      part("What the floor costs", "Changes and distance for several floors of believability.", () => ({ ask: "trade_off" })),
-      part("Which conditionals are accused?", "Each is judged by these people; they should not be the training rows.",
+      part("What does it cost to be more believable?", "Changes and distance if plans have to be more believable.",
+        () => ({ ask: "trade_off" })),
+      part("Are the values in the plans realistic?", "Values are drawn for these people and compared with their own. They should not be in the training data.",
         () => ({ ask: "criticise" })));
   }
 

@@ -1,0 +1,79 @@
+"""Search for text among the people of an explorer.
+
+1. A search is split at spaces, and case is ignored. A person is found if every word is part of the name or of a value.
+2. Levels are searched as the page writes them, numbers and dates as the data hold them. Commas and a currency sign in a
+   word are ignored for numbers: "$68,000" finds 68000.
+3. The texts are made by the first search, one for each distinct value of a feature, and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.report.names import BEFORE, Names, case_name
+from mcce.table import Feature, Schema
+from mcce.table.dtypes import is_dated
+
+
+class _Column(NamedTuple):
+    """The texts of the distinct values of a feature, and the place of each person's value among them."""
+
+    texts: list[str]
+    places: Ints
+    is_number: bool
+
+    def contain(self, word: str) -> Bools:
+        """Return whose value has a word in its text."""
+        word = word.lstrip("".join(BEFORE)).replace(",", "") if self.is_number else word
+        return _contain(self.texts, word)[self.places]
+
+
+class PeopleSearch:
+    """Search for text among the rows of an encoded table; several threads may search at once."""
+
+    def __init__(self, schema: Schema, matrix: Floats, index: pd.Index[Hashable], names: Names) -> None:
+        self._schema, self._matrix, self._index, self._names = schema, matrix, index, names
+        self._lock = Lock()
+        self._texts: tuple[list[str], list[_Column]] | None = None
+
+    def find(self, search: str) -> tuple[Bools, Bools]:
+        """Return which people are found, and which of them by their names alone."""
+        found, named = np.ones((2, len(self._index)), dtype=bool)
+        for word in dict.fromkeys(search.lower().split()):
+            names, columns = self._prepared()
+            in_name = _contain(names, word)
+            found &= np.logical_or.reduce([in_name, *(column.contain(word) for column in columns)])
+            named &= in_name
+            if not found.any():
+                break
+        return found, named & found
+
+    def _prepared(self) -> tuple[list[str], list[_Column]]:
+        with self._lock:
+            if self._texts is None:
+                columns = [self._column(j, feature) for j, feature in enumerate(self._schema.features)]
+                self._texts = [case_name(id).lower() for id in self._index], columns
+            return self._texts
+
+    def _column(self, j: int, feature: Feature) -> _Column:
+        values, places = np.unique(self._matrix[:, j], return_inverse=True)
+        cells = pd.Series(feature.decode(values))
+        if feature.is_numeric:
+            texts = cells.astype(str)
+            is_number = not is_dated(feature.dtype)
+        else:
+            texts, is_number = cells.astype(object).map(lambda level: self._names.text(feature.name, level)), False
+        missing = self._names.missing
+        return _Column(
+            [missing if gone else text.lower() for text, gone in zip(texts, cells.isna())], places.ravel(), is_number
+        )
+
+
+def _contain(texts: list[str], word: str) -> Bools:
+    return np.array([word in text for text in texts], dtype=bool)

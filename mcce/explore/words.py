@@ -1,0 +1,107 @@
+"""The words of the explorer: for readers who know the people, but not the method.
+
+1. Figures, measures and reasons of a result have words of their own here.
+2. Texts that are made elsewhere, errors and warnings among them, name features and levels as the data do. `relabel`
+   puts in what the page calls them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from mcce.report.names import Names, value_text
+from mcce.report.reasons import NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
+from mcce.report.suspicious import ALONG, AT_EDGE, BELOW, GRAIN, UNLIKE
+from mcce.table import Schema
+
+FIGURES = {
+    "factuals": "refused people",
+    "explained": "with a plan",
+    "unexplained": "without a plan",
+    "mean L0": "changes in a plan, on average",
+    "mean gower": "distance of a plan, on average (0: nothing changes, 1: everything is as different as it can be)",
+    "mean plausibility": "believability of a plan, on average",
+    "rows below the floor of plausibility": "plans that are less believable than asked",
+    "same changed features if drawn again": "people whose plan has the same changes when it is searched for again",
+    "copies of training rows": "plans that are equal to a row of the training data",
+}
+MEASURES = {
+    "L0": "changes",
+    "gower": "distance",
+    "distance": "distance to real people",
+    "plausibility": "believability",
+    "explained": "with a plan",
+    "above_floor": "as believable as asked",
+    "rows_asked": "rows shown to the model for each person",
+}
+SHARES = ("plausibility", "explained", "above_floor")  # of the measures
+SHARES_IN_FIGURES = ("mean plausibility", "same changed features if drawn again")
+CAUTIONS = {
+    BELOW: "less believable than asked",
+    GRAIN: "a change opposite to the usual direction",
+    ALONG: "a change that is not needed is larger than the needed ones",
+    AT_EDGE: "a value at the edge of the data",
+    UNLIKE: "unlike the other plans",
+}
+
+
+def figure_text(name: str, value: Any) -> str:
+    """Return a figure of the summary of a result."""
+    return _number_text(value, name in SHARES_IN_FIGURES)
+
+
+def measure_text(name: str, value: Any) -> str:
+    """Return the mean of a measure."""
+    return _number_text(value, name in SHARES)
+
+
+def interval_text(name: str, mean: float, low: float, high: float) -> str:
+    """Return the mean of a measure with its interval, if it has one."""
+    middle, begin, end = (measure_text(name, value) for value in (mean, low, high))
+    return f"{middle} ({begin} to {end})" if begin and end else middle
+
+
+def share_text(share: float) -> str:
+    """Return a share in per cent, small ones with a decimal."""
+    return f"{100 * share:.{1 if share < 0.1 else 0}f}".removesuffix(".0") + "%"
+
+
+def _number_text(value: Any, is_share: bool) -> str:
+    if pd.isna(value):
+        return ""
+    return share_text(float(value)) if is_share else value_text(value, 3)
+
+
+def reason_text(reason: str, fixed: str) -> str:
+    """Return why there is no plan; `fixed` names the features that are fixed."""
+    if reason.startswith(NO_ROOM):
+        return f"no row can meet all limits{reason.removeprefix(NO_ROOM)}"
+    if NOBODY_ALIKE in reason:
+        return f"nobody in the training data has the same {fixed}"
+    if NONE_ALIKE_WANTED in reason:
+        return f"nobody in the training data with the same {fixed} has the wanted decision"
+    tried = re.match(r"none of the (\d+) candidates", reason)
+    if tried is None:
+        return reason
+    return f"none of the {int(tried[1]):,} rows that were tried has the wanted decision and keeps to all limits"
+
+
+def relabel(schema: Schema, names: Names) -> Callable[[str], str]:
+    """Return a function that writes features, and levels in quotes, in a text as the page does."""
+    called: dict[str, str] = {}
+    for feature in schema.features:
+        called |= _differing({str(feature.name): names.label(feature.name)})
+        if feature.levels is not None:
+            called |= _differing({f"'{level}'": f"'{names.text(feature.name, level)}'" for level in feature.levels})
+    if not called:
+        return str
+    known = "|".join(sorted(map(re.escape, called), key=len, reverse=True))
+    return lambda text: re.sub(rf"(?<!\w)(?:{known})(?!\w)", lambda found: called[found[0]], text)
+
+
+def _differing(texts: Mapping[str, str]) -> dict[str, str]:
+    return {before: after for before, after in texts.items() if before != after}
