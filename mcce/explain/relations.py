@@ -1,16 +1,23 @@
 """Ties and relations between columns: found in the training rows, and kept in counterfactuals.
 
-What is looked for, in this order:
+What is searched for:
 
-1. Functions: a column that another one determines in every row. Copies, linear functions (two currencies, age and year
-   of birth), monotone functions, bands of a number, codes of levels. Columns that determine each other are tied.
-2. Sums and quotients of two columns: ``total == a + b``, ``rate == a / b``.
-3. Orders that every row keeps: ``a <= b``, for numbers and for dates.
-4. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
+1. Copies and exact linear functions of a column: two currencies, age and year of birth.
+2. Sums, differences, products and quotients of two columns: ``total == a + b``, ``rate == a / b``.
+3. Other functions: a column that another one determines in every row. Linear functions that were rounded, monotone
+   functions, bands of a number, codes of levels. Columns that determine each other are tied.
+4. Orders that every row keeps: ``a <= b``, for numbers and for dates.
+5. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
    levels, or is 0, that code or missing as well; a level, if, and only if, another column has one of its own.
 
-Numbers are compared to half of the last digit that the column has. Rows count in which all columns of a relation are
-known; in orders, sums and quotients codes such as -9 in a column of other numbers from 0 on count as missing.
+Numbers are compared to half of the last digit that the column has. An equation can often be written with each of its
+columns on the left. The text that leaves the least room is taken, so the finest column is the one that is determined:
+``monthly == amount / months`` holds to half a cent, ``months == amount / monthly`` only to half a month. A total rises
+with its largest part: a function between columns of the equations in 2 is kept only if these do not explain it. Columns
+are taken in the order of their names, so their order in the table does not matter.
+
+Rows count in which all columns of a relation are known; in orders and in 2, codes such as -9 in a column of other
+numbers from 0 on count as missing.
 
 A relation has to hold in every row, and chance may not explain it. The chance is that of a column whose values stand in
 another order, drawn by lot. Of n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look different:
@@ -22,18 +29,20 @@ needs rows near equality as well: two numbers that are far apart in every row ar
 
 What is kept, of a factual that keeps it itself:
 
-5. A column that others determine is not searched: it is computed from these whenever one of them changes. Tied columns
+6. A column that others determine is not searched: it is computed from these whenever one of them changes. Tied columns
    change together, or not at all where one of them is fixed.
-6. Whatever else relations say is asked of every candidate.
+7. All relations are checked for every candidate.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -52,12 +61,15 @@ from mcce.table.frames import own_frame
 
 RATE = 0.01  # of tables without any relation that one is found in
 SCREENED, LOOKED_AT = 500, 5000  # rows that candidates are tried on, and those that count as evidence
-MOST_SUMMED = 250  # columns whose sums and quotients are tried
+MOST_SUMMED = 250  # columns whose sums, differences, products and quotients are tried
+LINKED = 5  # columns of a tied group that all others are compared with
+ROOM = 1.01  # times the least room that a text leaves is as little
 NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
 FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together with others, and how many a column has
 MOST_NAMED = 5  # relations in a warning
 FAMILIES = 4  # of relations, which share the rate
 CODES = {-float(str(digit) * times) for digit in (6, 7, 8, 9) for times in (1, 2, 3, 4, 5)} | {-1.0}
+T = TypeVar("T")
 _BARE = re.compile(r"[^\W\d][\w.]*\Z")
 _LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, LOOKED_AT + 2)))])
 
@@ -69,8 +81,8 @@ class Relation:
 
     Attributes
     ----------
-    kind : "tied" (each determines the other), "function" (the first determines the other), "sum", "quotient", "order",
-        "together", or "rule" (given by the user).
+    kind : "tied" (each determines the other), "function" (the first determines the other), "sum", "difference",
+        "product", "quotient" (the first two determine the last), "order", "together", or "rule" (given by the user).
     says : the relation in words; a text that `mcce.rule` reads, unless it has a table.
     columns : the names of its columns.
     rows : how many training rows show it.
@@ -83,7 +95,7 @@ class Relation:
     >>> import mcce, pandas as pd
     >>> (one,) = mcce.find_relations(pd.DataFrame({"born": range(1940, 2000), "age": range(84, 24, -1)}))
     >>> one.kind, one.says, one.columns, one.rows
-    ('tied', 'age == 2024 - born', ('born', 'age'), 60)
+    ('tied', 'born == 2024 - age', ('age', 'born'), 60)
     """
 
     kind: str = stored(str)
@@ -196,9 +208,10 @@ def tied(*columns: Hashable) -> Tied:
 def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relations:
     """Return the ties and relations between the columns of a table that hold in every row, and not by chance.
 
-    Copies, linear and monotone functions, codes of levels, sums and quotients of two columns, orders such as ``start <=
-    end``, and values that come together (0 if and only if "none"); `mcce.explain.relations` says how it is told that
-    chance does not explain them. `MCCE.fit` looks for them as well; give it some of these as `relations`.
+    Copies, linear and monotone functions, codes of levels, sums, differences, products and quotients of two columns,
+    orders such as ``start <= end``, and values that come together (0 if and only if "none"); `mcce.explain.relations`
+    describes the test against chance. The finest column of an equation is the determined one, and the order of the
+    columns does not matter. `MCCE.fit` searches for them as well; give it some of these as `relations`.
 
     Parameters
     ----------
@@ -211,7 +224,7 @@ def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relat
     >>> import mcce, numpy as np, pandas as pd
     >>> born = np.random.default_rng(1).integers(1940, 2000, 200)
     >>> mcce.find_relations(pd.DataFrame({"born": born, "age": 2024 - born})).frame["relation"].tolist()
-    ['age == 2024 - born']
+    ['born == 2024 - age']
     """
     X = own_frame(X)
     schema = Schema.from_data(X, kinds)
@@ -273,11 +286,20 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
 
 @dataclass(frozen=True)
 class _Resolved:
-    """A relation for encoded rows: the columns that it reads, and those that it can be solved for."""
+    """A relation for encoded rows.
+
+    Attributes
+    ----------
+    columns : the columns that it reads.
+    solvable : those that it can be solved for, the determined one first.
+    exactly : those of them whose solution keeps the relation: not a coarse column that determines a finer one.
+    holds, solve : whether rows keep it; the values of a column that it gives.
+    """
 
     relation: Relation
     columns: tuple[int, ...]
     solvable: tuple[int, ...]
+    exactly: tuple[int, ...]
     holds: Callable[[Floats], Bools]
     solve: Callable[[Floats, int], Floats]
 
@@ -305,7 +327,8 @@ def _resolve_table(relation: Relation, schema: Schema) -> _Resolved:
         expected = _look_up(there, rows[:, first], schema.features[first], schema.features[second])
         return np.asarray((expected == rows[:, second]) | np.isnan(rows[:, [first, second]]).any(axis=1))
 
-    return _Resolved(relation, (first, second), (second, first) if is_tied else (second,), holds, solve)
+    solvable = (second, first) if is_tied else (second,)
+    return _Resolved(relation, (first, second), solvable, solvable, holds, solve)
 
 
 def _look_up(table: Floats, values: Floats, of: Feature, to: Feature) -> Floats:
@@ -314,9 +337,10 @@ def _look_up(table: Floats, values: Floats, of: Feature, to: Feature) -> Floats:
     place = np.clip(np.searchsorted(keys, values), 0, keys.size - 1)
     before = np.maximum(place - 1, 0)
     found = np.where(images[place] == images[before], images[place], np.nan)
-    steps = np.diff(images)
-    if of.is_numeric and to.is_numeric and ((steps >= 0.0).all() or (steps <= 0.0).all()):
-        found = to.grid.put(np.interp(values, keys, images))
+    rises, falls = (images[1:] >= images[:-1]).all(), (images[1:] <= images[:-1]).all()
+    if of.is_numeric and to.is_numeric and (rises or falls):
+        with np.errstate(all="ignore"):
+            found = to.grid.put(np.interp(values, keys, images))
     outside = np.isnan(values) | (values < keys[0]) | (values > keys[-1])
     if not of.is_numeric:
         outside |= keys[place] != values
@@ -341,7 +365,7 @@ def _resolve_says(relation: Relation, schema: Schema) -> _Resolved:
             held = held | np.isnan(rows[:, list(resolved.columns)]).any(axis=1)
         return np.asarray(held)
 
-    return _Resolved(relation, resolved.columns, (), holds, lambda rows, column: rows[:, column])
+    return _Resolved(relation, resolved.columns, (), (), holds, lambda rows, column: rows[:, column])
 
 
 def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, schema: Schema) -> _Resolved:
@@ -353,40 +377,56 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
         coefficients = {column: weight for column, weight in coefficients.items() if weight != 0.0}
 
     def holds(rows: Floats) -> Bools:
-        left, right = target.of(rows, rows), value.of(rows, rows)
-        close = np.abs(left - right) <= _slack(schema.features[target.column], left) * abs(target.times)
+        with np.errstate(all="ignore"):
+            left, right = target.of(rows, rows), value.of(rows, rows)
+            close = np.abs(left - right) <= _slack(schema.features[target.column], left) * abs(target.times)
         return np.asarray(close | np.isnan(left) | np.isnan(right))
 
     def solve(rows: Floats, column: int) -> Floats:
         feature = schema.features[column]
-        if column == target.column:
-            found = (value.of(rows, rows) - target.plus) / target.times
-        else:
-            assert linear is not None
-            assert coefficients is not None
-            rest = np.full(rows.shape[0], linear[0])
-            unit = {target.column: target} | {part.column: part for part in _parts(value)}
-            for other, weight in coefficients.items():
-                if other != column:
-                    rest = rest + weight * unit[other].of(rows, rows)
-            found = (-rest / coefficients[column] - unit[column].plus) / unit[column].times
-        found = feature.grid.put(found)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
+            if column == target.column:
+                found = (value.of(rows, rows) - target.plus) / target.times
+            else:
+                assert linear is not None
+                assert coefficients is not None
+                rest = np.full(rows.shape[0], linear[0])
+                unit = {target.column: target} | {part.column: part for part in _parts(value)}
+                for other, weight in coefficients.items():
+                    if other != column:
+                        rest = rest + weight * unit[other].of(rows, rows)
+                found = (-rest / coefficients[column] - unit[column].plus) / unit[column].times
+            found = feature.grid.put(found)
             return np.where((found >= feature.low) & (found <= feature.high), found, np.nan)
 
     numbers = [j for j in reads if schema.features[j].is_numeric]
     solvable = [target.column] if target.column in numbers else []
+    exactly = list(solvable)
     if coefficients is not None and len(numbers) == len(reads):
         solvable += [j for j in reads if j != target.column and j in coefficients]
-    return _Resolved(relation, tuple(reads), tuple(solvable), holds, solve)
+        unit = {part.column: part.times for part in (target, *_parts(value))}
+        room = {j: abs(weight * unit[j]) * _resolution(schema.features[j]) for j, weight in coefficients.items()}
+        exactly += [j for j in solvable[1:] if room[j] <= ROOM * room[target.column]]
+    return _Resolved(relation, tuple(reads), tuple(solvable), tuple(exactly), holds, solve)
 
 
 def _slack(feature: Feature, values: Floats) -> Floats:
-    """Return half of the last digit of a column."""
+    """Return half of the last digit of a column, for each of its values."""
     if feature.decimals is not None:
-        return np.full(values.shape, 0.5000001 * 10.0**-feature.decimals)
-    narrow = feature.is_numeric and feature.grid.narrow is not None
-    return (1e-5 if narrow else 1e-9) * np.maximum(np.abs(values), 1e-3 * feature.span)
+        return np.maximum(0.5000001 * 10.0**-feature.decimals, 4.0 * np.finfo(np.float64).eps * np.abs(values))
+    return _precision(feature) * np.maximum(np.abs(values), 1e-3 * feature.high - 1e-3 * feature.low)
+
+
+def _resolution(feature: Feature, *others: Feature) -> float:
+    """Return half of the last digit of a column; of floats a share of the largest range of it and of others."""
+    if feature.decimals is not None:
+        return float(0.5 * 10.0**-feature.decimals)
+    precision = _precision(feature)
+    return max(precision * each.high - precision * each.low for each in (feature, *others))
+
+
+def _precision(feature: Feature) -> float:
+    return 1e-5 if feature.is_numeric and feature.grid.narrow is not None else 1e-9
 
 
 def _equation(condition: Condition) -> tuple[ColumnValue, Value] | None:
@@ -445,7 +485,7 @@ def _reads_missing(node: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class KeptRelations:
-    """Relations ready to be kept while searching (steps 5 and 6); made by `keep_relations`.
+    """Relations ready to be kept while searching; made by `keep_relations`.
 
     Attributes
     ----------
@@ -514,36 +554,54 @@ def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -
     if not len(relations):
         return None
     resolved = [_resolve(each, schema) for each in relations]
-    stays, found = set(fixed), -1
-    while found != len(stays):  # what is tied to a fixed column is fixed
-        found = len(stays)
-        for each in resolved:
-            left = [j for j in each.columns if j not in stays]
-            if len(left) == 1 and left[0] in each.solvable:
-                stays.add(left[0])
-    definitions: dict[int, _Resolved] = {}
+    equations: dict[int, list[_Resolved]] = {}
+    for each in resolved:
+        for j in each.columns if each.solvable else ():
+            equations.setdefault(j, []).append(each)
+    stays = set(fixed)
+    for column in fixed:
+        _solve_from(column, equations, stays, lambda each: each.solvable)
+    targets = {each.solvable[0] for each in resolved if each.solvable}
 
-    def depends(column: int, on: int) -> bool:
-        if column == on:
-            return True
-        return column in definitions and any(depends(j, on) for j in definitions[column].columns if j != column)
+    def is_last(column: int) -> tuple[bool, bool, int]:
+        """Order columns to search: those that no relation determines, and parts of sums before what is tied to them."""
+        is_only_tied = all(len(each.columns) == 2 and column in each.exactly for each in equations[column])
+        return column in targets, is_only_tied, column
 
-    for each in sorted(resolved, key=lambda one: -len(one.columns)):  # a sum from its parts, then what is tied to it
-        for column in each.solvable:
-            sources = [j for j in each.columns if j != column]
-            if column not in stays and column not in definitions and not any(depends(j, column) for j in sources):
-                definitions[column] = each
-                break
-    ordered: list[tuple[int, _Resolved]] = []
-    while len(ordered) < len(definitions):
-        done = {column for column, _ in ordered}
-        ordered += [
-            (column, each)
-            for column, each in definitions.items()
-            if column not in done and not any(j in definitions and j not in done for j in each.columns if j != column)
-        ]
+    known = set(stays)
+    computed = [
+        found
+        for column in sorted(equations, key=is_last)
+        for found in _solve_from(column, equations, known, lambda each: each.exactly)
+    ]
     made_of = relations, schema, tuple(fixed)
-    return KeptRelations(tuple(resolved), tuple(sorted(stays - set(fixed))), tuple(ordered), made_of)
+    return KeptRelations(tuple(resolved), tuple(sorted(stays - set(fixed))), tuple(computed), made_of)
+
+
+def _solve_from(
+    column: int,
+    equations: Mapping[int, Sequence[_Resolved]],
+    known: set[int],
+    solvable: Callable[[_Resolved], Sequence[int]],
+) -> list[tuple[int, _Resolved]]:
+    """Add a column to those that are known, and all that follow; return these, each with the relation that gives it.
+
+    A column follows if it is the only unknown one of an equation that can be solved for it. The column that a relation
+    determines is taken before what another one gives by solving it for a source.
+    """
+    found: list[tuple[int, _Resolved]] = []
+    waiting: deque[tuple[int, _Resolved | None]] = deque([(column, None)])
+    while waiting:
+        column, relation = waiting.popleft()
+        if column in known and relation is not None:
+            continue
+        known.add(column)
+        found += [(column, relation)] if relation is not None else []
+        for each in equations.get(column, ()):
+            left = [j for j in each.columns if j not in known]
+            if len(left) == 1 and left[0] in solvable(each):
+                (waiting.appendleft if left[0] == each.solvable[0] else waiting.append)((left[0], each))
+    return found
 
 
 # ---- finding them
@@ -568,15 +626,23 @@ class _Finder:
         few = np.unique(np.linspace(0, self.sample.shape[0] - 1, SCREENED).astype(np.intp))
         self.screen = np.ascontiguousarray(self.sample[few])
         known = [column[~np.isnan(column)] for column in self.sample.T]
-        self.varying = [j for j, values in enumerate(known) if values.size > 1 and (values != values[0]).any()]
+        # by name, so that the order of the columns in the table does not matter
+        self.columns = sorted(range(len(self.features)), key=lambda j: (str(self.features[j].name), j))
+        self.rank = {j: place for place, j in enumerate(self.columns)}
+        self.varying = [j for j in self.columns if known[j].size > 1 and (known[j] != known[j][0]).any()]
+        self.n_functions = 4 * len(self.varying) * (len(self.varying) - 1)  # that are tried
         self.numbers = [j for j in self.varying if self._is_number(j)]
         self.codes = {j: self._codes(known[j]) for j in self.numbers}
+        self.chances: dict[tuple[int, int], float] = {}  # of functions
+        self.triples: list[tuple[int, ...]] = []  # columns of sums and the like, what is determined first
         self.explained: set[frozenset[int]] = set()  # pairs of columns in functions and sums
         self.lead = {j: j for j in range(len(self.features))}  # the first of the columns that a column is tied to
 
     def relations(self) -> Relations:
         """Return the relations that hold in every row, and not by chance."""
-        return Relations((*self.functions(), *self.sums(), *self.orders(), *self.together()))
+        with np.errstate(all="ignore"):  # what overflows is in no relation
+            copies, linear, sums, functions = self.copies(), self.linear(), self.sums(), self.functions()
+            return Relations((*copies, *linear, *functions, *sums, *self.orders(), *self.together()))
 
     def tied(self, names: Sequence[Hashable]) -> Iterator[Relation]:
         """Yield the relations of columns that a user says are tied, each to the first."""
@@ -591,44 +657,122 @@ class _Finder:
         names = tuple(self.features[j].name for j in resolved.columns)
         return Relation("rule", says, names, int(resolved.holds(self.matrix).sum()))
 
-    # ---- functions (step 1)
+    # ---- functions
 
-    def functions(self) -> list[Relation]:
-        """Return ties, each to the first of the columns that are tied, and functions one way that no others give."""
-        n_tried = 4 * len(self.varying) * (len(self.varying) - 1)
-        chances: dict[tuple[int, int], float] = {}
-        for x, y in self._screened_functions():
-            chance = self._chance_of_function(x, y)
-            if chance <= self._least(n_tried):
-                chances[x, y] = chance
-                self.explained.add(frozenset((x, y)))
-        tied = {x: [y for y in self.varying if (x, y) in chances and (y, x) in chances] for x in self.varying}
-        self.lead |= {x: min([x, *tied[x]]) for x in self.varying}
-        leads = set(self.lead.values())
+    def copies(self) -> list[Relation]:
+        """Return the copies of columns, each with the first column that has the same values; only that is looked at."""
+        firsts: dict[Hashable, int] = {}
         found = []
-        for (x, y), chance in sorted(chances.items()):
-            both = self.lead[x] == self.lead[y]
-            if x not in leads or (not both and y not in leads):
+        for y in self.varying:
+            digest = hashlib.blake2b((self.matrix[:, y] + 0.0).tobytes()).digest()
+            x = firsts.setdefault((digest, self._family(y)), y)
+            if x == y or not self._mean_the_same(x, y):
                 continue
-            if not both and any((x, z) in chances and (z, y) in chances for z in leads - {x, y}):
-                continue  # what lies between tells it
-            found.append(self._write_function(x, y, both, self._adjusted(chance, n_tried)))
+            self.lead[y] = x
+            chance = _log_chance(np.unique(self.sample[~np.isnan(self.sample[:, y]), y], return_counts=True)[1])
+            if chance <= self._least(self.n_functions):
+                found.append(self._write_tie(x, y, self._adjusted(chance, self.n_functions)))
+        self.varying, self.numbers = self._leads(self.varying), self._leads(self.numbers)
         return found
 
-    def _screened_functions(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of columns of which the first seems to determine the second, by a few rows."""
-        ordered = np.array([self._is_ordered(j) for j in range(len(self.features))])
-        for x in self.varying:
-            known = self.screen[~np.isnan(self.screen[:, x])]
-            rows = known[np.argsort(known[:, x], kind="stable")]
-            new = np.concatenate([[True], rows[1:, x] != rows[:-1, x]])
-            head = rows[np.maximum.accumulate(np.where(new, np.arange(new.size), 0))]
-            seen = ~((rows != head) & ~np.isnan(rows) & ~np.isnan(head)).any(axis=0)
-            if ordered[x] and new.sum() > new.size / 2:  # where most values are seen once, all columns are functions
-                rises = ~(rows < np.fmax.accumulate(rows)).any(axis=0)
-                falls = ~(rows > np.fmin.accumulate(rows)).any(axis=0)
-                seen &= rises | falls | ~ordered
-            yield from ((x, y) for y in self.varying if y != x and seen[y])
+    def linear(self) -> list[Relation]:
+        """Return exact linear ties.
+
+        A tie that holds only as its values are rounded may be due to a sum: see `functions`.
+        """
+        least = self._least(self.n_functions)
+        found: list[Relation] = []
+        for x in self._leads(self.varying):
+            for y in self._seem_functions_of(x) if self.lead[x] == x else ():
+                if self.lead[y] != y or self._chance(x, y) > least or self._chance(y, x) > least:
+                    continue
+                if self._linear_relation(x, y, exact=True) is not None:
+                    self.lead[y] = x
+            group = [j for j in self.varying if self.lead[j] == x]
+            found += self._write_ties(group, combinations(group, 2), exact=True)
+        return found
+
+    def functions(self) -> list[Relation]:
+        """Return ties and functions one way that no exact relation gives; to be called when these are known."""
+        least = self._least(self.n_functions)
+        pairs = sorted(self.chances, key=lambda pair: [self.rank[j] for j in pair])
+        leads = self._leads(self.varying)
+        chances = {pair: self.chances[pair] for pair in pairs if self.chances[pair] <= least and {*leads} >= {*pair}}
+        for pair in self._by_products(chances):
+            chances.pop(pair, None)
+        self.explained |= {frozenset(pair) for pair in chances}
+        tied = {x: [y for y in leads if x == y or ((x, y) in chances and (y, x) in chances)] for x in leads}
+        self.lead = {j: tied[lead][0] if lead in tied else lead for j, lead in self.lead.items()}
+        found: list[Relation] = []
+        for x in self._leads(leads):
+            group = [y for y in tied[x] if self.lead[y] == x]
+            found += self._write_ties(group, ((y, z) for y, z in combinations(group, 2) if z in tied[y]))
+            for y in self._leads(leads):
+                # what lies between tells it
+                if (x, y) in chances and not any((x, z) in chances and (z, y) in chances for z in self._leads(leads)):
+                    found.append(self._write_function(x, y, self._adjusted(chances[x, y], self.n_functions)))
+        return found
+
+    def _write_ties(
+        self, group: Sequence[int], pairs: Iterable[tuple[int, int]], exact: bool = False
+    ) -> Iterator[Relation]:
+        """Yield relations that connect tied columns: linear ones with the shortest texts first, then tables."""
+        part = {j: j for j in group}
+        near = [(x, y) for x, y in pairs if x in group[:LINKED]]  # of many columns, not all pairs
+        linear = ((self._linear_relation(x, y, exact=exact), x, y) for x, y in near)
+        found = sorted(((*each, x, y) for each, x, y in linear if each is not None), key=lambda one: one[0])
+        for _, relation, x, y in [*found, *((0, None, group[0], y) for y in group[1:])]:
+            if part[x] == part[y]:
+                continue
+            part = {j: part[x] if of == part[y] else of for j, of in part.items()}
+            chance = max(self._chance(group[0], j) for j in {x, y} - {group[0]})
+            adjusted = self._adjusted(chance, self.n_functions)
+            yield self._write_table(x, y, True, adjusted) if relation is None else replace(relation, chance=adjusted)
+
+    def _by_products(self, functions: Mapping[tuple[int, int], float]) -> set[tuple[int, int]]:
+        """Return which functions are due to sums and the like: a total rises with its largest part.
+
+        Of columns that such relations connect, a function is kept if it has a text with few digits, or if relations
+        determine neither column and the third column of a relation is a function of one of the two as well.
+        """
+        part = {j: j for j in self.lead}  # of the columns that relations connect, the first
+        triples = [tuple(self.lead[j] for j in places) for places in self.triples]
+        for places in triples:
+            joined = {part[j] for j in places}
+            part = {j: min(joined) if first in joined else first for j, first in part.items()}
+        targets = {places[0] for places in triples}
+        related = {frozenset(pair) for pair in functions}
+        dropped: set[tuple[int, int]] = set()
+        for x, y in functions:
+            if part[x] != part[y] or (x, y) in dropped:
+                continue
+            around = [{frozenset(pair) for pair in combinations(each, 2)} for each in triples if {x, y} <= {*each}]
+            alone = any(len(pairs & related) == 1 for pairs in around)
+            is_tied = (y, x) in functions
+            if (alone or not targets.isdisjoint((x, y))) and not self._is_simple(x, y, is_tied):
+                dropped |= {(x, y), (y, x)}
+        return dropped
+
+    def _leads(self, columns: Sequence[int]) -> list[int]:
+        return [j for j in columns if self.lead[j] == j]
+
+    def _seem_functions_of(self, x: int) -> list[int]:
+        """Return the columns that another one seems to determine, by a few rows."""
+        known = self.screen[~np.isnan(self.screen[:, x])]
+        rows = known[np.argsort(known[:, x], kind="stable")]
+        new = np.concatenate([[True], rows[1:, x] != rows[:-1, x]])
+        head = rows[np.maximum.accumulate(np.where(new, np.arange(new.size), 0))]
+        seen = ~((rows != head) & ~np.isnan(rows) & ~np.isnan(head)).any(axis=0)
+        if self._is_ordered(x) and new.sum() > new.size / 2:  # most values are seen once: all columns are functions
+            rises = ~(rows < np.fmax.accumulate(rows)).any(axis=0)
+            falls = ~(rows > np.fmin.accumulate(rows)).any(axis=0)
+            seen &= rises | falls | ~np.array([self._is_ordered(j) for j in range(len(self.features))])
+        return [y for y in self.varying if y != x and seen[y]]
+
+    def _chance(self, x: int, y: int) -> float:
+        if (x, y) not in self.chances:
+            self.chances[x, y] = self._chance_of_function(x, y)
+        return self.chances[x, y]
 
     def _chance_of_function(self, x: int, y: int) -> float:
         """Return the logarithm of the chance that one column looks like a function of another; infinite if it is none.
@@ -640,9 +784,8 @@ class _Finder:
             a, b = _sorted_pairs(rows[:, x], rows[:, y])
             if a.size < 2 or (b[1:] != b[:-1])[a[1:] == a[:-1]].any():
                 return np.inf
-        steps = np.diff(b)
-        monotone = self._is_ordered(x) and self._is_ordered(y) and ((steps >= 0.0).all() or (steps <= 0.0).all())
-        in_bands = self._is_ordered(x) and (steps != 0.0).sum() == np.unique(b).size - 1
+        monotone = self._is_ordered(x) and self._is_ordered(y) and ((b[1:] >= b[:-1]).all() or (b[1:] <= b[:-1]).all())
+        in_bands = self._is_ordered(x) and (b[1:] != b[:-1]).sum() == np.unique(b).size - 1
         are_equal = self._mean_the_same(x, y) and (a == b).all()
         a, b = _sorted_pairs(self.sample[:, x], self.sample[:, y])
         _, counts = np.unique(b, return_counts=True)
@@ -657,16 +800,26 @@ class _Finder:
         one, other = self.features[x], self.features[y]
         return one.kind == other.kind and (one.levels is None or one.levels.equals(other.levels))
 
-    def _write_function(self, x: int, y: int, both: bool, chance: float | None) -> Relation:
-        """Return the relation that x determines y, and the other way round if `both`."""
-        rows = int((~np.isnan(self.matrix[:, [x, y]]).any(axis=1)).sum())
-        for one, other in [(x, y), (y, x)] if both else [(x, y)]:
-            says = self._linear_text(one, other)
-            if says is not None:
-                return Relation("tied", says, (self.features[one].name, self.features[other].name), rows, chance)
+    def _write_function(self, x: int, y: int, chance: float) -> Relation:
+        """Return the relation that x determines y: linear in x or in a column tied to it where possible."""
+        tied = [j for j in self.varying if self.lead[j] == x][:LINKED]
+        linear = [each for j in tied if (each := self._linear_relation(j, y, both=False)) is not None]
+        if linear:
+            return replace(min(linear, key=lambda one: one[0])[1], chance=chance)
+        return self._write_table(x, y, False, chance)
+
+    def _write_tie(self, x: int, y: int, chance: float | None) -> Relation:
+        """Return the tie of two columns: linear where possible."""
+        linear = self._linear_relation(x, y)
+        return self._write_table(x, y, True, chance) if linear is None else replace(linear[1], chance=chance)
+
+    def _write_table(self, x: int, y: int, both: bool, chance: float | None) -> Relation:
         names, table = (self.features[x].name, self.features[y].name), self._table(x, y)
         words = f"{names[0]} and {names[1]} go together" if both else self._words(x, y, table)
-        return Relation("tied" if both else "function", words, names, rows, chance, table)
+        return Relation("tied" if both else "function", words, names, self._n_known(x, y), chance, table)
+
+    def _n_known(self, x: int, y: int) -> int:
+        return int((~np.isnan(self.matrix[:, [x, y]]).any(axis=1)).sum())
 
     def _words(self, x: int, y: int, table: Floats) -> str:
         """Return the words of a function: of one that tells whether x is 0, as a rule; else that it is one."""
@@ -701,93 +854,139 @@ class _Finder:
                 )
         if not known.any():
             raise InputError(f"tied(): no row has both {self.features[x].name!r} and {self.features[y].name!r}.")
-        return self._write_function(x, y, True, None)
+        with np.errstate(all="ignore"):
+            return self._write_tie(x, y, None)
 
-    def _linear_text(self, x: int, y: int) -> str | None:
+    def _linear_relation(self, x: int, y: int, both: bool = True, exact: bool = False) -> tuple[int, Relation] | None:
+        """Return the linear function of two columns, and the length of its text; None if there is none.
+
+        With `both`, each may be the one that is determined; with `exact`, rounding may not matter.
+        """
+        found = []
+        for of, to in ((x, y), (y, x)) if both else ((x, y),):
+            text = self._linear_text(of, to)
+            if text is not None and (text.is_exact or not exact):
+                names = self.features[of].name, self.features[to].name
+                relation = Relation("tied" if both else "function", text.says, names, self._n_known(x, y))
+                room = _resolution(self.features[to]) / (abs(text.slope) if to == y else 1.0)  # in units of x
+                found.append((room, text.length, (text.length, relation)))
+        return next(iter(_tightest(found)), None)
+
+    def _is_simple(self, x: int, y: int, both: bool) -> bool:
+        """Return whether two columns have a linear function with fewer digits than any slope could be fitted with."""
+        texts = [self._linear_text(x, y), self._linear_text(y, x) if both else None]
+        return any(text is not None and text.is_simple for text in texts)
+
+    def _linear_text(self, x: int, y: int) -> _LinearText | None:
         """Return the shortest text of y as a linear function of x that all rows keep; None if there is none."""
-        if not (self._is_plain(x) and self._is_plain(y)):
-            return None
         a, b = _name(self.features[x].name), _name(self.features[y].name)
+        if a is None or b is None or not (self._is_plain(x) and self._is_plain(y)):
+            return None
         known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
         of, to = self.matrix[known, x], self.matrix[known, y]
+        if (of == to).all():
+            return _LinearText(f"{b} == {a}", 1.0, 0, True, True)
         low, high = int(np.argmin(of)), int(np.argmax(of))
-        if a is None or b is None or 2 * np.unique(to).size < np.unique(of).size or of[low] == of[high]:
-            return None
         slope = float((to[high] - to[low]) / (of[high] - of[low]))
         slack = _slack(self.features[y], to)
         if not (np.abs(to - to[low] - slope * (of - of[low])) <= 4.0 * slack).all():
             return None
+        if 2 * np.unique(to).size < np.unique(of).size:
+            return None
         centred = of - of.mean()
-        fitted = float((centred @ (to - to.mean())) / (centred @ centred))
-        for text, times in _short_factors(fitted):
+        scale = float(np.abs(centred).max())
+        centred = centred / scale
+        fitted = float((centred @ (to - to.mean())) / (centred @ centred) / scale)
+        for n_digits, factor, times in _short_factors(fitted):
             rest = to - times * of
             middle = float((rest.max() + rest.min()) / 2.0)
             for decimals in range(13):
                 plus = round(middle, decimals) + 0.0
                 if (np.abs(rest - plus) <= slack).all():
-                    says = _linear_text(a, b, text, times, plus)
-                    names = self.features[x].name, self.features[y].name
-                    return says if self._is_kept(Relation("tied", says, names, 0)) else None
+                    says = _linear_text(a, b, factor, times, plus)
+                    if not self._is_kept(Relation("tied", says, (self.features[x].name, self.features[y].name), 0)):
+                        return None
+                    length = len(_linear_text("", "", factor, times, plus)) + factor.count("/")
+                    is_exact = bool((np.abs(rest - plus) <= 1e-9 * np.maximum(np.abs(to), np.abs(rest))).all())
+                    # the share of slopes with so many digits that would fit as well by chance
+                    by_chance = 10.0**n_digits * 4.0 * slack.max() / abs(to[high] - to[low])
+                    return _LinearText(says, times, length, is_exact, is_exact or by_chance <= RATE)
         return None
 
-    # ---- sums and quotients (step 2)
+    # ---- sums, differences, products and quotients
 
     def sums(self) -> list[Relation]:
-        """Return sums and quotients of two columns; one for each three columns."""
+        """Return sums, differences, products and quotients of two columns; one for each three columns."""
         plain = [j for j in self.numbers if self._is_plain(j)]
         chance = {j: self._log_chance_of(j) for j in plain}
-        n_tried = 2 * len(plain) ** 3
+        n_tried = 3 * len(plain) ** 3
         plain = [j for j in plain if chance[j] <= self._least(n_tried)][: MOST_SUMMED + 1]
         if not 3 <= len(plain) <= MOST_SUMMED:
             return []
+        forms: dict[tuple[bool, frozenset[int]], list[_Form]] = {}
+        for form in self._screened_sums(plain):
+            forms.setdefault((form[0] in ("product", "quotient"), frozenset(form[1:])), []).append(form)
         found: list[Relation] = []
         done: set[frozenset[int]] = set()
-        functions = set(self.explained)
-        for kind, target, one, other in self._screened_sums(plain):
-            three = frozenset(self.lead[j] for j in (target, one, other))
-            names = [_name(self.features[j].name) for j in (target, one, other)]
-            pairs = {frozenset(pair) for pair in combinations((target, one, other), 2)}
-            if three in done or None in names or pairs & functions:
+        for (_, columns), alike in forms.items():
+            three = frozenset(self.lead[j] for j in columns)
+            if len(three) < 3 or three in done or any(self._is_explained(*pair) for pair in combinations(columns, 2)):
                 continue
-            sign = "+" if kind == "sum" else "/"
-            says = f"{names[0]} == {names[1]} {sign} {names[2]}"
-            columns_of = tuple(self.features[j].name for j in (one, other, target))
-            relation = Relation(kind, says, columns_of, 0)
-            if not self._is_kept(relation):
-                continue
-            divisor = other if kind == "quotient" else None
-            asked, rows = self._chance_of_sum(relation, (target, one, other), divisor)
-            if asked <= self._least(n_tried):
-                found.append(Relation(kind, says, columns_of, rows, self._adjusted(asked, n_tried)))
-                done.add(three)
-                self.explained |= pairs | {frozenset(pair) for pair in combinations(three, 2)}
+            for (kind, *places), relation in self._written(alike):
+                asked, rows = self._chance_of_sum(relation, places, places[2] if kind == "quotient" else None)
+                if asked <= self._least(n_tried):
+                    found.append(replace(relation, rows=rows, chance=self._adjusted(asked, n_tried)))
+                    done.add(three)
+                    self.triples.append(tuple(places))
+        for places in self.triples:
+            self.explained |= {frozenset(pair) for pair in combinations(places, 2)}
+            self.explained |= {frozenset(pair) for pair in combinations([self.lead[j] for j in places], 2)}
         return found
 
-    def _screened_sums(self, columns: Sequence[int]) -> Iterator[tuple[str, int, int, int]]:
-        """Yield which columns seem to be the sum or the quotient of two others, by some rows."""
+    def _written(self, forms: Sequence[_Form]) -> list[tuple[_Form, Relation]]:
+        """Return the tightest of the forms of a relation of three columns that hold in all rows, if any does.
+
+        Where several leave the same room, the form is taken that more rows keep to the last bit, and a sum rather than
+        a difference.
+        """
+        kept = []
+        for form in forms:
+            kind, target, one, other = form
+            names = [_name(self.features[j].name) for j in (target, one, other)]
+            columns = tuple(self.features[j].name for j in (one, other, target))
+            relation = Relation(kind, f"{names[0]} == {names[1]} {_FORMS[kind][0]} {names[2]}", columns, 0)
+            if None in names or not self._is_kept(relation):
+                continue
+            values, room = self.sample[:, target], _resolution(*(self.features[j] for j in (target, one, other)))
+            if kind in ("product", "quotient"):  # in shares of the value, as the columns have no common unit
+                some = values[values != 0.0]
+                room = float(np.nanmedian(_slack(self.features[target], some) / np.abs(some)))
+            computed = _FORMS[kind][1](self.sample[:, one], self.sample[:, other])
+            kept.append((room, -int((computed == values).sum()), (form, relation)))
+        return _tightest(kept)
+
+    def _screened_sums(self, columns: Sequence[int]) -> Iterator[_Form]:
+        """Yield which columns seem to be the sum, difference, product or quotient of two others, by some rows."""
         rows = self.screen[:, columns].copy()
         for place, j in enumerate(columns):
             rows[np.isin(rows[:, place], list(self.codes[j])), place] = np.nan
         rows = rows[np.argsort((np.isnan(rows) | (rows == 0.0)).sum(axis=1), kind="stable")]
         slack = np.column_stack([_slack(self.features[j], rows[:, place]) for place, j in enumerate(columns)])
         slack = np.where(np.isnan(slack), 0.0, slack)
-        n = len(columns)
-        for kind in ("sum", "quotient"):
-            compute = np.add if kind == "sum" else _quotient
+        for kind, (sign, compute) in _FORMS.items():
             first = compute(rows[0][:, None], rows[0][None, :])
-            with np.errstate(invalid="ignore"):
-                for target in range(n):
-                    one, other = np.nonzero(~(np.abs(first - rows[0, target]) > slack[0, target]))
-                    kept = (one != target) & (other != target) & ((one < other) if kind == "sum" else (one != other))
-                    one, other = one[kept], other[kept]
-                    at = 1
-                    while one.size and at < rows.shape[0]:  # more rows at a time the fewer are left
-                        some = slice(at, at + max(1, 20_000 // one.size))
-                        off = np.abs(compute(rows[some, one], rows[some, other]) - rows[some, [target]])
-                        far = (off > slack[some, [target]]).any(axis=0)
-                        one, other, at = one[~far], other[~far], some.stop
-                    for a, b in zip(one.tolist(), other.tolist()):
-                        yield kind, columns[target], columns[a], columns[b]
+            for target in range(len(columns)):
+                one, other = np.nonzero(~(np.abs(first - rows[0, target]) > slack[0, target]))
+                kept = (one != target) & (other != target) & ((one < other) if sign in "+*" else (one != other))
+                one, other = one[kept], other[kept]
+                at = 1
+                while one.size and at < rows.shape[0]:  # more rows at a time the fewer are left
+                    some = slice(at, at + max(1, 20_000 // one.size))
+                    off = np.abs(compute(rows[some, one], rows[some, other]) - rows[some, [target]])
+                    far = (off > slack[some, [target]]).any(axis=0)
+                    one, other, at = one[~far], other[~far], some.stop
+                for a, b in zip(one.tolist(), other.tolist()):
+                    yield kind, columns[target], columns[a], columns[b]
 
     def _chance_of_sum(self, relation: Relation, columns: Sequence[int], divisor: int | None) -> tuple[float, int]:
         """Return the logarithm of the chance of a sum or quotient, and how many rows show it.
@@ -813,7 +1012,7 @@ class _Finder:
             chance = max(chance, different, n * np.log(share))
         return float(chance), int(shown[1].sum())
 
-    # ---- orders (step 3)
+    # ---- orders
 
     def orders(self) -> list[Relation]:
         """Return the orders that no others give."""
@@ -824,8 +1023,7 @@ class _Finder:
         screened = self._in_units(self.screen)
         highest, lowest = np.fmax.reduce(screened), np.fmin.reduce(screened)
         for a in self.numbers:
-            with np.errstate(invalid="ignore"):
-                kept = np.asarray(~(screened[:, [a]] > screened).any(axis=0))
+            kept = np.asarray(~(screened[:, [a]] > screened).any(axis=0))
             for b in self.numbers:
                 if a == b or not kept[b] or family[a] != family[b] or highest[a] <= lowest[b]:
                     continue
@@ -850,10 +1048,11 @@ class _Finder:
         The rows are taken by rising b: the i-th can have one of those that are left of the a at or below it.
         """
         below, above = _sorted_pairs(self.measured[:, a], self.measured[:, b])
-        gap = above - below
-        if not gap.size:
+        if not below.size:
             return np.inf
-        near = gap <= NEAR * above.std()
+        scale = max(float(np.abs(below).max()), float(np.abs(above).max()))
+        gap, spread = above / scale - below / scale, float((above / scale).std())
+        near = gap <= NEAR * spread
         if (gap < 0.0).any() or near.sum() < max(3.0, FEW_NEAR * gap.size) or near.all():
             return np.inf
         possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
@@ -871,11 +1070,11 @@ class _Finder:
         names = self.features[a].name, self.features[b].name
         return next((text for text in texts if self._is_kept(Relation("order", text, names, 0))), None)
 
-    # ---- values that come together (step 4)
+    # ---- values that come together
 
     def together(self) -> list[Relation]:
         """Return which marked values come together, with one another and with levels."""
-        marks = [(j, value) for j in range(len(self.features)) for value in self._marked(j)]
+        marks = [(j, value) for j in self.columns for value in self._marked(j)]
         levels = [j for j in self.varying if not self.features[j].is_numeric and self.features[j].n_levels <= 50]
         n_tried = len(marks) * (len(levels) + len(marks))
         if not marks:
@@ -963,7 +1162,8 @@ class _Finder:
 
     def _is_explained(self, i: int, j: int) -> bool:
         """Return whether a function or a sum has two columns, or those that they are tied to."""
-        return not self.explained.isdisjoint((frozenset((i, j)), frozenset((self.lead[i], self.lead[j]))))
+        i_lead, j_lead = self.lead[i], self.lead[j]
+        return i_lead == j_lead or not self.explained.isdisjoint((frozenset((i, j)), frozenset((i_lead, j_lead))))
 
     def _is_ordered(self, j: int) -> bool:
         return self.features[j].kind != "categorical"
@@ -1037,6 +1237,17 @@ def _log_chance(counts: Ints) -> float:
     return float(_LOG_FACTORIALS[counts].sum() - _LOG_FACTORIALS[counts.sum()])
 
 
+def _tightest(found: Sequence[tuple[float, int, T]]) -> list[T]:
+    """Return the text of a relation that leaves the least room, if any; each comes with its room and a preference.
+
+    ``monthly == amount / months`` to a cent says more than ``months == amount / monthly`` to half a month: the finest
+    column is the one that is determined. Of texts that leave the same room the one with the least preference is taken.
+    """
+    least = min((room for room, _, _ in found), default=0.0)
+    close = [each for each in found if each[0] <= ROOM * least]
+    return [min(close, key=lambda each: each[1])[2]] if close else []
+
+
 def _sorted_pairs(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return two columns where both are known, by the first."""
     known = ~(np.isnan(a) | np.isnan(b))
@@ -1045,8 +1256,17 @@ def _sorted_pairs(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _quotient(a: Floats, b: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(b == 0.0, np.nan, a / b)
+    return np.where(b == 0.0, np.nan, a / b)
+
+
+_Form = tuple[str, int, int, int]  # kind, the column that is determined, and the two that it is computed from
+# kinds by preference, with the sign, and what it computes
+_FORMS: dict[str, tuple[str, Callable[[Floats, Floats], Floats]]] = {
+    "sum": ("+", np.add),
+    "difference": ("-", np.subtract),
+    "product": ("*", np.multiply),
+    "quotient": ("/", _quotient),
+}
 
 
 def _marks_of(rows: Floats, marks: Sequence[tuple[int, float]]) -> Any:
@@ -1075,14 +1295,35 @@ def _level(feature: Feature, code: int) -> str | None:
     return f"{quote}{text}{quote}" if quote not in text else None
 
 
-def _short_factors(estimate: float) -> Iterator[tuple[str, float]]:
+@dataclass(frozen=True)
+class _LinearText:
+    """A linear function in words.
+
+    Attributes
+    ----------
+    slope : its slope.
+    length : of the text without names; a quotient counts as longer than a product.
+    is_exact : whether it holds without rounding.
+    is_simple : whether its slope has fewer digits than one that is fitted to rounded values would need.
+    """
+
+    says: str
+    slope: float
+    length: int
+    is_exact: bool
+    is_simple: bool
+
+
+def _short_factors(estimate: float) -> Iterator[tuple[int, str, float]]:
     """Yield factors near an estimate with ever more digits, each with its text after a name; divisors as well."""
+    if not np.isfinite(estimate) or abs(estimate) < np.finfo(np.float64).tiny:
+        return
     for digits in range(1, 13):
         times = float(f"{estimate:.{digits}g}")
-        yield f"{abs(times):.12g} * {{}}", times
+        yield digits, f"{abs(times):.12g} * {{}}", times
         if abs(estimate) < 1.0:
             divisor = float(f"{1.0 / estimate:.{digits}g}")
-            yield f"{{}} / {abs(divisor):.12g}", 1.0 / divisor
+            yield digits, f"{{}} / {abs(divisor):.12g}", 1.0 / divisor
 
 
 def _linear_text(of: str, to: str, factor: str, times: float, plus: float) -> str:
