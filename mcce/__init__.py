@@ -34,7 +34,8 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce.diagnostics.conditionals import compare_conditionals
     from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
     from mcce.explain.distances import available_measures, gower_distance, register_measure
-    from mcce.explain.relations import find_relations, tied
+    from mcce.explain.relation_finder import find_relations
+    from mcce.explain.relations import tied
     from mcce.explainer import MCCE
     from mcce.generators.auto import Auto
     from mcce.generators.base import available_generators, register_generator
@@ -152,7 +153,8 @@ _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
     "mcce.diagnostics.conditionals": ("compare_conditionals",),
     "mcce.exceptions": ("InputError", "MCCEError", "MCCEWarning", "ModelError", "NotFittedError", "SamplerError"),
     "mcce.explain.distances": ("available_measures", "gower_distance", "register_measure"),
-    "mcce.explain.relations": ("find_relations", "tied"),
+    "mcce.explain.relation_finder": ("find_relations",),
+    "mcce.explain.relations": ("tied",),
     "mcce.generators.auto": ("Auto",),
     "mcce.generators.base": ("available_generators", "register_generator"),
     "mcce.generators.chain": ("ChainModel",),

@@ -61,7 +61,8 @@ from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, res
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates, ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.relations import Relations, find_in, keep_relations, read_relations
+from mcce.explain.relation_finder import find_in, read_relations
+from mcce.explain.relations import Relations, keep_relations
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.explain.usual import learn_usual, unchangeable_features, warn_of_unchangeable
 from mcce.explain.winners import Winners

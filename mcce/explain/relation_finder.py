@@ -1,0 +1,867 @@
+"""Searching the training rows for ties and relations between columns (`mcce.explain.relations`).
+
+What is searched for:
+
+1. Copies and exact linear functions of a column: two currencies, age and year of birth.
+2. Sums, differences, products and quotients of two columns: ``total == a + b``, ``rate == a / b``.
+3. Other functions: a column that another one determines in every row. Linear functions that were rounded, monotone
+   functions, bands of a number, codes of levels. Columns that determine each other are tied.
+4. Orders that every row keeps: ``a <= b``, for numbers and for dates.
+5. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
+   levels, or is 0, that code or missing as well; a level, if, and only if, another column has one of its own.
+
+Numbers are compared to half of the last digit that the column has. An equation can often be written with each of its
+columns on the left. The text that leaves the least room is taken, so the finest column is the one that is determined:
+``monthly == amount / months`` holds to half a cent, ``months == amount / monthly`` only to half a month. A total rises
+with its largest part: a function between columns of the equations in 2 is kept only if these do not explain it. Columns
+are taken in the order of their names, so their order in the table does not matter.
+
+Rows count in which all columns of a relation are known; in orders and in 2, codes such as -9 in a column of other
+numbers from 0 on count as missing.
+
+A relation has to hold in every row, and chance may not explain it. The chance is that of a column whose values stand in
+another order, drawn by lot. Of n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look different:
+a copy takes one of them, a monotone function two, any function of k values at most m ** k, where m is the number of its
+own values. Of a <= b it is counted how many orders keep it: all of them, where the ranges do not overlap. The chance is
+multiplied by the number of relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns
+at most one has any: that is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order
+needs rows near equality as well: two numbers that are far apart in every row are in no relation worth telling.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.constraints.rules import Rule, rule
+from mcce.exceptions import AdviceWarning, InputError, spell, warn
+from mcce.explain.relations import ROOM, Relation, Relations, Tied, resolution, resolve_relation, slack_of
+from mcce.rng import hash_rows
+from mcce.table import Data, Feature, Kind, Schema
+from mcce.table.dtypes import date_family, is_dated
+from mcce.table.frames import own_frame
+
+RATE = 0.01  # of tables without any relation that one is found in
+SCREENED, LOOKED_AT = 500, 5000  # rows that candidates are tried on, and those that count as evidence
+MOST_SUMMED = 250  # columns whose sums, differences, products and quotients are tried
+LINKED = 5  # columns of a tied group that all others are compared with
+NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
+FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together with others, and how many a column has
+MOST_NAMED = 5  # relations in a warning
+FAMILIES = 4  # of relations, which share the rate
+CODES = {-float(str(digit) * times) for digit in (6, 7, 8, 9) for times in (1, 2, 3, 4, 5)} | {-1.0}
+T = TypeVar("T")
+_BARE = re.compile(r"[^\W\d][\w.]*\Z")
+_LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, LOOKED_AT + 2)))])
+
+
+def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relations:
+    """Return the ties and relations between the columns of a table that hold in every row, and not by chance.
+
+    Copies, linear and monotone functions, codes of levels, sums, differences, products and quotients of two columns,
+    orders such as ``start <= end``, and values that come together (0 if and only if "none"). The test against chance is
+    described in `mcce.explain.relation_finder`. The finest column of an equation is the determined one, and the order
+    of the columns does not matter. `MCCE.fit` searches for them as well; give it some of these as `relations`.
+
+    Parameters
+    ----------
+    X : DataFrame or two-dimensional array
+    kinds : dict or None
+        Kinds of some columns, as of `mcce.MCCE`.
+
+    Examples
+    --------
+    >>> import mcce, numpy as np, pandas as pd
+    >>> born = np.random.default_rng(1).integers(1940, 2000, 200)
+    >>> mcce.find_relations(pd.DataFrame({"born": born, "age": 2024 - born})).frame["relation"].tolist()
+    ['born == 2024 - age']
+    """
+    X = own_frame(X)
+    schema = Schema.from_data(X, kinds)
+    return _Finder(schema.encode(X).matrix, schema).relations()
+
+
+def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = ()) -> Relations:
+    """Return the relations in encoded rows, but those of fixed columns alone, and warn of them."""
+    names = {schema.names[j] for j in fixed}
+    found = [each for each in _Finder(matrix, schema).relations() if not names.issuperset(each.columns)]
+    if found:
+        shown = "; ".join(each.says for each in found[:MOST_NAMED])
+        more = f" and {len(found) - MOST_NAMED} more (see relations_)" if len(found) > MOST_NAMED else ""
+        one = "1 relation" if len(found) == 1 else f"{len(found)} relations"
+        warn(
+            f"{one} between columns found, kept by sparse counterfactuals: {shown}{more}. To confirm, fit(X, "
+            "relations=explainer.relations_); to leave one out, relations=explainer.relations_.without(...); for none, "
+            "relations=().",
+            AdviceWarning,
+        )
+    return Relations(tuple(found))
+
+
+def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
+    """Return the relations that a user gives: texts of rules, `tied` columns, and relations that were found."""
+    if given is False:
+        given = ()
+    if isinstance(given, (str, Tied, Relation, Rule)):
+        given = [given]
+    if given is True or not isinstance(given, Iterable):
+        raise InputError(
+            f"relations is {spell(given)}; give a list of texts such as 'a <= b', mcce.tied(...) and relations that "
+            "were found, () for none, or None to have them found."
+        )
+    given = list(given)
+    if not given:
+        return Relations(are_given=True)
+    finder = _Finder(matrix, schema)
+    found: list[Relation] = []
+    for each in given:
+        if isinstance(each, Relation):
+            for name in each.columns:
+                schema.position(name, f"a column of the relation {each.says!r},", "X")
+            found.append(each)
+        elif isinstance(each, Tied):
+            found.extend(finder.tied(each.columns))
+        elif isinstance(each, (str, Rule)):
+            one = rule(each) if isinstance(each, str) else each
+            if one.says is None:
+                raise InputError(f"relations has the rule {str(one)!r}, which is a function; give it as a constraint.")
+            found.append(finder.given(one.says))
+        else:
+            raise InputError(f"relations has {spell(each)}; give texts such as 'a <= b', or mcce.tied(...).")
+    return Relations(tuple(dict.fromkeys(found)), are_given=True)
+
+
+class _Finder:
+    """Looks for relations in encoded rows.
+
+    Parameters
+    ----------
+    matrix : all rows.
+    schema : their columns.
+    """
+
+    def __init__(self, matrix: Floats, schema: Schema) -> None:
+        self.matrix = matrix
+        self.schema = schema
+        self.features = schema.features
+        some = np.unique(np.linspace(0, matrix.shape[0] - 1, LOOKED_AT).astype(np.intp))
+        _, first = np.unique(hash_rows(np.ascontiguousarray(matrix[some])), return_index=True)  # equal rows count once
+        self.sample = np.asfortranarray(matrix[some[np.sort(first)]])
+        few = np.unique(np.linspace(0, self.sample.shape[0] - 1, SCREENED).astype(np.intp))
+        self.screen = np.ascontiguousarray(self.sample[few])
+        known = [column[~np.isnan(column)] for column in self.sample.T]
+        # by name, so that the order of the columns in the table does not matter
+        self.columns = sorted(range(len(self.features)), key=lambda j: (str(self.features[j].name), j))
+        self.rank = {j: place for place, j in enumerate(self.columns)}
+        self.varying = [j for j in self.columns if known[j].size > 1 and (known[j] != known[j][0]).any()]
+        self.n_functions = 4 * len(self.varying) * (len(self.varying) - 1)  # that are tried
+        self.numbers = [j for j in self.varying if self._is_number(j)]
+        self.codes = {j: self._codes(known[j]) for j in self.numbers}
+        self.chances: dict[tuple[int, int], float] = {}  # of functions
+        self.triples: list[tuple[int, ...]] = []  # columns of sums and the like, what is determined first
+        self.explained: set[frozenset[int]] = set()  # pairs of columns in functions and sums
+        self.lead = {j: j for j in range(len(self.features))}  # the first of the columns that a column is tied to
+
+    def relations(self) -> Relations:
+        """Return the relations that hold in every row, and not by chance."""
+        with np.errstate(all="ignore"):  # what overflows is in no relation
+            copies, linear, sums, functions = self.copies(), self.linear(), self.sums(), self.functions()
+            return Relations((*copies, *linear, *functions, *sums, *self.orders(), *self.together()))
+
+    def tied(self, names: Sequence[Hashable]) -> Iterator[Relation]:
+        """Yield the relations of columns that a user says are tied, each to the first."""
+        places = [self.schema.position(name, "a column of tied(),", "X") for name in names]
+        for other in places[1:]:
+            yield self._tie(places[0], other)
+
+    def given(self, says: str) -> Relation:
+        """Return a relation that a user says."""
+        relation = Relation("rule", says, ("",), 0)
+        resolved = resolve_relation(relation, self.schema)
+        names = tuple(self.features[j].name for j in resolved.columns)
+        return Relation("rule", says, names, int(resolved.holds(self.matrix).sum()))
+
+    # ---- functions
+
+    def copies(self) -> list[Relation]:
+        """Return the copies of columns, each with the first column that has the same values; only that is looked at."""
+        firsts: dict[Hashable, int] = {}
+        found = []
+        for y in self.varying:
+            digest = hashlib.blake2b((self.matrix[:, y] + 0.0).tobytes()).digest()
+            x = firsts.setdefault((digest, self._family(y)), y)
+            if x == y or not self._mean_the_same(x, y):
+                continue
+            self.lead[y] = x
+            chance = _log_chance(np.unique(self.sample[~np.isnan(self.sample[:, y]), y], return_counts=True)[1])
+            if chance <= self._least(self.n_functions):
+                found.append(self._write_tie(x, y, self._adjusted(chance, self.n_functions)))
+        self.varying, self.numbers = self._leads(self.varying), self._leads(self.numbers)
+        return found
+
+    def linear(self) -> list[Relation]:
+        """Return exact linear ties.
+
+        A tie that holds only as its values are rounded may be due to a sum: see `functions`.
+        """
+        least = self._least(self.n_functions)
+        found: list[Relation] = []
+        for x in self._leads(self.varying):
+            for y in self._seem_functions_of(x) if self.lead[x] == x else ():
+                if self.lead[y] != y or self._chance(x, y) > least or self._chance(y, x) > least:
+                    continue
+                if self._linear_relation(x, y, exact=True) is not None:
+                    self.lead[y] = x
+            group = [j for j in self.varying if self.lead[j] == x]
+            found += self._write_ties(group, combinations(group, 2), exact=True)
+        return found
+
+    def functions(self) -> list[Relation]:
+        """Return ties and functions one way that no exact relation gives; to be called when these are known."""
+        least = self._least(self.n_functions)
+        pairs = sorted(self.chances, key=lambda pair: [self.rank[j] for j in pair])
+        leads = self._leads(self.varying)
+        chances = {pair: self.chances[pair] for pair in pairs if self.chances[pair] <= least and {*leads} >= {*pair}}
+        for pair in self._by_products(chances):
+            chances.pop(pair, None)
+        self.explained |= {frozenset(pair) for pair in chances}
+        tied = {x: [y for y in leads if x == y or ((x, y) in chances and (y, x) in chances)] for x in leads}
+        self.lead = {j: tied[lead][0] if lead in tied else lead for j, lead in self.lead.items()}
+        found: list[Relation] = []
+        for x in self._leads(leads):
+            group = [y for y in tied[x] if self.lead[y] == x]
+            found += self._write_ties(group, ((y, z) for y, z in combinations(group, 2) if z in tied[y]))
+            for y in self._leads(leads):
+                # what lies between tells it
+                if (x, y) in chances and not any((x, z) in chances and (z, y) in chances for z in self._leads(leads)):
+                    found.append(self._write_function(x, y, self._adjusted(chances[x, y], self.n_functions)))
+        return found
+
+    def _write_ties(
+        self, group: Sequence[int], pairs: Iterable[tuple[int, int]], exact: bool = False
+    ) -> Iterator[Relation]:
+        """Yield relations that connect tied columns: linear ones with the shortest texts first, then tables."""
+        part = {j: j for j in group}
+        near = [(x, y) for x, y in pairs if x in group[:LINKED]]  # of many columns, not all pairs
+        linear = ((self._linear_relation(x, y, exact=exact), x, y) for x, y in near)
+        found = sorted(((*each, x, y) for each, x, y in linear if each is not None), key=lambda one: one[0])
+        for _, relation, x, y in [*found, *((0, None, group[0], y) for y in group[1:])]:
+            if part[x] == part[y]:
+                continue
+            part = {j: part[x] if of == part[y] else of for j, of in part.items()}
+            chance = max(self._chance(group[0], j) for j in {x, y} - {group[0]})
+            adjusted = self._adjusted(chance, self.n_functions)
+            yield self._write_table(x, y, True, adjusted) if relation is None else replace(relation, chance=adjusted)
+
+    def _by_products(self, functions: Mapping[tuple[int, int], float]) -> set[tuple[int, int]]:
+        """Return which functions are due to sums and the like: a total rises with its largest part.
+
+        Of columns that such relations connect, a function is kept if it has a text with few digits, or if relations
+        determine neither column and the third column of a relation is a function of one of the two as well.
+        """
+        part = {j: j for j in self.lead}  # of the columns that relations connect, the first
+        triples = [tuple(self.lead[j] for j in places) for places in self.triples]
+        for places in triples:
+            joined = {part[j] for j in places}
+            part = {j: min(joined) if first in joined else first for j, first in part.items()}
+        targets = {places[0] for places in triples}
+        related = {frozenset(pair) for pair in functions}
+        dropped: set[tuple[int, int]] = set()
+        for x, y in functions:
+            if part[x] != part[y] or (x, y) in dropped:
+                continue
+            around = [{frozenset(pair) for pair in combinations(each, 2)} for each in triples if {x, y} <= {*each}]
+            alone = any(len(pairs & related) == 1 for pairs in around)
+            is_tied = (y, x) in functions
+            if (alone or not targets.isdisjoint((x, y))) and not self._is_simple(x, y, is_tied):
+                dropped |= {(x, y), (y, x)}
+        return dropped
+
+    def _leads(self, columns: Sequence[int]) -> list[int]:
+        return [j for j in columns if self.lead[j] == j]
+
+    def _seem_functions_of(self, x: int) -> list[int]:
+        """Return the columns that another one seems to determine, by a few rows."""
+        known = self.screen[~np.isnan(self.screen[:, x])]
+        rows = known[np.argsort(known[:, x], kind="stable")]
+        new = np.concatenate([[True], rows[1:, x] != rows[:-1, x]])
+        head = rows[np.maximum.accumulate(np.where(new, np.arange(new.size), 0))]
+        seen = ~((rows != head) & ~np.isnan(rows) & ~np.isnan(head)).any(axis=0)
+        if self._is_ordered(x) and new.sum() > new.size / 2:  # most values are seen once: all columns are functions
+            rises = ~(rows < np.fmax.accumulate(rows)).any(axis=0)
+            falls = ~(rows > np.fmin.accumulate(rows)).any(axis=0)
+            seen &= rises | falls | ~np.array([self._is_ordered(j) for j in range(len(self.features))])
+        return [y for y in self.varying if y != x and seen[y]]
+
+    def _chance(self, x: int, y: int) -> float:
+        if (x, y) not in self.chances:
+            self.chances[x, y] = self._chance_of_function(x, y)
+        return self.chances[x, y]
+
+    def _chance_of_function(self, x: int, y: int) -> float:
+        """Return the logarithm of the chance that one column looks like a function of another; infinite if it is none.
+
+        Rows of which a value of x has only one each are no evidence, unless y rises or falls with x, is the same in a
+        whole range of x, or equals it.
+        """
+        for rows in (self.screen, self.sample, self.matrix):  # a few rows tell most that are none
+            a, b = _sorted_pairs(rows[:, x], rows[:, y])
+            if a.size < 2 or (b[1:] != b[:-1])[a[1:] == a[:-1]].any():
+                return np.inf
+        monotone = self._is_ordered(x) and self._is_ordered(y) and ((b[1:] >= b[:-1]).all() or (b[1:] <= b[:-1]).all())
+        in_bands = self._is_ordered(x) and (b[1:] != b[:-1]).sum() == np.unique(b).size - 1
+        are_equal = self._mean_the_same(x, y) and (a == b).all()
+        a, b = _sorted_pairs(self.sample[:, x], self.sample[:, y])
+        _, counts = np.unique(b, return_counts=True)
+        ways = [np.unique(a).size * np.log(counts.size)]
+        ways += [np.log(2.0)] if monotone else []
+        ways += [_LOG_FACTORIALS[counts.size]] if in_bands else []
+        ways += [0.0] if are_equal else []
+        return float(_log_chance(counts) + min(ways))
+
+    def _mean_the_same(self, x: int, y: int) -> bool:
+        """Return whether equal codes mean equal values."""
+        one, other = self.features[x], self.features[y]
+        return one.kind == other.kind and (one.levels is None or one.levels.equals(other.levels))
+
+    def _write_function(self, x: int, y: int, chance: float) -> Relation:
+        """Return the relation that x determines y: linear in x or in a column tied to it where possible."""
+        tied = [j for j in self.varying if self.lead[j] == x][:LINKED]
+        linear = [each for j in tied if (each := self._linear_relation(j, y, both=False)) is not None]
+        if linear:
+            return replace(min(linear, key=lambda one: one[0])[1], chance=chance)
+        return self._write_table(x, y, False, chance)
+
+    def _write_tie(self, x: int, y: int, chance: float | None) -> Relation:
+        """Return the tie of two columns: linear where possible."""
+        linear = self._linear_relation(x, y)
+        return self._write_table(x, y, True, chance) if linear is None else replace(linear[1], chance=chance)
+
+    def _write_table(self, x: int, y: int, both: bool, chance: float | None) -> Relation:
+        names, table = (self.features[x].name, self.features[y].name), self._table(x, y)
+        words = f"{names[0]} and {names[1]} go together" if both else self._words(x, y, table)
+        return Relation("tied" if both else "function", words, names, self._n_known(x, y), chance, table)
+
+    def _n_known(self, x: int, y: int) -> int:
+        return int((~np.isnan(self.matrix[:, [x, y]]).any(axis=1)).sum())
+
+    def _words(self, x: int, y: int, table: Floats) -> str:
+        """Return the words of a function: of one that tells whether x is 0, as a rule; else that it is one."""
+        level, of_zero = np.unique(table[:, 1]), table[table[:, 0] == 0.0, 1]
+        number, name = _name(self.features[x].name), _name(self.features[y].name)
+        if not self.features[y].is_numeric and level.size == 2 and of_zero.size == 1:
+            text = _level(self.features[y], int(of_zero[0]))
+            alone = (table[:, 1] == of_zero[0]).sum() == 1
+            if alone and number is not None and name is not None and text is not None:
+                return f"if {name} == {text} then {number} == 0 else {number} != 0"
+        return f"{self.features[x].name} determines {self.features[y].name}"
+
+    def _table(self, x: int, y: int) -> Floats:
+        known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
+        keys, first = np.unique(self.matrix[known, x], return_index=True)
+        return np.column_stack([keys, self.matrix[known, y][first]])
+
+    def _tie(self, x: int, y: int) -> Relation:
+        """Return the tie of two columns that a user says are tied."""
+        known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
+        for a, b in ((x, y), (y, x)):
+            pairs = np.unique(self.matrix[known][:, [a, b]], axis=0)
+            twice = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])
+            if twice.size:
+                one, other = self.features[a], self.features[b]
+                value = one.decode(pairs[twice[:1], 0])[0]
+                seen = list(other.decode(pairs[twice[0] : twice[0] + 2, 1]))
+                raise InputError(
+                    f"tied({spell(self.features[x].name)}, {spell(self.features[y].name)}): rows with {one.name} = "
+                    f"{spell(value)} have {other.name} = {spell(seen[0])} and {spell(seen[1])}; columns that are tied "
+                    "determine each other. Correct these rows, or say what holds as a rule."
+                )
+        if not known.any():
+            raise InputError(f"tied(): no row has both {self.features[x].name!r} and {self.features[y].name!r}.")
+        with np.errstate(all="ignore"):
+            return self._write_tie(x, y, None)
+
+    def _linear_relation(self, x: int, y: int, both: bool = True, exact: bool = False) -> tuple[int, Relation] | None:
+        """Return the linear function of two columns, and the length of its text; None if there is none.
+
+        With `both`, each may be the one that is determined; with `exact`, rounding may not matter.
+        """
+        found = []
+        for of, to in ((x, y), (y, x)) if both else ((x, y),):
+            text = self._linear_text(of, to)
+            if text is not None and (text.is_exact or not exact):
+                names = self.features[of].name, self.features[to].name
+                relation = Relation("tied" if both else "function", text.says, names, self._n_known(x, y))
+                room = resolution(self.features[to]) / (abs(text.slope) if to == y else 1.0)  # in units of x
+                found.append((room, text.length, (text.length, relation)))
+        return next(iter(_tightest(found)), None)
+
+    def _is_simple(self, x: int, y: int, both: bool) -> bool:
+        """Return whether two columns have a linear function with fewer digits than any slope could be fitted with."""
+        texts = [self._linear_text(x, y), self._linear_text(y, x) if both else None]
+        return any(text is not None and text.is_simple for text in texts)
+
+    def _linear_text(self, x: int, y: int) -> _LinearText | None:
+        """Return the shortest text of y as a linear function of x that all rows keep; None if there is none."""
+        a, b = _name(self.features[x].name), _name(self.features[y].name)
+        if a is None or b is None or not (self._is_plain(x) and self._is_plain(y)):
+            return None
+        known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
+        of, to = self.matrix[known, x], self.matrix[known, y]
+        if (of == to).all():
+            return _LinearText(f"{b} == {a}", 1.0, 0, True, True)
+        low, high = int(np.argmin(of)), int(np.argmax(of))
+        slope = float((to[high] - to[low]) / (of[high] - of[low]))
+        slack = slack_of(self.features[y], to)
+        if not (np.abs(to - to[low] - slope * (of - of[low])) <= 4.0 * slack).all():
+            return None
+        if 2 * np.unique(to).size < np.unique(of).size:
+            return None
+        centred = of - of.mean()
+        scale = float(np.abs(centred).max())
+        centred = centred / scale
+        fitted = float((centred @ (to - to.mean())) / (centred @ centred) / scale)
+        for n_digits, factor, times in _short_factors(fitted):
+            rest = to - times * of
+            middle = float((rest.max() + rest.min()) / 2.0)
+            for decimals in range(13):
+                plus = round(middle, decimals) + 0.0
+                if (np.abs(rest - plus) <= slack).all():
+                    says = _linear_text(a, b, factor, times, plus)
+                    if not self._is_kept(Relation("tied", says, (self.features[x].name, self.features[y].name), 0)):
+                        return None
+                    length = len(_linear_text("", "", factor, times, plus)) + factor.count("/")
+                    is_exact = bool((np.abs(rest - plus) <= 1e-9 * np.maximum(np.abs(to), np.abs(rest))).all())
+                    # the share of slopes with so many digits that would fit as well by chance
+                    by_chance = 10.0**n_digits * 4.0 * slack.max() / abs(to[high] - to[low])
+                    return _LinearText(says, times, length, is_exact, is_exact or by_chance <= RATE)
+        return None
+
+    # ---- sums, differences, products and quotients
+
+    def sums(self) -> list[Relation]:
+        """Return sums, differences, products and quotients of two columns; one for each three columns."""
+        plain = [j for j in self.numbers if self._is_plain(j)]
+        chance = {j: self._log_chance_of(j) for j in plain}
+        n_tried = 3 * len(plain) ** 3
+        plain = [j for j in plain if chance[j] <= self._least(n_tried)][: MOST_SUMMED + 1]
+        if not 3 <= len(plain) <= MOST_SUMMED:
+            return []
+        forms: dict[tuple[bool, frozenset[int]], list[_Form]] = {}
+        for form in self._screened_sums(plain):
+            forms.setdefault((form[0] in ("product", "quotient"), frozenset(form[1:])), []).append(form)
+        found: list[Relation] = []
+        done: set[frozenset[int]] = set()
+        for (_, columns), alike in forms.items():
+            three = frozenset(self.lead[j] for j in columns)
+            if len(three) < 3 or three in done or any(self._is_explained(*pair) for pair in combinations(columns, 2)):
+                continue
+            for (kind, *places), relation in self._written(alike):
+                asked, rows = self._chance_of_sum(relation, places, places[2] if kind == "quotient" else None)
+                if asked <= self._least(n_tried):
+                    found.append(replace(relation, rows=rows, chance=self._adjusted(asked, n_tried)))
+                    done.add(three)
+                    self.triples.append(tuple(places))
+        for triple in self.triples:
+            self.explained |= {frozenset(pair) for pair in combinations(triple, 2)}
+            self.explained |= {frozenset(pair) for pair in combinations([self.lead[j] for j in triple], 2)}
+        return found
+
+    def _written(self, forms: Sequence[_Form]) -> list[tuple[_Form, Relation]]:
+        """Return the tightest of the forms of a relation of three columns that hold in all rows, if any does.
+
+        Where several leave the same room, the form is taken that more rows keep to the last bit, and a sum rather than
+        a difference.
+        """
+        kept = []
+        for form in forms:
+            kind, target, one, other = form
+            names = [_name(self.features[j].name) for j in (target, one, other)]
+            columns = tuple(self.features[j].name for j in (one, other, target))
+            relation = Relation(kind, f"{names[0]} == {names[1]} {_FORMS[kind][0]} {names[2]}", columns, 0)
+            if None in names or not self._is_kept(relation):
+                continue
+            values, room = self.sample[:, target], resolution(*(self.features[j] for j in (target, one, other)))
+            if kind in ("product", "quotient"):  # in shares of the value, as the columns have no common unit
+                some = values[values != 0.0]
+                room = float(np.nanmedian(slack_of(self.features[target], some) / np.abs(some)))
+            computed = _FORMS[kind][1](self.sample[:, one], self.sample[:, other])
+            kept.append((room, -int((computed == values).sum()), (form, relation)))
+        return _tightest(kept)
+
+    def _screened_sums(self, columns: Sequence[int]) -> Iterator[_Form]:
+        """Yield which columns seem to be the sum, difference, product or quotient of two others, by some rows."""
+        rows = self.screen[:, columns].copy()
+        for place, j in enumerate(columns):
+            rows[np.isin(rows[:, place], list(self.codes[j])), place] = np.nan
+        rows = rows[np.argsort((np.isnan(rows) | (rows == 0.0)).sum(axis=1), kind="stable")]
+        slack = np.column_stack([slack_of(self.features[j], rows[:, place]) for place, j in enumerate(columns)])
+        slack = np.where(np.isnan(slack), 0.0, slack)
+        for kind, (sign, compute) in _FORMS.items():
+            first = compute(rows[0][:, None], rows[0][None, :])
+            for target in range(len(columns)):
+                one, other = np.nonzero(~(np.abs(first - rows[0, target]) > slack[0, target]))
+                kept = (one != target) & (other != target) & ((one < other) if sign in "+*" else (one != other))
+                one, other = one[kept], other[kept]
+                at = 1
+                while one.size and at < rows.shape[0]:  # more rows at a time the fewer are left
+                    some = slice(at, at + max(1, 20_000 // one.size))
+                    off = np.abs(compute(rows[some, one], rows[some, other]) - rows[some, [target]])
+                    far = (off > slack[some, [target]]).any(axis=0)
+                    one, other, at = one[~far], other[~far], some.stop
+                for a, b in zip(one.tolist(), other.tolist()):
+                    yield kind, columns[target], columns[a], columns[b]
+
+    def _chance_of_sum(self, relation: Relation, columns: Sequence[int], divisor: int | None) -> tuple[float, int]:
+        """Return the logarithm of the chance of a sum or quotient, and how many rows show it.
+
+        It is the largest of what the orders of each column tell: how many look different, and in what share of rows the
+        relation holds when the column is put in another order.
+        """
+        holds = resolve_relation(relation, self.schema).holds
+        shown = [self._uncoded(rows, columns) for rows in (self.sample, self.matrix)]
+        if divisor is not None:
+            shown = [each & (rows[:, divisor] != 0.0) for each, rows in zip(shown, (self.sample, self.matrix))]
+        rows, n = self.sample[shown[0]], int(shown[0].sum())
+        if n < 2:
+            return np.inf, 0
+        chance = -np.inf
+        for j in columns:
+            share = 0.0
+            for shift in (n // 2, n // 3 + 1):
+                turned = rows.copy()
+                turned[:, j] = np.roll(rows[:, j], shift)
+                share = max(share, (holds(turned).sum() + 1.0) / (n + 1.0))
+            different = _log_chance(np.unique(rows[:, j], return_counts=True)[1])
+            chance = max(chance, different, n * np.log(share))
+        return float(chance), int(shown[1].sum())
+
+    # ---- orders
+
+    def orders(self) -> list[Relation]:
+        """Return the orders that no others give."""
+        n_tried = len(self.numbers) * (len(self.numbers) - 1)
+        family = {j: self._family(j) for j in self.numbers}
+        found: dict[tuple[int, int], float] = {}
+        self.measured = self._in_units(self.sample)
+        screened = self._in_units(self.screen)
+        highest, lowest = np.fmax.reduce(screened), np.fmin.reduce(screened)
+        for a in self.numbers:
+            kept = np.asarray(~(screened[:, [a]] > screened).any(axis=0))
+            for b in self.numbers:
+                if a == b or not kept[b] or family[a] != family[b] or highest[a] <= lowest[b]:
+                    continue
+                if self._is_explained(a, b):
+                    continue
+                chance = self._chance_of_order(a, b)
+                if chance <= self._least(n_tried) and self._says_order(a, b) is not None:
+                    found[a, b] = chance
+        relations = []
+        for (a, b), chance in found.items():
+            if (b, a) in found or any((a, c) in found and (c, b) in found for c in self.numbers):
+                continue
+            adjusted = self._adjusted(chance, n_tried)
+            says, rows = self._says_order(a, b), int(self._uncoded(self.matrix, (a, b)).sum())
+            assert says is not None
+            relations.append(Relation("order", says, (self.features[a].name, self.features[b].name), rows, adjusted))
+        return relations
+
+    def _chance_of_order(self, a: int, b: int) -> float:
+        """Return the logarithm of the share of orders of the rows in which a <= b everywhere; infinite if none is told.
+
+        The rows are taken by rising b: the i-th can have one of those that are left of the a at or below it.
+        """
+        below, above = _sorted_pairs(self.measured[:, a], self.measured[:, b])
+        if not below.size:
+            return np.inf
+        scale = max(float(np.abs(below).max()), float(np.abs(above).max()))
+        gap, spread = above / scale - below / scale, float((above / scale).std())
+        near = gap <= NEAR * spread
+        if (gap < 0.0).any() or near.sum() < max(3.0, FEW_NEAR * gap.size) or near.all():
+            return np.inf
+        possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
+        return float(np.log(possible).sum() - _LOG_FACTORIALS[gap.size])
+
+    def _says_order(self, a: int, b: int) -> str | None:
+        """Return the text of an order that all rows keep; None if they do not."""
+        one, other = _name(self.features[a].name), _name(self.features[b].name)
+        texts = [f"{one} <= {other}"]
+        coded = [name for name, j in ((one, a), (other, b)) if self.codes[j]]
+        if coded:
+            texts.append(f"if {' and '.join(f'{name} >= 0' for name in coded)} then {one} <= {other}")
+        if one is None or other is None:
+            return None
+        names = self.features[a].name, self.features[b].name
+        return next((text for text in texts if self._is_kept(Relation("order", text, names, 0))), None)
+
+    # ---- values that come together
+
+    def together(self) -> list[Relation]:
+        """Return which marked values come together, with one another and with levels."""
+        marks = [(j, value) for j in self.columns for value in self._marked(j)]
+        levels = [j for j in self.varying if not self.features[j].is_numeric and self.features[j].n_levels <= 50]
+        n_tried = len(marks) * (len(levels) + len(marks))
+        if not marks:
+            return []
+        found: list[Relation] = []
+        shown = _marks_of(self.sample, marks)
+        chances = [_log_chance(np.bincount(each, minlength=2)) for each in shown.T]
+        groups: dict[bytes, int] = {}
+        for place, (j, value) in enumerate(marks):
+            if chances[place] > self._least(n_tried):
+                continue
+            is_level = self._is_level(j, value)
+            for by in levels:
+                if by != j and not is_level:
+                    found.extend(self._with_levels(j, value, shown[:, place], by, n_tried))
+            first = groups.setdefault(shown[:, place].tobytes(), place)
+            i, other = marks[first]
+            if (i in levels and not is_level) or (j in levels and is_level and not self._is_level(i, other)):
+                continue  # which was found by levels
+            if first != place and i != j and (not self._is_explained(i, j) or np.isnan(value)):
+                says = self._says_together(i, other, j, value)
+                found.extend(self._written_together(says, (i, j), chances[place] + np.log(2.0), n_tried))
+        return found
+
+    def _with_levels(self, j: int, value: float, marked: Bools, by: int, n_tried: int) -> Iterator[Relation]:
+        """Yield the relation that a value comes with some levels of another column, and with no others."""
+        codes = self.sample[:, by]
+        known = ~np.isnan(codes)
+        if not np.isnan(value):
+            known &= ~np.isnan(self.sample[:, j])
+        total = np.bincount(codes[known].astype(np.intp), minlength=self.features[by].n_levels)
+        with_it = np.bincount(codes[known & marked].astype(np.intp), minlength=self.features[by].n_levels)
+        mixed = (with_it > 0) & (with_it < total)
+        if mixed.any() or not with_it.any() or (with_it == total).all() or self._is_explained(by, j):
+            return
+        chance = _log_chance(np.array([with_it.sum(), total.sum() - with_it.sum()])) + np.log(2.0) * (total > 0).sum()
+        texts = [_level(self.features[by], int(code)) for code in np.flatnonzero(with_it > 0)]
+        one, has = _name(self.features[by].name), self._has(j, value)
+        if chance > self._least(n_tried) or None in texts or one is None or has is None:
+            return
+        where = f"{one} == {texts[0]}" if len(texts) == 1 else f"{one} in [{', '.join(map(str, texts))}]"
+        yield from self._written_together(f"if {where} then {has[0]} else {has[1]}", (by, j), chance, n_tried)
+
+    def _says_together(self, i: int, value: float, j: int, other: float) -> str | None:
+        one, two = self._has(i, value), self._has(j, other)
+        return None if one is None or two is None else f"if {one[0]} then {two[0]} else {two[1]}"
+
+    def _has(self, j: int, value: float) -> tuple[str, str] | None:
+        """Return the texts that a column has a marked value, and that it does not; None if rules cannot say it."""
+        name = _name(self.features[j].name)
+        if name is None:
+            return None
+        if np.isnan(value):
+            return f"missing({name})", f"not missing({name})"
+        text = _level(self.features[j], int(value)) if self._is_level(j, value) else f"{value:g}"
+        return None if text is None else (f"{name} == {text}", f"{name} != {text}")
+
+    def _is_level(self, j: int, value: float) -> bool:
+        return not self._is_number(j) and not np.isnan(value)
+
+    def _written_together(
+        self, says: str | None, columns: tuple[int, int], chance: float, n_tried: int
+    ) -> Iterator[Relation]:
+        if says is None or chance > self._least(n_tried):
+            return
+        adjusted = self._adjusted(chance, n_tried)
+        names = tuple(self.features[j].name for j in columns)
+        relation = Relation("together", says, names, self.matrix.shape[0], adjusted)
+        if self._is_kept(relation):
+            yield relation
+
+    def _marked(self, j: int) -> list[float]:
+        """Return the values of a column that may come together with others: 0, codes, frequent levels, and NaN."""
+        column = self.sample[:, j]
+        found = [np.nan] if np.isnan(column).any() and not np.isnan(column).all() else []
+        if j in self.codes:
+            found += [value for value in (0.0, *sorted(self.codes[j])) if (column == value).any()]
+        if not self._is_number(j) and j in self.varying:
+            counts = np.bincount(column[~np.isnan(column)].astype(np.intp), minlength=self.features[j].n_levels)
+            frequent = np.flatnonzero(counts >= FREQUENT * column.size)
+            found += frequent[np.argsort(-counts[frequent], kind="stable")][:MOST_MARKED].astype(float).tolist()
+        return found
+
+    # ---- what is asked of columns
+
+    def _is_explained(self, i: int, j: int) -> bool:
+        """Return whether a function or a sum has two columns, or those that they are tied to."""
+        i_lead, j_lead = self.lead[i], self.lead[j]
+        return i_lead == j_lead or not self.explained.isdisjoint((frozenset((i, j)), frozenset((i_lead, j_lead))))
+
+    def _is_ordered(self, j: int) -> bool:
+        return self.features[j].kind != "categorical"
+
+    def _is_number(self, j: int) -> bool:
+        return self.features[j].is_numeric
+
+    def _is_plain(self, j: int) -> bool:
+        """Return whether a column holds numbers that are no dates."""
+        return self._is_number(j) and not is_dated(self.features[j].dtype)
+
+    def _family(self, j: int) -> object:
+        dtype = self.features[j].dtype
+        return date_family(dtype) if is_dated(dtype) else None
+
+    def _codes(self, values: Floats) -> set[float]:
+        """Return the values below 0 of a column that are codes: all that there are, and of the kind of -9 or -99."""
+        below = set(np.unique(values[values < 0.0]).tolist())
+        return below if below <= CODES and (values >= 0.0).any() else set()
+
+    def _uncoded(self, rows: Floats, columns: Sequence[int]) -> Bools:
+        """Return in which rows some columns are known and no codes."""
+        held = np.ones(rows.shape[0], dtype=bool)
+        for j in columns:
+            held &= ~np.isnan(rows[:, j]) & ~np.isin(rows[:, j], list(self.codes[j]))
+        return held
+
+    def _in_units(self, rows: Floats) -> Floats:
+        """Return rows with codes as missing, and dates of one sort in one unit."""
+        found = rows.copy()
+        for j in self.numbers:
+            if self.codes[j]:
+                found[np.isin(found[:, j], list(self.codes[j])), j] = np.nan
+            if not self._is_plain(j):
+                found[:, j] = self._clocked(j, found[:, j])
+        return found
+
+    def _clocked(self, j: int, values: Floats) -> Floats:
+        from mcce.constraints.encoding import clock_of, days_of
+
+        feature = self.features[j]
+        if getattr(feature.dtype, "kind", "O") == "m":
+            times, plus = days_of(feature)
+            return values * times + plus
+        clock = clock_of(self.schema, feature)
+        return values * clock.times[j] + clock.plus[j]
+
+    def _is_kept(self, relation: Relation) -> bool:
+        """Return whether every row keeps a relation; not if it cannot be said of these columns."""
+        try:
+            return bool(resolve_relation(relation, self.schema).holds(self.matrix).all())
+        except InputError:
+            return False
+
+    def _least(self, n_tried: int) -> float:
+        """Return the largest logarithm of a chance that counts."""
+        return float(np.log(RATE / FAMILIES / max(n_tried, 1)))
+
+    def _adjusted(self, chance: float, n_tried: int) -> float:
+        """Return a chance for all that was tried, from the logarithm of that of one."""
+        return float(np.exp(min(0.0, chance + np.log(n_tried * FAMILIES))))
+
+    def _log_chance_of(self, j: int, among: Sequence[int] = ()) -> float:
+        """Return the logarithm of the chance of a column's own order, in rows in which some columns are known."""
+        known = self._uncoded(self.sample, (j, *among))
+        return _log_chance(np.unique(self.sample[known, j], return_counts=True)[1])
+
+
+def _log_chance(counts: Ints) -> float:
+    """Return the logarithm of 1 / (orders of values that look different), of which so many each are equal."""
+    return float(_LOG_FACTORIALS[counts].sum() - _LOG_FACTORIALS[counts.sum()])
+
+
+def _tightest(found: Sequence[tuple[float, int, T]]) -> list[T]:
+    """Return the text of a relation that leaves the least room, if any; each comes with its room and a preference.
+
+    ``monthly == amount / months`` to a cent says more than ``months == amount / monthly`` to half a month: the finest
+    column is the one that is determined. Of texts that leave the same room the one with the least preference is taken.
+    """
+    least = min((room for room, _, _ in found), default=0.0)
+    close = [each for each in found if each[0] <= ROOM * least]
+    return [min(close, key=lambda each: each[1])[2]] if close else []
+
+
+def _sorted_pairs(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return two columns where both are known, by the first."""
+    known = ~(np.isnan(a) | np.isnan(b))
+    order = np.argsort(a[known], kind="stable")
+    return a[known][order], b[known][order]
+
+
+def _quotient(a: Floats, b: Floats) -> Floats:
+    return np.where(b == 0.0, np.nan, a / b)
+
+
+_Form = tuple[str, int, int, int]  # kind, the column that is determined, and the two that it is computed from
+# kinds by preference, with the sign, and what it computes
+_FORMS: dict[str, tuple[str, Callable[[Floats, Floats], Floats]]] = {
+    "sum": ("+", np.add),
+    "difference": ("-", np.subtract),
+    "product": ("*", np.multiply),
+    "quotient": ("/", _quotient),
+}
+
+
+def _marks_of(rows: Floats, marks: Sequence[tuple[int, float]]) -> Any:
+    """Return which rows have each marked value."""
+    return np.column_stack([np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in marks])
+
+
+def _name(name: Hashable) -> str | None:
+    """Return a column as rules name it; None if they cannot."""
+    text = str(name)
+    from mcce.constraints.grammar import FUNCTIONS, WORDS  # loaded with the first rule
+
+    if _BARE.match(text) and text.lower() not in (*WORDS, *FUNCTIONS, "true", "false"):
+        return text
+    return f"`{text}`" if text and "`" not in text else None
+
+
+def _level(feature: Feature, code: int) -> str | None:
+    """Return a level as rules write it; None if they cannot."""
+    assert feature.levels is not None
+    level = feature.levels[code]
+    if isinstance(level, (bool, np.bool_)):
+        return "true" if level else "false"
+    text = str(level)
+    quote = "'" if "'" not in text else '"'
+    return f"{quote}{text}{quote}" if quote not in text else None
+
+
+@dataclass(frozen=True)
+class _LinearText:
+    """A linear function in words.
+
+    Attributes
+    ----------
+    slope : its slope.
+    length : of the text without names; a quotient counts as longer than a product.
+    is_exact : whether it holds without rounding.
+    is_simple : whether its slope has fewer digits than one that is fitted to rounded values would need.
+    """
+
+    says: str
+    slope: float
+    length: int
+    is_exact: bool
+    is_simple: bool
+
+
+def _short_factors(estimate: float) -> Iterator[tuple[int, str, float]]:
+    """Yield factors near an estimate with ever more digits, each with its text after a name; divisors as well."""
+    if not np.isfinite(estimate) or abs(estimate) < np.finfo(np.float64).tiny:
+        return
+    for digits in range(1, 13):
+        times = float(f"{estimate:.{digits}g}")
+        yield digits, f"{abs(times):.12g} * {{}}", times
+        if abs(estimate) < 1.0:
+            divisor = float(f"{1.0 / estimate:.{digits}g}")
+            yield digits, f"{{}} / {abs(divisor):.12g}", 1.0 / divisor
+
+
+def _linear_text(of: str, to: str, factor: str, times: float, plus: float) -> str:
+    """Return the text of a linear function."""
+    term = of if abs(times) == 1.0 else factor.format(of)
+    if times < 0.0:
+        return f"{to} == {plus:.12g} - {term}" if plus >= 0.0 else f"{to} == -{abs(plus):.12g} - {term}"
+    if plus == 0.0:
+        return f"{to} == {term}"
+    return f"{to} == {term} {'+' if plus > 0.0 else '-'} {abs(plus):.12g}"

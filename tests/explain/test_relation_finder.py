@@ -1,0 +1,258 @@
+"""Relations are found where they are true and chance does not explain them, in the direction that says most."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.explain.relation_finder import _Finder
+from tests.explain.related_tables import DIRECTIONS, beside, of, orders_of, people, rng, said, some, table
+from tests.marks import slow
+
+start = pd.Timestamp("2020-01-01") + pd.to_timedelta(of["a"], unit="D")
+
+
+TABLES = {
+    "usd == copy": {"copy": of["usd"]},
+    "eur == 0.92 * usd": {"eur": (0.92 * of["usd"]).round()},
+    "cents == 100 * usd": {"cents": (100 * of["usd"]).round().astype(int)},
+    "born == 2024 - age": {"born": 2024 - of["age"]},
+    "f == 1.8 * age + 32": {"f": (1.8 * of["age"] + 32).round(1)},
+    "log and usd go together": {"log": np.log(of["usd"])},
+    "age determines band": {"band": pd.cut(of["age"], [0, 30, 50, 99]).astype(str)},
+    "age determines decade": {"decade": of["age"] // 10},
+    "code and job go together": {"code": pd.Series(of["job"]).map({"clerk": 7, "pilot": 3, "nurse": 5})},
+    "job determines sector": {"sector": np.where(of["job"] == "nurse", "health", "other")},
+    "total == a + b": {"total": of["a"] + of["b"]},
+    "b == a + left": {"left": of["b"] - of["a"]},
+    "rate == a / b": {"rate": (of["a"] / np.maximum(of["b"], 1)).round(4)},
+    "a <= most": {"most": of["a"] + rng(2).poisson(8, 400)},
+    "start <= end": {"start": start, "end": start + pd.to_timedelta(rng(3).poisson(40, 400) // 2, unit="D")},
+    "if job == 'nurse' then salary == 0 else salary != 0": {
+        "salary": np.where(of["job"] == "nurse", 0, rng(4).integers(10, 90, 400))
+    },
+    "if job in ['clerk', 'nurse'] then missing(left) else not missing(left)": {
+        "left": np.where(of["job"] == "pilot", rng(4).normal(size=400), np.nan)
+    },
+    "if missing(x) then missing(y) else not missing(y)": {
+        name: np.where(of["age"] < 30, np.nan, rng(k).normal(size=400)) for k, name in enumerate("xy", 7)
+    },
+}
+
+
+@pytest.mark.parametrize("words", TABLES)
+def test_what_is_true_is_found(words):
+    X = beside(**TABLES[words])
+    found = set(said(X))
+    if words.startswith(("a <= most", "start")):
+        found = {each for each in found if "days" not in each}
+    assert words in found
+    assert len(found) <= (2 if "start" in X else 1)  # `start` is a date of its own, a number of days after `a`
+
+
+def test_what_is_not_related_is_not_found():
+    assert said(pd.DataFrame(some())) == []
+
+
+def noise(n, seed):
+    """Twenty columns of all sorts that have nothing to do with each other."""
+    r = rng(seed)
+    columns = {
+        **{f"real{i}": r.normal(size=n) for i in range(4)},
+        **{f"tenths{i}": r.normal(size=n).round(1) for i in range(3)},
+        **{f"count{i}": r.poisson(2, n) for i in range(3)},
+        **{f"sum{i}": np.where(r.random(n) < 0.6, 0, r.integers(1, 50, n)) for i in range(3)},
+        **{f"flag{i}": r.random(n) < 0.3 for i in range(3)},
+        **{f"level{i}": r.choice(list("abcde"), n) for i in range(2)},
+        "name": [f"n{k}" for k in r.integers(0, max(n // 2, 2), n)],
+        "rare": (r.random(n) < 0.01).astype(int),
+    }
+    X = pd.DataFrame(columns)
+    for name in ("real0", "count1", "sum0"):
+        X[name] = X[name].where(r.random(n) > 0.2)
+    return X
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 60, 300])
+def test_few_tables_of_noise_have_a_relation(n):
+    # at a rate of 1 in 100 three or more of 40 would be a chance of 0.8 in 100
+    assert sum(len(mcce.find_relations(noise(n, seed))) > 0 for seed in range(40)) < 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 30, 50, 100])
+def test_tables_of_noise_have_a_relation_no_more_often_than_said(n):
+    assert sum(len(mcce.find_relations(noise(n, seed))) > 0 for seed in range(100, 500)) <= 4 + 2 * 2
+
+
+def test_rows_that_are_there_many_times_are_no_evidence():
+    few = pd.DataFrame({"a": [1, 2, 3, 4], "b": [10, 20, 30, 40], "c": list("wxyz")})
+    assert said(pd.concat([few] * 100, ignore_index=True)) == []
+
+
+def test_ranges_that_do_not_overlap_are_no_order():
+    r = rng()
+    X = pd.DataFrame({"low": r.integers(0, 50, 500), "high": r.integers(50, 100, 500)})
+    assert said(X) == []
+
+
+def test_an_order_with_nobody_near_it_is_not_told():
+    low = rng().normal(size=2000)
+    assert said(pd.DataFrame({"low": low, "high": low + 3 + rng(2).normal(0, 0.1, 2000)})) == []
+
+
+def test_orders_that_others_give_are_not_told():
+    r = rng()
+    a = r.poisson(3, 600)
+    b = a + r.poisson(1, 600)
+    assert said(pd.DataFrame({"a": a, "b": b, "c": b + r.poisson(1, 600)})) == ["a <= b", "b <= c"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_orders_are_those_that_looking_at_all_pairs_finds(seed):
+    r = rng(seed)
+    columns = {"c0": r.poisson(3, 500)}
+    for k in range(1, 6):
+        parent = f"c{r.integers(0, k)}"
+        columns[f"c{k}"] = r.poisson(3, 500) if r.random() < 0.4 else columns[parent] + r.poisson(1, 500)
+    X = pd.DataFrame(columns)
+    kept = {(a, b) for a, b in itertools.permutations(X, 2) if (X[a] <= X[b]).all()}
+    direct = {(a, b) for a, b in kept if not any((a, c) in kept and (c, b) in kept for c in X)}
+    assert set(said(X)) == {f"{a} <= {b}" for a, b in direct}
+
+
+def test_missing_values_hide_nothing():
+    X = beside(total=of["a"] + of["b"], copy=of["usd"])
+    for k, name in enumerate(X.columns):
+        X[name] = X[name].where(rng(k).random(len(X)) > 0.2)
+    assert said(X) == ["usd == copy", "total == a + b"]
+
+
+def test_codes_neither_hide_an_order_nor_make_one():
+    r = rng()
+    part = r.poisson(3, 900).astype(float)
+    whole = part + r.poisson(1, 900)
+    whole[:100] = -9
+    other = np.where(np.arange(900) < 450, -8, r.integers(0, 30, 900))
+    one = np.where(np.arange(900) < 450, -8, r.integers(0, 30, 900))
+    assert said(pd.DataFrame({"part": part, "whole": whole})) == ["if whole >= 0 then part <= whole"]
+    assert said(pd.DataFrame({"one": one, "other": other, "noise": r.normal(size=900)})) == [
+        "if one == -8 then other == -8 else other != -8"
+    ]
+
+
+def test_a_relation_that_one_row_breaks_is_none():
+    n = 30_000  # more than are looked at as evidence
+    a = rng().poisson(3, n)
+    X = pd.DataFrame({"a": a, "b": a + rng(2).poisson(1, n)})
+    assert said(X) == ["a <= b"]
+    X.loc[17, "a"] = X["b"][17] + 1
+    assert said(X) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_chance_of_an_order_is_that_of_all_permutations(seed):
+    r = rng(seed)
+    a = np.sort(r.choice(50, 7, replace=False)).astype(float)
+    b = a + r.integers(0, 9, 7)
+    kept = np.mean([(np.array(each) <= b).all() for each in itertools.permutations(a)])
+    X = pd.DataFrame({"a": a, "b": b})
+    schema = mcce.Schema.from_data(X)
+    finder = _Finder(schema.encode(X).matrix, schema)
+    finder.orders()
+    near = ((b - a) <= 0.05 * b.std()).sum()
+    told = finder._chance_of_order(0, 1)
+    assert math.isclose(math.exp(told), kept) if 3 <= near < 7 else told == np.inf
+
+
+@pytest.mark.parametrize("seed", [0, *slow(1, 2, 3)])
+def test_the_chance_of_a_function_is_at_least_that_of_all_permutations(seed):
+    r = rng(seed)
+    a = r.integers(0, 3, 8)
+    b = r.permutation(3)[a] // 2
+    X = pd.DataFrame({"a": list("xyz"[k] for k in a), "b": list("uvw"[k] for k in b)})
+    schema = mcce.Schema.from_data(X)
+    functions = []
+    for each in itertools.permutations(b):
+        functions.append(all(len(set(np.array(each)[a == k])) <= 1 for k in range(3)))
+    told = _Finder(schema.encode(X).matrix, schema)._chance_of_function(0, 1)
+    assert math.exp(told) >= np.mean(functions) - 1e-12
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 2])
+@pytest.mark.parametrize("words", DIRECTIONS)
+def test_the_finest_column_is_determined_in_every_order_of_the_columns(words, decimals):
+    X = table(words, decimals)
+    if words.startswith("left") and decimals == 2:
+        words = "income == left + spent"  # as fine as the others: a sum says the same
+    assert {tuple(said(X[order])) for order in orders_of(X)} == {(words,)}
+
+
+def test_a_sum_is_found_when_the_total_rises_with_its_largest_part():
+    r = rng(5)
+    X = pd.DataFrame({"price": r.integers(0, 10_000, 300) * 100, "fee": r.integers(0, 50, 300)})
+    X = X.assign(total=X["price"] + X["fee"], savings=r.gamma(2, 3000, 300).round())
+    assert {tuple(said(X[order])) for order in orders_of(X)} == {("total == fee + price",)}
+    score = lambda rows: rows["total"] / 1e6 - rows["fee"] / 50  # noqa: E731
+    explainer = mcce.MCCE(score, decision=(0.3, np.inf), random_state=1).fit(X)
+    rows = explainer.explain(X[score(X) < 0.3].head(20), sparse=True, n_samples=150).frame
+    assert len(rows) == 20
+    assert (rows["total"] == rows["price"] + rows["fee"]).all()
+
+
+def test_functions_of_the_parts_of_a_sum_are_found_beside_it():
+    r = rng(6)
+    price = r.uniform(100, 9000, 400).round(2)
+    fee = np.where(price < 1000, 10, np.where(price < 4000, 25, 60))
+    assert said(pd.DataFrame({"price": price, "fee": fee, "total": (price + fee).round(2)})) == [
+        "price determines fee",
+        "total == fee + price",
+    ]
+    gross = r.integers(10_000, 9_000_000, 400)
+    tax = (0.3 * gross + 0.5).astype(int)
+    found = said(pd.DataFrame({"gross": gross, "tax": tax, "net": gross - tax}))
+    assert {"gross == net + tax", "tax == 0.3 * gross"} <= set(found)
+    usd = r.uniform(100, 90_000, 400).round(2)
+    found = said(pd.DataFrame({"chf": (0.97 * usd).round(), "eur": (0.92 * usd).round(), "usd": usd}))
+    assert found == ["chf == 0.97 * usd", "eur == 0.92 * usd"]
+
+
+@pytest.mark.parametrize("of", [np.arange(200) % 91, np.array(list("abcde") * 40)])
+def test_copies_are_not_compared_with_each_other(of, monkeypatch):
+    compared = []
+    monkeypatch.setattr(_Finder, "_chance_of_function", lambda self, x, y: compared.append((x, y)) or np.inf)
+    X = pd.DataFrame({f"c{i:03}": of for i in range(300)})
+    found = said(X)
+    assert found == ([f"c{i:03} == c000" for i in range(1, 300)] if of.dtype.kind == "i" else [])
+    assert not compared
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-200, 1e12, 1e200, 1e300])
+def test_numbers_of_any_size_are_compared_without_a_warning(scale):
+    a, b = rng().random((2, 300)) * scale
+    count = np.floor(9 * rng(2).random(300))
+    unrelated = {"c": rng(4).random(300) * scale, "d": np.zeros(300)}
+    assert said(pd.DataFrame({"a": a, "b": b, **unrelated})) == []
+    assert said(pd.DataFrame({"a": a, "b": b, "total": a + b, **unrelated})) == ["total == a + b"]
+    more = count + rng(3).poisson(0.5, 300)
+    assert said(pd.DataFrame({"count": count * scale, "more": more * scale})) == ["count <= more"]
+    if scale > 1e-310:  # below, few values are left
+        assert said(pd.DataFrame({"a": a, "twice": 2 * a, **unrelated})) == ["twice == 2 * a"]
+
+
+def test_a_range_beyond_the_largest_number_is_no_relation():
+    a, b = (2 * rng().random((2, 300)) - 1) * 1.7e308
+    assert said(pd.DataFrame({"a": a, "b": b, "c": rng(2).normal(size=300)})) == []
+    assert said(pd.DataFrame({"a": a, "up": np.sinh(a / 1e308)})) == ["a and up go together"]
+
+
+def test_the_order_of_the_columns_does_not_matter():
+    X = people().assign(usd=of["usd"][0] + np.arange(1500) % 700, job=np.resize(of["job"], 1500))
+    X = X.assign(code=X["job"].map({"clerk": 7, "pilot": 3, "nurse": 5}), copy=X["job"], band=X["age"] // 10)
+    expected = mcce.find_relations(X).frame
+    for seed in range(4):
+        pd.testing.assert_frame_equal(mcce.find_relations(X[rng(seed).permutation(X.columns)]).frame, expected)
