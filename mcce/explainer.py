@@ -75,6 +75,7 @@ from mcce.generators.private import Privacy
 from mcce.generators.storing import Donors, unfitted
 from mcce.generators.visit import VisitSequence
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
+from mcce.model.columns import columns_of
 from mcce.model.decisions import Answer, Decision, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.report.names import Names
@@ -227,7 +228,9 @@ class MCCE(Learner):
         ----------
         X : DataFrame or two-dimensional array
             Training rows: the model's features, without the response. Also a frame of polars or pyarrow; the model is
-            always asked with the kind of table that was given here.
+            always asked with the kind of table that was given here. If the model knows its columns (scikit-learn's
+            `feature_names_in_`, results of statsmodels), its response is refused, and a warning names columns that it
+            does not read.
         y : ignored
             For scikit-learn, which hands it over: the method learns from what the model says, not from the truth.
         sample_weight : array or None
@@ -260,6 +263,8 @@ class MCCE(Learner):
             )
         X, frame, weights = rows_with_weight(X, frame, sample_weight)
         fixed = check_fixed(self.fixed, list(frame.columns))
+        of_model = columns_of(self.model, list(frame.columns))
+        of_model.check_response()
         names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
@@ -303,6 +308,7 @@ class MCCE(Learner):
         self.fit_seconds_ = 0.0 if is_private else time.perf_counter() - begun  # the time tells how many rows there are
         self._unchangeable = unchangeable_features(frame, schema, fixed, self.constraints)
         warn_of_unchangeable(self._unchangeable)
+        of_model.warn_of_unread(frame.columns, fixed)
         return self
 
     @property

@@ -17,6 +17,7 @@ Where a bound can be given, a value is allowed if, and only if, the condition ho
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -139,16 +140,16 @@ def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floa
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
     tried = rows.copy()
 
-    def holds(values: Floats, sign: str) -> Bools:
-        tried[:, column] = values
+    def holds(sign: str, times: float, values: Floats) -> Bools:
+        tried[:, column] = times * values
         with np.errstate(over="ignore"):  # floats of any size are tried
             return Compared(target, sign, other).holds(tried, factuals)
 
     for each in ("<=", ">=") if sign == "==" else (sign,):
         if (each[0] == "<") == (rises > 0):
-            high = _last(lambda values, sign=each: holds(values, sign), n)
+            high = _last(partial(holds, each, 1.0), n)
         else:
-            low = -_last(lambda values, sign=each: holds(-values, sign), n)
+            low = -_last(partial(holds, each, -1.0), n)
     return Within(low=low, high=high, missing=np.zeros(n, dtype=bool))
 
 
