@@ -409,7 +409,8 @@ class Counterfactuals:
     def summary(self, *, standard_errors: bool = False) -> pd.DataFrame:
         """Return the figures of the whole result in one column; the measures are those of rank 1.
 
-        `sd` is the spread over the factuals.
+        `sd` is the spread over the factuals. Reasons for which factuals are unexplained are counted without what they
+        say of single factuals; `unexplained` holds them in full.
 
         `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
         independent drawing of as many rows changes the same features. It is found when `summary` is first called, by

@@ -76,6 +76,7 @@ from mcce.generators.private import Privacy
 from mcce.generators.storing import Donors, unfitted
 from mcce.generators.visit import VisitSequence
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
+from mcce.model.columns import columns_of
 from mcce.model.decisions import Answer, Decision, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.report.names import Names
@@ -228,7 +229,9 @@ class MCCE(Learner):
         ----------
         X : DataFrame or two-dimensional array
             Training rows: the model's features, without the response. Also a frame of polars or pyarrow; the model is
-            always asked with the kind of table that was given here.
+            always asked with the kind of table that was given here. If the model knows its columns (scikit-learn's
+            `feature_names_in_`, results of statsmodels), its response is refused, and a warning names columns that it
+            does not read.
         y : ignored
             For scikit-learn, which hands it over: the method learns from what the model says, not from the truth.
         sample_weight : array or None
@@ -261,6 +264,8 @@ class MCCE(Learner):
             )
         X, frame, weights = rows_with_weight(X, frame, sample_weight)
         fixed = check_fixed(self.fixed, list(frame.columns))
+        of_model = columns_of(self.model, list(frame.columns))
+        of_model.check_response()
         names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
@@ -304,6 +309,7 @@ class MCCE(Learner):
         self.fit_seconds_ = 0.0 if is_private else time.perf_counter() - begun  # the time tells how many rows there are
         self._unchangeable = unchangeable_features(frame, schema, fixed, self.constraints)
         warn_of_unchangeable(self._unchangeable)
+        of_model.warn_of_unread(frame.columns, fixed)
         return self
 
     @property
@@ -385,8 +391,8 @@ class MCCE(Learner):
             as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?").
         floor : float
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
-            more so. At 0.05 one real row in twenty would be rejected. Rows below it come back only for factuals that
-            have no other, and `measures["plausibility"]` says so.
+            more so. At 0.05 one real row in twenty would be rejected. A row below it is returned only for a factual
+            without a valid candidate at or above it; `below_floor()` of the result marks such rows.
         caution : float
             With `sparse` and the usual order: among rows with equally few changes, how much a step away from the edge
             counts, of the data and of the decision, against a step from the factual. 0 takes the nearest row; see

@@ -35,15 +35,40 @@ def encode_value(feature: Feature, value: Any) -> float:
 
 def level_code(feature: Feature, value: Any) -> int:
     """Return the code of a level, named by its value or by its text."""
-    assert feature.levels is not None
-    levels = list(feature.levels)
-    for code, level in enumerate(levels):
-        if isinstance(level, (bool, np.bool_)) == isinstance(value, (bool, np.bool_)) and _equal(level, value):
-            return code
-    texts = [str(level) for level in levels]
-    if isinstance(value, str) and texts.count(value) == 1:
-        return texts.index(value)
-    raise InputError(f"{spell(value)} is no level of {feature.name!r}; {did_you_mean(value, levels)}")
+    return LevelCodes(feature).find(value)
+
+
+class LevelCodes:
+    """The codes of a feature's levels, to look up many of them."""
+
+    def __init__(self, feature: Feature) -> None:
+        assert feature.levels is not None
+        self.name, self.levels = feature.name, list(feature.levels)
+        self.by_value: dict[tuple[bool, Any], int] = {}
+        self.by_text: dict[str, int | None] = {}  # None for a text that several levels have
+        for code, level in enumerate(self.levels):
+            self.by_value.setdefault((_is_bool(level), level), code)
+            text = str(level)
+            self.by_text[text] = None if text in self.by_text else code
+
+    def find(self, value: Any) -> int:
+        """Return the code of a level, named by its value or by its text."""
+        try:
+            code = self.by_value.get((_is_bool(value), value))
+        except TypeError:  # it has no hash
+            code = None
+        if code is None and isinstance(value, str):
+            code = self.by_text.get(value)
+        elif code is None:  # equal values of different types may have different hashes
+            alike = (c for c, level in enumerate(self.levels) if _is_bool(level) == _is_bool(value))
+            code = next((c for c in alike if _equal(self.levels[c], value)), None)
+        if code is None:
+            raise InputError(f"{spell(value)} is no level of {self.name!r}; {did_you_mean(value, self.levels)}")
+        return code
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, (bool, np.bool_))
 
 
 def _equal(level: Any, value: Any) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Indices
 from mcce.constraints.allow import Allow, say
-from mcce.constraints.encoding import encode_step, encode_value
+from mcce.constraints.encoding import LevelCodes, encode_step, encode_value
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.samplers.restricted import Within
 from mcce.table import Feature
@@ -150,10 +150,10 @@ def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_f
         raise InputError(
             f"constraint on {feature.name!r}: low is {say(given.low)}, above high, {say(given.high)}; swap them."
         )
-    never = tuple(_encoded(feature, value, "never") for value in given.never or ())
+    never = _encoded_all(feature, given.never or (), "never")
     levels = None
     if not feature.is_numeric:
-        named = None if given.levels is None else {_encoded(feature, value, "levels") for value in given.levels}
+        named = None if given.levels is None else _encoded_all(feature, given.levels, "levels")
         levels = tuple(
             (named is None or code in named) and code not in never and low <= code <= high
             for code in range(feature.n_levels)
@@ -164,7 +164,7 @@ def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_f
         low,
         high,
         levels,
-        tuple(sorted(set(never))) if feature.is_numeric else (),
+        tuple(sorted(never)) if feature.is_numeric else (),
         rises=given.direction not in ("decrease", "none"),
         falls=given.direction not in ("increase", "none"),
         largest=_largest(given, feature),
@@ -179,6 +179,16 @@ def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_f
 def _encoded(feature: Feature, value: Any, role: str) -> float:
     try:
         return encode_value(feature, value)
+    except InputError as error:
+        raise InputError(f"constraint on {feature.name!r}, {role}: {error}") from error
+
+
+def _encoded_all(feature: Feature, values: Iterable[Any], role: str) -> set[float]:
+    if feature.is_numeric:
+        return {_encoded(feature, value, role) for value in values}
+    codes = LevelCodes(feature)
+    try:
+        return {float(codes.find(value)) for value in values}
     except InputError as error:
         raise InputError(f"constraint on {feature.name!r}, {role}: {error}") from error
 

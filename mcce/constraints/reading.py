@@ -23,6 +23,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
@@ -40,6 +41,10 @@ from mcce.storage.archive import depth_of
 
 MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
 _FILES = (".toml", ".json")
+_QUOTED = re.compile(  # comments and texts of TOML; one that is not closed ends with the line or the file
+    r"""#[^\n]*|"{3}(?:\\.|[^\\])*?(?:"{3}|\\?\Z)|'{3}.*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?""", re.DOTALL
+)
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{MOST_NESTED}}}[\w-]")
 
 
 def read(source: Any) -> list[Constraint]:
@@ -76,15 +81,22 @@ def _load(path: Path) -> Any:
 
 
 def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
-    """Return what the text of a file holds; what is no TOML or JSON, or nested beyond all use, is refused."""
+    """Return what the text of a file holds.
+
+    Raise if it is not TOML or JSON, or nested more than 20 deep. A TOML key of too many parts is refused before the
+    file is parsed, since the time of parsing is quadratic in their number.
+    """
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
+    deep = kind == "TOML" and _DEEP_KEY.search(_QUOTED.sub("q", text)) is not None
+    found = None
     try:
-        found = tomllib.loads(text) if kind == "TOML" else json.loads(text)
-        deep = depth_of(found) > MOST_NESTED
+        if not deep:
+            found = tomllib.loads(text) if kind == "TOML" else json.loads(text)
+            deep = depth_of(found) > MOST_NESTED
     except RecursionError:
         deep = True
     except ValueError as error:

@@ -16,6 +16,7 @@ import pandas as pd
 from mcce.exceptions import spell, spell_all
 from mcce.report.languages import Texts, read_texts
 from mcce.report.names import PREDICTION, Names, case_name, fold, value_text
+from mcce.report.reasons import short_reason
 from mcce.table.checks import find_labels
 
 NEARLY_ALL = 0.995  # more would be rounded to all of the draws
@@ -93,8 +94,8 @@ def why_unexplained(unexplained: pd.DataFrame, id: Hashable) -> str:
 
 
 def reasons_in_lines(unexplained: pd.DataFrame) -> list[str]:
-    """Return one line for each reason why factuals stayed unexplained."""
-    groups = unexplained.groupby("reason", sort=False).groups.items()
+    """Return one line for each sort of reasons why factuals stayed unexplained."""
+    groups = unexplained["reason"].groupby(unexplained["reason"].map(short_reason), sort=False).groups.items()
     return [f"not explained, {reason}: {spell_all(ids)}" for reason, ids in groups]
 
 
@@ -136,9 +137,9 @@ def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[Change]], na
 
 
 def count_figures(n_factuals: int, n_explained: int, unexplained: pd.DataFrame) -> dict[str, object]:
-    """Return how many factuals there are, how many are explained, and how many are not for each reason."""
+    """Return how many factuals there are, how many are explained, and how many are not for each sort of reasons."""
     figures = {"factuals": n_factuals, "explained": n_explained, "unexplained": len(unexplained)}
-    counts = unexplained["reason"].value_counts().items()
+    counts = unexplained["reason"].map(short_reason).value_counts().items()
     return {**figures, **{f"unexplained: {reason}": int(count) for reason, count in counts}}
 
 

@@ -85,9 +85,9 @@ MOST_SEED = 10**1000  # keys are made of its digits, and Python writes a few tho
 
 
 def resolve_seed(random_state: int | np.integer[Any] | None) -> int:
-    """Return the seed to use: the given integer, or fresh entropy for None."""
+    """Return the seed to use: the given integer, or for None a fresh one below 2**53, which a double holds exactly."""
     if random_state is None:
-        return secrets.randbits(63)
+        return secrets.randbits(53)
     if is_whole(random_state) and abs(int(random_state)) < MOST_SEED:
         return int(random_state)
     raise InputError(

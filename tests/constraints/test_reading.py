@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,12 @@ from hypothesis import strategies as st
 import mcce
 from mcce import InputError
 from mcce.constraints import read
+from mcce.constraints.reading import parse_file
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 TOML = """
 [[allow]]
@@ -281,3 +288,43 @@ def test_a_name_with_a_nul_is_no_file(name):
         InputError, match=r"is no name of a file or folder: it holds a NUL character; give another name"
     ):
         read(name)
+
+
+# ---------------------------------------------------------------- keys of many parts
+
+
+@pytest.mark.parametrize("part", ["a", '"a b"', "'a.b'"])
+@pytest.mark.parametrize(("begin", "dot", "end"), [("", ".", " = 1"), ("[", " . ", "]"), ("a = {", "\t.", " = 1}")])
+def test_a_key_of_too_many_parts_is_refused_before_the_file_is_parsed(monkeypatch, part, begin, dot, end):
+    """The time of parsing is quadratic in the number of parts."""
+    parsed = []
+    monkeypatch.setattr(tomllib, "loads", lambda text: parsed.append(text) or {})
+    with pytest.raises(InputError, match="more than 20 deep"):
+        parse_file(f'b = """\n."""\n{begin}{dot.join([part] * 21)}{end}', "TOML", "it")
+    assert not parsed
+    parse_file(f"{begin}{dot.join([part] * 20)}{end}", "TOML", "it")
+    assert parsed
+
+
+DOTTED = ".".join("a" * 100)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"says = '{DOTTED}'",
+        f'says = "\\"{DOTTED}"',
+        f'says = """\n\\"""{DOTTED}"""  # {DOTTED}',
+        f"says = '''\n'{DOTTED}'''",
+        f"'{DOTTED}' = [{', '.join(['1.5'] * 100)}]",
+        "".join(f"a{i}.b.c = {i}.5\n" for i in range(100)),
+    ],
+)
+def test_dots_in_texts_comments_and_numbers_are_no_deep_key(text):
+    assert parse_file(text, "TOML", "it") == tomllib.loads(text)
+
+
+@pytest.mark.parametrize("text", ['"""' * 3 + '\\"""' * 50_000, "a" * 200_000, "'" * 99_999, '"\\' * 100_000])
+def test_a_long_file_that_is_no_toml_is_refused(text):
+    with pytest.raises(InputError, match="is no TOML file"):
+        parse_file(text, "TOML", "it")

@@ -324,3 +324,47 @@ def test_a_date_does_not_depend_on_the_day_of_reading(text):
 def test_a_duration_may_look_like_a_time():
     waited = Schema.from_data(pd.DataFrame({"waited": pd.to_timedelta([1, 20, 30], unit="h")}))
     assert resolve([mcce.allow("waited", low="10:00:00")], waited) is not None
+
+
+class CountedText(str):
+    """A text that counts how often it is compared."""
+
+    n_compared = 0
+
+    def __eq__(self, other):
+        CountedText.n_compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("name", ["levels", "never"])
+def test_many_levels_are_looked_up_in_linear_time(name):
+    frame = pd.DataFrame({"place": [f"p{i}" for i in range(2_000)]})
+    CountedText.n_compared = 0
+    found = resolve(
+        [mcce.allow("place", **{name: [CountedText(f"p{i}") for i in range(500)]})], Schema.from_data(frame)
+    )
+    assert CountedText.n_compared <= 10 * 500
+    assert sum(found.limits[0].levels) == (500 if name == "levels" else 1_500)
+
+
+def test_a_level_is_found_by_value_before_text_and_whatever_its_type():
+    day, values = pd.Timestamp("2020-01-01"), [True, 1.5, "1.5", "a"]
+    schema = Schema.from_data(
+        pd.DataFrame(
+            {"any": pd.Categorical(values), "day": pd.Categorical([day, day, day, day + pd.Timedelta(days=1)])}
+        )
+    )
+
+    def allowed(name, level):
+        limit = resolve([mcce.allow(name, levels=[level])], schema).limits[0]
+        return [each for each, kept in zip(schema.features[schema.position(name)].levels, limit.levels) if kept]
+
+    assert allowed("any", "1.5") == ["1.5"]
+    assert allowed("any", np.float64(1.5)) == [1.5]
+    assert allowed("any", "True") == [True]
+    assert allowed("day", np.datetime64("2020-01-01")) == [day]
+    for unknown in (1, ["a"], ([],)):
+        with pytest.raises(InputError, match="is no level of 'any'"):
+            allowed("any", unknown)

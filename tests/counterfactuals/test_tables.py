@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mcce
 from mcce.counterfactuals import Counterfactuals, Questions, Run
 from mcce.exceptions import InputError
 from tests.counterfactuals.problem import COLUMNS, DECISION, Cells, around
@@ -249,3 +250,21 @@ def test_standard_errors_are_asked_when_wanted(found):
     assert live.standard_errors().to_dict() == {"L0": 0.25}
     assert "se L0" not in live.summary().index
     assert live.summary(standard_errors=True)["value"]["se L0"] == 0.25
+
+
+def test_reasons_are_counted_by_sort_and_in_short_lines():
+    X = mcce.datasets.load_loans(400).X
+    rich = mcce.MCCE(lambda rows: rows["salary"] > 120_000, decision=True, fixed=["age", "sex"], random_state=1).fit(X)
+    bounds = [mcce.allow("loan_amount", low=10_000, direction="decrease"), mcce.allow("savings", step=100)]
+    found = rich.explain(X.head(60), n_samples=20, constraints=bounds, max_changes=2)
+    assert found.unexplained["reason"].nunique() > 20
+    assert found.unexplained["reason"].str.len().max() > 150
+    summary = found.summary()["value"]
+    counts = summary[summary.index.str.startswith("unexplained: ")]
+    assert len(counts) <= 5
+    assert counts.sum() == summary["unexplained"] == len(found.unexplained)
+    assert counts["unexplained: nothing can meet its constraints"] > 1
+    assert counts.index.str.len().max() <= 100
+    lines = [line for line in repr(found).splitlines() if line.startswith("not explained, ")]
+    assert len(lines) == len(counts)
+    assert max(map(len, lines)) <= 160

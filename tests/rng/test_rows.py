@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 from numba import njit
 from scipy import stats
 
+import mcce
 from mcce.exceptions import InputError
-from mcce.rng import RowStreams, hash_rows, mix, multiply_high, philox, resolve_seed
+from mcce.rng import RGenerator, RowStreams, hash_rows, mix, multiply_high, philox, resolve_seed
 from tests.rng.problem import MASK, streams
 
 # Random123-1.14, tests/kat_vectors, "philox2x64 10": counter (2 words), key, result (2 words)
@@ -185,6 +187,14 @@ def test_seeds():
     assert resolve_seed(np.int64(5)) == 5
     assert type(resolve_seed(np.uint8(5))) is int
     assert resolve_seed(None) != resolve_seed(None)
+
+
+def test_a_double_holds_a_fresh_seed_exactly():
+    assert all(0 <= resolve_seed(None) < 2**53 for _ in range(100))
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]})
+    for generator in (mcce.ChainModel(), mcce.generators.AdversarialForest()):
+        assert 0 <= generator.fit(X).seed_ < 2**53
+    assert abs(RGenerator().seed) < 2**31
 
 
 @pytest.mark.parametrize("seed", [1.0, "1", True, np.random.default_rng(1)], ids=["float", "str", "bool", "generator"])
