@@ -111,16 +111,6 @@ _PRIVATE = {  # what a file calls them
     "usual": "_usual",
     "told_ranges": "_told",
 }
-_MOVED = {
-    "timings": "run.timings",
-    "settings": "run.settings",
-    "pairwise": "diversity()",
-    "rules": "constraints",
-    "frames": "table(name)",
-    "ask": "reasons(id)",
-    "redraw": "summary()",
-    "html_table": "to_html()",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,8 +319,6 @@ class Counterfactuals:
             raise InputError("every id of frame must occur exactly once in the index of factuals.")
 
     def __getattr__(self, name: str) -> Any:
-        if name in _MOVED:
-            raise AttributeError(f"a Counterfactuals has no {name!r}; what it was for is in `{_MOVED[name]}`.")
         known = [known for known in (*self.__dataclass_fields__, *vars(type(self))) if not known.startswith("_")]
         raise AttributeError(f"a Counterfactuals has no {name!r}; {did_you_mean(name, known)}")
 
@@ -510,9 +498,8 @@ class Counterfactuals:
         usual = self._known_usual()
         if usual is None:
             raise InputError(
-                "this result does not know what is usual among training rows: it was saved, and is not sparse or of an "
-                "earlier version, or its explainer was saved without training values. Explain again with an explainer "
-                "that was just fitted."
+                "this result does not know what is usual among training rows: it was saved and is not sparse, or its "
+                "explainer was saved without training values. Explain again with an explainer that was just fitted."
             )
         before, changed = self._compare(np.arange(len(self)))
         is_scored = self.run.floor is not None and "plausibility" in self.measures

@@ -45,7 +45,7 @@ import pandas as pd
 from mcce import exceptions
 from mcce.base.arrays import Ints
 from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
-from mcce.base.parameters import Learner, refuse_former
+from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
@@ -93,23 +93,6 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="MCCE")
 
-FORMER = {
-    "min_donors": "sampler=mcce.CartSampler(min_donors=...), or generator=mcce.ChainModel(..., min_donors=...)",
-    **{role: f"names=mcce.Names({role}=...)" for role in ("labels", "units", "formats")},
-}
-FORMER_CONSTRAINTS = {
-    "allow_missing": 'constraints=[mcce.allow("*", missing=True)], or mcce.allow(feature, missing=True)',
-    "exclude_training": "constraints=[mcce.no_copies()]",
-}
-FORMER_OF_EXPLAIN = {
-    **FORMER_CONSTRAINTS,
-    "refits": "robust=mcce.Robust(refits=...)",
-    "noise": "robust=mcce.Robust(noise=...)",
-    "exhaustive": "select(generate(X), X, exhaustive=True)",
-    "redraw": "explain(X).redrawn(...), or mcce.diagnostics.stability",
-    "standard_errors": "explain(X).standard_errors()",
-    "tell_reasons": "explain(X).why(id), or explain(X).with_why()",
-}
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
 OURS = (ChainModel, JointGenerator)
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
@@ -179,7 +162,6 @@ class MCCE(Learner):
     whole_parameters = ("model", "decision", "constraints")
     distances_: dict[str, Distance]  # of an explainer that was loaded
 
-    @refuse_former("MCCE", FORMER)
     def __init__(
         self,
         model: Any,
@@ -332,7 +314,6 @@ class MCCE(Learner):
             raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
         return self.generator_
 
-    @refuse_former("explain", FORMER_OF_EXPLAIN)
     @one_native_thread()
     def explain(
         self,
@@ -451,7 +432,6 @@ class MCCE(Learner):
         wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
         return write_result(plan, factuals, winners, drawn, contradictions, wording)
 
-    @refuse_former("generate", FORMER_CONSTRAINTS)
     @one_native_thread()
     def generate(
         self,
@@ -506,7 +486,6 @@ class MCCE(Learner):
         drawn = schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
         return handed(drawn, frame_kind(X))
 
-    @refuse_former("select", FORMER_CONSTRAINTS)
     @one_native_thread()
     def select(
         self,
@@ -760,7 +739,6 @@ class MCCE(Learner):
 
         return make_widget(ExplorerSession(self, X))
 
-    @refuse_former("explain_batches", FORMER_OF_EXPLAIN)
     def explain_batches(
         self,
         source: Any,
@@ -1156,10 +1134,7 @@ class MCCE(Learner):
     def _plausibility(self, progress: bool | None) -> Plausibility:
         """Return the scale of plausibility, learned once, when it is first needed; `margins_` with it."""
         if "plausibility_" not in vars(self):
-            matrix = self._training.matrix(
-                "Fit it again, or call explain(..., sparse=True) once before saving it; what earlier versions have "
-                "saved of plausibility is no longer used."
-            )
+            matrix = self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it.")
             weights = self._training.weights
             read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
             self.margins_ = Margins.of(self.decision_, self._training.answer(), read)
