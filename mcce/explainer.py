@@ -43,7 +43,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.arrays import Ints
 from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, progress_bar, working
@@ -52,19 +51,17 @@ from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, s
 from mcce.constraints.anonymous import together
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.explain.anonymous import Anonymity, TrainingKeys, anonymity_of
 from mcce.explain.caution import Caution, Margins
-from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import MEASURES, Distance, NamedMeasure
+from mcce.explain.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
-from mcce.explain.pools import Candidates, ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
+from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
 from mcce.explain.relations import Relations, find_in, keep_relations, read_relations
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.explain.usual import learn_usual, unchangeable_features, warn_of_unchangeable
-from mcce.explain.winners import Winners
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -357,7 +354,7 @@ class MCCE(Learner):
             returned breaks one. `Counterfactuals.constraints` says what each one does. A known value does not become
             missing, as to withhold something is no advice, unless ``mcce.allow(feature, missing=True)`` says that it
             may; ``mcce.allow("*", missing=True)`` says it of all. ``mcce.no_copies()`` passes over rows that equal a
-            training row in every column; ``mcce.k_anonymous(5, keys=[...])`` returns what 5 training people share.
+            training row in every column; ``mcce.k_anonymous(5, keys=[...])`` returns rows that 5 training people share.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
@@ -553,14 +550,8 @@ class MCCE(Learner):
             **self._described(),
             **self._told_anonymity(anonymity),
         }
-
-        def again(other: Plan, which: Ints) -> Winners:
-            some = np.flatnonzero(np.isin(members, which))
-            mine = Candidates(brought.rows, brought.begin[some], brought.end[some])
-            return join_blocks([choose(other, block.take(some), mine)], factuals)
-
         wording = Wording(self.names_, told, self.fit_seconds_, usual=self._usual)
-        found = write_result(plan, factuals, winners, None, {}, wording, again)
+        found = write_result(plan, factuals, winners, None, {}, wording)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found

@@ -71,7 +71,6 @@ METHODS = {
         "suspicious": "",
         "summary": "standard_errors",
         "diversity": "",
-        "generalised": "",
         "by": "groups bins level random_state",
         "reasons": "id rank words",
         "why": "id",

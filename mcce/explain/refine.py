@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints import FactualConstraints
-from mcce.explain.copies import Excludes
 from mcce.explain.crossing import MOST_VALUES
 from mcce.explain.distances import Distance, changed_columns
+from mcce.explain.excluded import Excludes
 from mcce.explain.plausibility import Origins, Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Ask

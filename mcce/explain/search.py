@@ -22,8 +22,8 @@ from mcce.base.arrays import Ints
 from mcce.base.progress import report, reported, within
 from mcce.constraints import Constraints
 from mcce.explain.adaptive import in_rounds
-from mcce.explain.copies import Excludes
 from mcce.explain.diversity import Spread
+from mcce.explain.excluded import Excludes
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Block, Plan
 from mcce.explain.pools import POOL_BYTES, Candidates, ConstrainedPools, Pools, draw_pools, pool_blocks

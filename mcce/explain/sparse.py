@@ -39,9 +39,9 @@ from mcce.base.progress import Shares, within
 from mcce.base.threads import run_in_threads
 from mcce.constraints import Constraints
 from mcce.explain.caution import Caution, best_by, cheapest_of
-from mcce.explain.copies import Excludes
 from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thinning
 from mcce.explain.distances import Distance, changed_columns, columnwise, gower, rowwise
+from mcce.explain.excluded import Excludes
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
 from mcce.explain.plausibility import MadeRows

@@ -13,10 +13,9 @@ import numpy as np
 
 from mcce.constraints import Constraint
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.explain.anonymous import TrainingKeys
 from mcce.explain.caution import Margins
-from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import Distance
+from mcce.explain.excluded import TrainingKeys, TrainingRows
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.relations import Relations, keep_relations
 from mcce.generators.base import METHODS

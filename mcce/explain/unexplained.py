@@ -66,7 +66,7 @@ def _demands(plan: Plan) -> list[str]:
     if settings.max_changes is not None or settings.max_gower is not None:
         demands.append("lies within the bounds")
     if plan.anonymity is not None:
-        demands.append(f"is shared by {plan.anonymity.k} training people, or within a range that is and keeps it")
+        demands.append(f"is shared by {plan.anonymity.k} training people on the keys")
     if isinstance(plan.question, ConfirmingAsker):
         demands.append("keeps it under refits and noise")
     return demands
@@ -147,10 +147,7 @@ def what_helps(plan: Plan, factuals: Factuals, which: Ints) -> list[str]:
         for i in np.unique(found.owner):
             helps[int(i)].append(words)
 
-    if plan.anonymity is not None:  # what the search finds was given up for it
-        attempt("without k_anonymous", plan, which)
-        which = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
-    for words, relaxed in _single_relaxations(plan) if which.size else ():
+    for words, relaxed in _single_relaxations(plan):
         attempt(words, relaxed, which)
     left = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
     if left.size and plan.constraints is not None and len(plan.constraints.texts) > 1:
@@ -169,6 +166,8 @@ def _single_relaxations(plan: Plan) -> Iterator[tuple[str, Plan]]:
         for text in plan.constraints.texts:
             left = plan.constraints.without(text)
             yield f"without the constraint {text!r}", replace(plan, constraints=left if left else None)
+    if plan.anonymity is not None:
+        yield "without k_anonymous", replace(plan, anonymity=None)
     if plan.relations is not None:
         yield "without the relations between columns", replace(plan, relations=None)
     if settings.max_changes is not None or settings.max_gower is not None:
