@@ -362,8 +362,8 @@ class MCCE(Learner):
             as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?").
         floor : float
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
-            more so. At 0.05 one real row in twenty would be rejected. Rows below it come back only for factuals that
-            have no other, and `measures["plausibility"]` says so.
+            more so. At 0.05 one real row in twenty would be rejected. A row below it is returned only for a factual
+            without a valid candidate at or above it; `below_floor()` of the result marks such rows.
         caution : float
             With `sparse` and the usual order: among rows with equally few changes, how much a step away from the edge
             counts, of the data and of the decision, against a step from the factual. 0 takes the nearest row; see

@@ -1,6 +1,10 @@
 """Exact bounds of the last feature that a condition names, the others being known.
 
 1. A comparison with the feature alone on one side bounds it: an interval, some levels, or a number that it may not be.
+   So does one with a side that is computed from the feature by adding, subtracting, and multiplying with or dividing by
+   constants, such as ``x - was(x) <= 50``: computed so, also with rounding, a number never falls as the feature rises,
+   or never rises. The last number with which the comparison holds is found by bisection over all floats.
+   ``abs(...) <= 50`` is two such comparisons.
 2. Conditions that hold together: values that all of them allow. Conditions of which one has to hold: everything where
    one holds that is known without the feature; elsewhere the levels that any of the others allows, or the numbers that
    the only other one allows.
@@ -12,13 +16,17 @@ Where a bound can be given, a value is allowed if, and only if, the condition ho
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from mcce.base.arrays import Bools, Floats
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints.conditions import (
     ColumnValue,
     Compared,
+    Computed,
     Condition,
+    Constant,
     Every,
     IsMissing,
     Some,
@@ -31,6 +39,7 @@ from mcce.constraints.conditions import (
 from mcce.constraints.limits import everything, everything_where
 from mcce.samplers.restricted import Within
 
+LARGEST = np.array(np.finfo(np.float64).max).view(np.int64)  # the place of the largest float
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -112,7 +121,70 @@ def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Wi
         if _is_target(target, column) and not reads(other, column):
             assert isinstance(target, ColumnValue)
             return _bound(target, sign, other.of(rows, factuals))
+        if isinstance(target, Computed) and reads(target, column) and not reads(other, column):
+            return _computed(target, sign, other, column, rows, factuals)
     return None
+
+
+def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floats, factuals: Floats) -> Within | None:
+    """Step 1 for a side that is computed from the feature."""
+    if target.function == "abs" and sign in ("<", "<="):
+        (inner,) = target.parts
+        sides = Compared(inner, sign, other), Compared(Computed("-", (Constant(0.0), other)), sign, inner)
+        return _solve(Every(sides), column, rows, factuals, 0)
+    rises = _slope(target, column)
+    if not rises or sign == "!=":
+        return None
+    n = rows.shape[0]
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+    tried = rows.copy()
+
+    def holds(values: Floats, sign: str) -> Bools:
+        tried[:, column] = values
+        with np.errstate(over="ignore"):  # floats of any size are tried
+            return Compared(target, sign, other).holds(tried, factuals)
+
+    for each in ("<=", ">=") if sign == "==" else (sign,):
+        if (each[0] == "<") == (rises > 0):
+            high = _last(lambda values, sign=each: holds(values, sign), n)
+        else:
+            low = -_last(lambda values, sign=each: holds(-values, sign), n)
+    return Within(low=low, high=high, missing=np.zeros(n, dtype=bool))
+
+
+def _slope(value: Value, column: int) -> int:
+    """Return 1 if a value rises with a column, or stays, -1 if it falls, or stays, and 0 if that is not known."""
+    if _is_target(value, column):
+        return 1
+    if not isinstance(value, Computed) or value.function not in "+-*/":
+        return 0
+    left, right = value.parts
+    if reads(left, column) and reads(right, column):
+        return 0
+    of_left, of_right = _slope(left, column), _slope(right, column)
+    if value.function in "+-":
+        return of_left or (of_right if value.function == "+" else -of_right)
+    factor = right if of_left else left
+    if not isinstance(factor, Constant) or (of_right and value.function == "/"):
+        return 0
+    return (of_left or of_right) * int(np.sign(factor.value))
+
+
+def _last(holds: Callable[[Floats], Bools], n: int) -> Floats:
+    """Return the largest float with which each row's condition holds, which holds for all below; -inf if for none."""
+    most = np.full(n, LARGEST)
+    low, high = -most, most.copy()  # places of floats in their order
+    for _ in range(64):
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
+        held = holds(_float_at(middle))
+        low, high = np.where(held, middle, low), np.where(held, high, middle)
+    found = np.where(holds(_float_at(low)), _float_at(low), -np.inf)
+    return np.where(holds(_float_at(most)), np.inf, found)
+
+
+def _float_at(places: Ints) -> Floats:
+    """Return the floats at some places in their order, 0 at 0."""
+    return np.copysign(np.abs(places).view(np.float64), places)
 
 
 def _is_target(value: Value, column: int) -> bool:

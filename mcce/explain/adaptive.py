@@ -33,7 +33,7 @@ from dataclasses import replace
 import numpy as np
 
 from mcce.base.arrays import Bools, Ints
-from mcce.explain.caution import cheapest_of
+from mcce.explain.caution import cheapest_of, without_harm
 from mcce.explain.distances import gower
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
@@ -77,18 +77,19 @@ def in_rounds(
 
 
 def _join(plan: Plan, factuals: Factuals, before: Winners, new: Winners) -> Winners:
-    """Keep the best of what two rounds found; rows below the floor only where there are no others."""
-    both = Winners.join([before, new])  # of each factual the earlier round first, which wins ties
-    found = both
+    """Return the best of what two rounds found, by the rules that apply within a round (`mcce.explain.sparse`)."""
+    found = Winners.join([before, new])  # of each factual the earlier round first, which wins ties
     if plan.settings.sparse:
-        low = both.plausibility < plan.least
-        found = both.take(~low | ~np.isin(both.owner, both.owner[~low]))
+        assert plan.caution is not None
+        found = found.preferring(found.plausibility >= plan.least)
+        if plan.order.is_of_distances:
+            found = without_harm(plan.caution, found, factuals.matrix, plan.question.ask_encoded, plan.relations)
     k = plan.settings.n_counterfactuals
     if plan.caution is not None and plan.caution.strength > 0.0:
         kept = cheapest_of(plan.caution, found, factuals.matrix, k, gower(plan.features))
-        return replace(found.take(kept), cost=both.cost)
-    kept = best_of(plan.order, plan.features, plan.mutable, found.owner, found.rows, factuals.matrix, k)
-    return replace(found.take(kept), cost=both.cost)
+    else:
+        kept = best_of(plan.order, plan.features, plan.mutable, found.owner, found.rows, factuals.matrix, k)
+    return replace(found.take(kept), cost=found.cost)
 
 
 def _stable(plan: Plan, n_factuals: int, before: Winners, after: Winners, which: Ints) -> Bools:

@@ -176,8 +176,6 @@ def best_of(
     rows: Floats,
     factuals: Floats,
     k: int,
-    max_changes: npt.ArrayLike | None = None,
-    max_gower: npt.ArrayLike | None = None,
 ) -> Ints:
     """Return the places of the best `k` distinct rows of each factual, factual by factual; `owner` says whose they are.
 
@@ -188,7 +186,7 @@ def best_of(
     begin, end = (np.searchsorted(owner[by_owner], each, side=side) for side in ("left", "right"))
     k = min(k, int((end - begin).max(initial=1)))
     pools = Candidates(np.asfortranarray(rows[by_owner]), begin, end)
-    ranking = Ranking(ordering, features, mutable, pools, factuals, max_changes, max_gower)
+    ranking = Ranking(ordering, features, mutable, pools, factuals)
     found, n_found = ranking.first(each, k)
     return np.asarray(by_owner[found[np.arange(k) < n_found[:, None]]])
 

@@ -7,16 +7,17 @@
    order counts changes first, a factual is done with the first size that has enough valid rows, unless a whole draw
    changes less; else every size takes part.
 3. Where that is not enough, take the best valid draws at or above the floor inwards (`mcce.explain.refine`).
-4. Where no draw is both valid and at or above the floor, do the same from the most plausible valid draws. Such a row
-   may only become more plausible on the way, and comes back as one below the floor if it does not reach it.
+4. Where no crossing and no draw is both valid and at or above the floor, do the same from the most plausible valid
+   draws. Such a row may only become more plausible on the way. It is returned, marked as below the floor, only if no
+   row of its factual reaches the floor.
 5. By the usual order, rows with equally few changes are compared by their cost, which counts a step away from the edge
    of the data and of the decision beside the distance (`mcce.explain.caution`). Crossings are looked at in the order of
    their distance, which is the least that the cost can be, until that is no less than the best cost: exact, and few are
    asked about.
 6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
-   or above the floor. A change that makes the decision worse is not taken for the sake of plausibility: of rows with
-   several changes, those without such a one are taken; where there is none, it is set back, and the row is told as one
-   below the floor. So it is where the order is one of distances; measures of the user's own are obeyed as they are.
+   or above the floor. Rows in which a change makes the decision worse are returned only for factuals that have no other
+   row at or above the floor: such a change makes the row plausible. This applies where the order is one of distances;
+   a user's own measures are applied as they are.
 7. Relations between columns hold in every row (`mcce.explain.relations`): columns that others determine are computed
    from these wherever a row is made, and change with them; rows that break another relation are passed over.
 8. Rows that a `Refusal` names are passed over like those below the floor, and so are rows that the decision takes for
@@ -38,7 +39,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import Shares, within
 from mcce.base.threads import run_in_threads
 from mcce.constraints import Constraints
-from mcce.explain.caution import Caution, best_by, cheapest_of
+from mcce.explain.caution import Caution, best_by, cheapest_of, one_change_less, without_harm
 from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thinning
 from mcce.explain.distances import Distance, changed_columns, columnwise, gower, rowwise
 from mcce.explain.excluded import Excludes
@@ -59,6 +60,7 @@ LARGEST_SET = 3  # features crossed at once where not all sets can be tried
 ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
 FIRST_LOOKED_AT, MOST_LOOKED_AT = 12, 256  # crossings of a factual at a time, in order of distance
 STARTS = 4  # draws taken inwards, at least
+STARTS_AFTER_HARM = 32  # where every crossing at or above the floor has a change that makes the decision worse
 CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
 SEARCHED_TOGETHER = 64, 512  # factuals of one thread, at least and at most: of few the model is asked about few rows
 MORE_CHANGES = 1e6  # what a change more counts beside costs, where tied columns change together
@@ -178,10 +180,13 @@ class SparseSearch:
     ) -> tuple[Winners, Bools]:
         """Return valid rows of each factual (steps 1 and 2), and which are to be taken inwards (of steps 3 and 4).
 
+        Rows in which a change makes the decision worse do not count towards `k`.
+
         `advance` is told how many more factuals have enough of them.
         """
         sought = self._sought(factuals, ids)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
+        has_harmed = np.zeros(factuals.shape[0], dtype=bool)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Winners] = []
         are_starts: list[Bools] = []  # taken inwards all at once
@@ -191,12 +196,13 @@ class SparseSearch:
 
         near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
         for size in range(1, self.searched.size + 1):
-            for part, complete in self._choose_crossed(pools, near, sought, waiting(), size, k):
+            for part, complete, harmed in self._choose_crossed(pools, near, sought, waiting(), size, k):
                 parts.append(part)
                 # where crossings were passed over, nearer ones may be found on the way to the factual
                 are_starts.append(~complete)
                 before = int((n_found >= k).sum())
-                np.add.at(n_found, part.owner, 1)
+                np.add.at(n_found, part.owner[~harmed], 1)
+                has_harmed[part.owner[harmed]] = True
                 if advance is not None:
                     advance(int((n_found >= k).sum()) - before)
             done_at[(n_found >= k) & (done_at == 0)] = size
@@ -206,7 +212,7 @@ class SparseSearch:
                 are_starts.append(np.zeros(part.owner.size, dtype=bool))
         if advance is not None:
             advance(int((n_found < k).sum()))
-        for part in self._choose_drawn(pools, sought, waiting(), n_found, k):
+        for part in self._choose_drawn(pools, sought, waiting(), n_found, has_harmed, k):
             parts.append(part)
             are_starts.append(np.ones(part.owner.size, dtype=bool))
         return Winners.join(parts), np.concatenate(are_starts)
@@ -229,11 +235,15 @@ class SparseSearch:
         moved = self.inwards.move_numbers(settled, sought, pools, k if self.changes_first else None)
         joined = Winners.join([found, moved])
         if self.by_distance:
-            joined = self._spared(self._set_back(joined, is_start, settled, sought), sought)
+            joined = self._set_back(joined, is_start, settled, sought)
+        joined = self._within_bounds(joined, factuals)
+        joined = joined.preferring(joined.plausibility >= self.least)
+        if self.by_distance:
+            joined = without_harm(self.caution, joined, sought.matrix, self.selector.ask, self.relations)
         if self.refusal is not None:
             joined = joined.take(~self.refusal(joined.rows, sought.matrix[joined.owner]))
-            needed, _ = self._needed(joined.rows, joined.owner, joined.scores, sought)
-            joined = joined.take(needed)
+            needed, harmed, _ = self._needed(joined.rows, joined.owner, joined.scores, sought)
+            joined = joined.take(needed & ~harmed)
         return self._best(joined, factuals, k)
 
     def _set_back(self, joined: Winners, is_start: Bools, settled: Winners, sought: Sought) -> Winners:
@@ -258,13 +268,17 @@ class SparseSearch:
 
     def _choose_crossed(
         self, pools: Candidates, near: NearestCrossings, sought: Sought, which: Ints, size: int, k: int
-    ) -> Iterator[tuple[Winners, Bools]]:
-        """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
+    ) -> Iterator[tuple[Winners, Bools, Bools]]:
+        """Yield the best crossings of one size (steps 1 and 2).
+
+        Beside them: for which all crossings were looked at, and in which a change makes the decision worse.
+        """
         for made in self._cross(pools, near, sought, which, size):
             if self.caution.strength > 0.0:
                 crossed = ChangedCells.read(made, near, sought.matrix)
-                cheapest = self._cheapest(crossed, sought, size, k)
-                yield cheapest.of_factuals(crossed.members), crossed.complete[cheapest.owner] | (size == 1)
+                cheapest, harmed = self._cheapest(crossed, sought, size, k)
+                complete = crossed.complete[cheapest.owner] | (size == 1)
+                yield cheapest.of_factuals(crossed.members), complete, harmed
                 continue
             members, candidates, complete = self._write(made, near.cells, sought)
             of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
@@ -279,15 +293,17 @@ class SparseSearch:
                 admit=admit,
                 score=score,
             )
+            harmed = np.zeros(chosen.owner.size, dtype=bool)
             if size > 1 and self.by_distance:
-                needed, less = self._needed(chosen.rows, members[chosen.owner], chosen.scores, sought)
+                needed, harmed, less = self._needed(chosen.rows, members[chosen.owner], chosen.scores, sought)
                 asked = chosen.cost.asked + less.cost.asked
                 less = less.take(slice(None)).of_factuals(chosen.owner)
                 chosen = replace(Winners.join([chosen.take(needed), less]), cost=Cost(asked))
+                harmed = np.append(harmed[needed], np.zeros(less.owner.size, dtype=bool))
             found = chosen.of_factuals(members)
             if size == 1:
                 found = self.inwards.look_between(found, sought, pools)
-            yield found, complete[chosen.owner] | (size == 1)
+            yield found, complete[chosen.owner] | (size == 1), harmed
 
     def _cross(
         self, pools: Candidates, near: NearestCrossings, sought: Sought, which: Ints, size: int
@@ -340,10 +356,10 @@ class SparseSearch:
         written = self.inwards.complete(rows.T, sought.matrix[np.repeat(members, ends - begins)])
         return members, Candidates(written, begins, ends, distinct=True), complete
 
-    def _cheapest(self, crossed: ChangedCells, sought: Sought, size: int, k: int) -> Winners:
+    def _cheapest(self, crossed: ChangedCells, sought: Sought, size: int, k: int) -> tuple[Winners, Bools]:
         """Return the valid and plausible crossings of one size with the least costs (step 5).
 
-        Owners are counted as the members of the crossings are.
+        Beside them: in which a change makes the decision worse. Owners are counted as the members of the crossings are.
         """
         of, owner = crossed.of, np.repeat(np.arange(crossed.members.size), crossed.end - crossed.begin)
         steps, n_changes = crossed.steps.copy(), np.full(of.size, size)
@@ -368,6 +384,7 @@ class SparseSearch:
             # for few people a question costs more than its rows
             depth = max(depth, MOST_LOOKED_AT // crossed.members.size)
         place, cost, plausibility = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
+        harmed = np.empty(0, dtype=bool)
         scores: npt.NDArray[np.generic] = np.empty(0)
         fewer: list[Winners] = []
         while True:
@@ -391,20 +408,24 @@ class SparseSearch:
             near = sought.distance(self.plausibility, rows, of[some])
             found = self.caution.cost(steps[some], near, answered)
             kept = np.flatnonzero(found < most[owner[some]])
+            worse = np.zeros(kept.size, dtype=bool)
             if size > 1 and kept.size:
-                needed, less = self._needed(rows[kept], of[some[kept]], answered[kept], sought)
+                needed, worse, less = self._needed(rows[kept], of[some[kept]], answered[kept], sought)
                 fewer.append(less.take(slice(None)).of_factuals(owner[some[kept]]))
-                kept, asked = kept[needed], asked + less.cost.asked
+                kept, worse, asked = kept[needed], worse[needed], asked + less.cost.asked
             place, cost = np.append(place, some[kept]), np.append(cost, found[kept])
             plausibility = np.append(plausibility, self.plausibility.join(cells[kept], near[kept]))
             scores = np.concatenate([scores, answered[kept]]) if scores.size else answered[kept]
-            best = best_by(owner[place], self._rows(crossed, place, sought), (cost,), k)
+            harmed = np.append(harmed, worse)
+            mine = owner[place] + at.size * harmed  # rows with such a change are ranked apart
+            best = best_by(mine, self._rows(crossed, place, sought), (cost,), k)
             place, cost, plausibility, scores = place[best], cost[best], plausibility[best], scores[best]
-            mine = owner[place]
-            enough = np.arange(place.size) - np.searchsorted(mine, mine) == k - 1
+            harmed, mine = harmed[best], mine[best]
+            enough = (np.arange(place.size) - np.searchsorted(mine, mine) == k - 1) & ~harmed
             most[mine[enough]] = cost[enough]
         chosen = Winners.chosen(owner[place], self._rows(crossed, place, sought), scores, plausibility, asked)
-        return Winners.join([chosen, *fewer])
+        n_fewer = sum(part.owner.size for part in fewer)
+        return Winners.join([chosen, *fewer]), np.append(harmed, np.zeros(n_fewer, dtype=bool))
 
     def _rows(self, crossed: ChangedCells, some: Ints, sought: Sought) -> Floats:
         """Write some crossings as rows, with what relations determine."""
@@ -433,82 +454,28 @@ class SparseSearch:
 
     def _needed(
         self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought
-    ) -> tuple[Bools, Winners]:
-        """Return of which valid rows every change is needed and none makes the decision worse (step 6).
+    ) -> tuple[Bools, Bools, Winners]:
+        """Return of which valid rows every change is needed, and in which one makes the decision worse (step 6).
 
-        Beside it, the valid and plausible rows with a change less, owned by the places of the rows.
+        Beside them, the valid and plausible rows with a change less, owned by the places of the rows.
         """
-        at, _, tries = self._set_back_one(rows, sought.matrix[owner])
-        needed = np.ones(rows.shape[0], dtype=bool)
+        at, tries = one_change_less(rows, sought.matrix[owner], self.relations)
+        needed, harmed = np.ones(rows.shape[0], dtype=bool), np.zeros(rows.shape[0], dtype=bool)
         if not at.size:
-            return needed, Winners.none(scores, rows.shape[1])
+            return needed, harmed, Winners.none(scores, rows.shape[1])
         answered, wanted = self.selector.ask(tries)
         of = owner[at]
         spare = wanted & sought.admits(tries, of)
         some = np.flatnonzero(spare)
         believed = sought.score(self.plausibility, tries[some], of[some], self.least)
         spare[some] = believed >= self.least
-        needed[at[spare | self.caution.hurts(scores[at], answered)]] = False
+        needed[at[spare]] = False
+        harmed[at[self.caution.hurts(scores[at], answered)]] = True
         less = Winners.chosen(at[spare], tries[spare], answered[spare], believed[spare[some]], at.size)
         if self.refusal is not None:
             needed[at[wanted & self.refusal(tries, sought.matrix[of])]] = False
             less = replace(less.take(~self.refusal(less.rows, sought.matrix[of[spare]])), cost=less.cost)
-        return needed, less
-
-    def _set_back_one(self, rows: Floats, factuals: Floats) -> tuple[Ints, Ints, Floats]:
-        """Return every change of rows that have several: whose it is, in which column, and the row without it."""
-        changed = self.inwards.searched(changed_columns(rows, factuals))
-        at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
-        tries = rows[at]
-        tries[np.arange(at.size), column] = factuals[at, column]
-        return at, column, self.inwards.complete(tries, factuals[at])
-
-    def _harm(self, rows: Floats, factuals: Floats, scores: npt.NDArray[np.generic]) -> tuple[Floats, int]:
-        """Return how far inside the decision valid rows would be without each change that makes it worse, else -inf.
-
-        A row has a line, a column of the table one; the second value is how many rows were asked about. The only change
-        of a row is needed.
-        """
-        margins = self.caution.margins
-        without = np.full(rows.shape, -np.inf)
-        if margins is None:
-            return without, 0
-        at, column, tries = self._set_back_one(rows, factuals)
-        if at.size:
-            answered, _ = self.selector.ask(tries)
-            worse = self.caution.hurts(scores[at], answered)
-            without[at[worse], column[worse]] = margins.inside(answered[worse])
-        return without, at.size
-
-    def _spared(self, found: Winners, sought: Sought) -> Winners:
-        """Return valid rows without changes that make the decision worse (step 6).
-
-        Such rows are left out where their factual has others, and else their worst changes are set back one by one, as
-        far as constraints allow.
-        """
-        harm, asked = self._harm(found.rows, sought.matrix[found.owner], found.scores)
-        harmed = np.isfinite(harm).any(axis=1)
-        kept = ~harmed | ~np.isin(found.owner, found.owner[~harmed])
-        spared, harm = found.take(kept), harm[kept]
-        rows, scores, plausibility = spared.rows.copy(), spared.scores.copy(), spared.plausibility.copy()
-        at = np.flatnonzero(np.isfinite(harm).any(axis=1))
-        while at.size:
-            factuals = sought.matrix[spared.owner[at]]
-            tries, worst = rows[at], harm[at].argmax(axis=1)
-            tries[np.arange(at.size), worst] = factuals[np.arange(at.size), worst]
-            tries = self.inwards.complete(tries, factuals)
-            may = sought.admits(tries, spared.owner[at])
-            harm[at[~may], worst[~may]] = -np.inf
-            moved, tries = at[may], tries[may]
-            if moved.size:
-                rows[moved] = tries
-                scores[moved] = self.selector.ask(tries)[0]
-                plausibility[moved] = sought.score(self.plausibility, tries, spared.owner[moved])
-                harm[moved], n = self._harm(tries, factuals[may], scores[moved])
-                asked += moved.size + n
-            at = at[np.isfinite(harm[at]).any(axis=1)]
-        cost = replace(found.cost, asked=found.cost.asked + asked)
-        return replace(spared, rows=rows, scores=scores, plausibility=plausibility, cost=cost)
+        return needed, harmed, less
 
     def _scoring(
         self, rows: Floats, of: Ints, sought: Sought, least: float | None = None
@@ -542,18 +509,24 @@ class SparseSearch:
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
-            yield self._starts(pools, sought, members, k, plausible=True, most=done_at[members] - 1)
+            yield self._starts(pools, sought, members, max(k, STARTS), plausible=True, most=done_at[members] - 1)
 
-    def _choose_drawn(self, pools: Candidates, sought: Sought, which: Ints, n_found: Ints, k: int) -> Iterator[Winners]:
+    def _choose_drawn(
+        self, pools: Candidates, sought: Sought, which: Ints, n_found: Ints, has_harmed: Bools, k: int
+    ) -> Iterator[Winners]:
         """Yield the best valid draws, to be taken inwards (steps 3 and 4)."""
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
-            starts = self._starts(pools, sought, members, k, plausible=True)
+            starts = self._starts(pools, sought, members, max(k, STARTS), plausible=True)
             yield starts
-            without = members[(n_found[members] == 0) & ~np.isin(members, starts.owner)]
+            nothing = n_found[members] == 0
+            harmed = members[nothing & has_harmed[members]]
+            if harmed.size:
+                yield self._starts(pools, sought, harmed, max(k, STARTS_AFTER_HARM), plausible=True)
+            without = members[nothing & ~has_harmed[members] & ~np.isin(members, starts.owner)]
             if without.size and self.least > -np.inf:
-                yield self._starts(pools, sought, without, k, plausible=False)
+                yield self._starts(pools, sought, without, max(k, STARTS), plausible=False)
 
     def _at_once(self, pools: Candidates) -> int:
         """Return how many factuals' draws are held at a time."""
@@ -570,7 +543,7 @@ class SparseSearch:
         plausible: bool,
         most: Ints | None = None,
     ) -> Winners:
-        """Return the best valid draws of some factuals: at or above the floor, or else the most plausible ones.
+        """Return the best `k` valid draws of some factuals: at or above the floor, or else the most plausible ones.
 
         With `most`, those that have at most so many changes, and a value wherever the factual has one.
         """
@@ -588,7 +561,7 @@ class SparseSearch:
         chosen = self.selector.select(
             replace(separate, rows=rows),
             sought.matrix[members],
-            max(k, STARTS),
+            k,
             ordering=ordering,
             max_changes=most,
             admit=admit if most is None else keep_known,
@@ -600,20 +573,23 @@ class SparseSearch:
         most_plausible = Measure("plausibility", self.plausibility.of_candidates, "density", largest_first=True)
         return Ordering((most_plausible, *self.ordering.measures))
 
-    def _best(self, joined: Winners, factuals: Floats, k: int) -> Winners:
-        """Keep the best distinct rows of each factual, none beyond a bound.
+    def _within_bounds(self, found: Winners, factuals: Floats) -> Winners:
+        """Return the rows within the bounds on changes and distance."""
+        within, own = np.ones(found.owner.size, dtype=bool), factuals[found.owner]
+        if self.bounds.max_changes is not None:
+            within &= changed_columns(found.rows, own).sum(axis=1) <= self.bounds.max_changes
+        if self.bounds.max_gower is not None:
+            paper = gower(self.features)
+            within &= paper.finish(paper.sums(found.rows, own)) <= self.bounds.max_gower
+        return replace(found.take(within), cost=found.cost)
 
-        A row that stayed below the floor is kept only if its factual has no other.
-        """
-        low = joined.plausibility < self.least
-        found = joined.take(~low | ~np.isin(joined.owner, joined.owner[~low]))
-        ordering, most_changes, most_gower = self.ordering, self.bounds.max_changes, self.bounds.max_gower
+    def _best(self, found: Winners, factuals: Floats, k: int) -> Winners:
+        """Return the best distinct rows of each factual."""
         if self.caution.strength > 0.0:
-            kept = cheapest_of(self.caution, found, factuals, k, self.distance, most_changes, most_gower)
+            kept = cheapest_of(self.caution, found, factuals, k, self.distance)
         else:
-            of = self.features, self.mutable, found.owner, found.rows, factuals
-            kept = best_of(ordering, *of, k, most_changes, most_gower)
-        return replace(found.take(kept), cost=joined.cost)
+            kept = best_of(self.ordering, self.features, self.mutable, found.owner, found.rows, factuals, k)
+        return replace(found.take(kept), cost=found.cost)
 
 
 def _counts_changes(measure: Measure) -> bool:

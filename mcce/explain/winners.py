@@ -109,6 +109,10 @@ class Winners:
             self.owner[which], self.rows[which], self.scores[which], self.plausibility[which], self.measures[which]
         )
 
+    def preferring(self, good: Bools) -> Winners:
+        """Return the good rows of factuals that have any, and all rows of the others, at the same cost."""
+        return replace(self.take(good | ~np.isin(self.owner, self.owner[good])), cost=self.cost)
+
     def with_others(self, which: Ints, others: Winners) -> Winners:
         """Return the rows with others at some places, owned by the same factuals; the cost stays."""
         if not which.size:

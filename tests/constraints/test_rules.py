@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import mcce
 from mcce import InputError, Schema
+from mcce.constraints import resolve
 from mcce.constraints.rules import resolve_rule
 from tests.constraints.reader import EDUCATION, JOBS, known, people
 
@@ -187,10 +188,49 @@ def test_bounds_allow_exactly_the_values_with_which_the_rule_holds(condition, se
 )
 def test_simple_rules_have_bounds_for_their_last_column(text):
     rule = resolved(text)
-    named = [c for c in rule.columns if SCHEMA.names[c] != "salary" or "2 *" not in text]
-    solved = [rule.within_for(column, MATRIX, MATRIX) is not None for column in named]
-    assert any(solved)
-    assert resolved("2 * salary < age").within_for(1, MATRIX, MATRIX) is None
+    assert any(rule.within_for(column, MATRIX, MATRIX) is not None for column in rule.columns)
+
+
+@pytest.mark.parametrize("text", ["salary * age < 40", "age / salary < 2", "abs(salary - 30) > 2", "0 * salary < age"])
+def test_other_rules_have_no_bounds(text):
+    assert resolved(text).within_for(1, MATRIX, MATRIX) is None
+
+
+CHANGES = [
+    "abs(salary - was(salary)) <= {c}",
+    "abs(was(salary) - salary) < {c}",
+    "salary - was(salary) <= {c}",
+    "{c} > was(salary) - salary",
+    "salary <= was(salary) + {c}",
+    "salary >= was(salary) - {c}",
+    "salary + {c} == was(salary)",
+    "-3 * (salary - was(salary)) / 7 < {c}",
+    "abs(salary - was(salary)) <= {c} * was(salary)",
+    "if was(salary) > 1 then abs(salary - was(salary)) <= {c}",
+]
+
+
+@pytest.mark.parametrize("text", CHANGES)
+@pytest.mark.parametrize("c", [0, 0.1, 0.3, 50, 1e-320, 1e17])
+def test_bounds_of_changes_are_exact_to_the_last_float(text, c):
+    rule = resolved(text.format(c=f"{c:.400f}".rstrip("0").rstrip(".")))
+    own = np.array([0.7, 0.1, -0.3, 0.0, 1e-310, 1e17, -1e17, 3.0, 1e290, np.nan])
+    factuals = np.tile(MATRIX[:1], (own.size, 1))
+    factuals[:, 1] = own
+    within = rule.within_for(1, factuals, factuals)
+    bounds = [*within.bounds(own.size), own - c, own + c, own - c * own, own + c * own, own + 7 * c / 3, np.zeros(10)]
+    for value in [*bounds, *(np.nextafter(b, end) for b in bounds for end in (-np.inf, np.inf))]:
+        rows = factuals.copy()
+        rows[:, 1] = np.clip(value, -1.7e308, 1.7e308)
+        np.testing.assert_array_equal(within.allows(rows[:, 1]), rule.holds(rows, factuals))
+
+
+@pytest.mark.parametrize("text", [*CHANGES, "abs(hired - was(hired)) <= {c}", "hired - was(hired) <= {c}"])
+def test_rules_about_the_change_of_one_feature_bound_its_draws(text):
+    """What bounds the draws is not open: rows that break it are not drawn and rejected."""
+    constraints = resolve([text.format(c=50)], SCHEMA)
+    assert not constraints.open_rules
+    assert constraints.within(MATRIX)
 
 
 def test_a_rule_says_what_it_reads():

@@ -174,13 +174,13 @@ def order_keys(name, rows, factual):
     return [(changes(row, factual), gower_sum(row, factual, weights)) for row in rows]
 
 
-def search(problem, k, floor, bound=UNBOUNDED, name="default"):
+def search(problem, k, floor, bound=UNBOUNDED, name="default", caution=None):
     measures, weights = MEASURES[name]
     ordering = resolve_measures(
         measures, FEATURES, weights=weights, scorers={"plausibility": plausibility().of_candidates}
     )
     searching = SparseSearch(
-        FEATURES, MUTABLE, problem.model, ordering, Caution(plausibility(), strength=0.0), floor, bound
+        FEATURES, MUTABLE, problem.model, ordering, caution or Caution(plausibility(), strength=0.0), floor, bound
     )
     found = searching.search(problem.pools, problem.factuals, k)
     assert (np.diff(found.owner) >= 0).all()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mcce.explain.sparse as sparse
+from mcce.explain.caution import Caution, Margins
+from mcce.explain.plausibility import Scale
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
 from mcce.explain.sparse import Bounds
@@ -21,6 +23,7 @@ from tests.explain.problem import (
     changes,
     crossings,
     order_keys,
+    plausibility,
     quantiles,
     same,
     search,
@@ -104,6 +107,36 @@ def test_the_same_by_other_measures(settings, bound, name):
     k, floor = settings["k"], settings["floor"]
     for f, found in enumerate(search(problem, k, floor, bound, name)):
         check(problem, f, found, k, floor, bound, name)
+
+
+HARMFUL = {  # the only rows at or above the floor have a change that makes the score worse
+    "pools": [[(0.0, 1.0, 2.0, 0.0, 5.0, 4.0), (2.0, 0.0, 1.0, 0.0, 5.0, 0.5), (2.0, 1.0, 1.0, 0.0, 5.0, 0.0)]],
+    "factuals": [(0, (0.0, 2.0, 1.0, 0.0, 5.0, 0.5))],
+    "seed": 35,
+    "share": 1.0,
+    "k": 1,
+    "floor": 0.7,
+}
+
+
+@settings(max_examples=40)
+@example(HARMFUL, UNBOUNDED, 0.0)
+@example(HARMFUL, UNBOUNDED, 1.0)
+@given(problems, bounds, st.sampled_from([0.0, 1.0]))
+def test_no_row_below_the_floor_where_a_candidate_reaches_it(settings, bound, strength):
+    """Also where every candidate has a change that makes the score worse, as scores at random often have it."""
+    problem = Problem.of(**settings)
+    k, floor, wants = settings["k"], settings["floor"], problem.model.wants
+    margins = Margins(-np.inf, settings["share"], Scale.of(np.linspace(0.0, settings["share"], 5), None))
+    caution = Caution(plausibility(), margins, strength)
+    for f, found in enumerate(search(problem, k, floor, bound, caution=caution)):
+        factual, pool = tuple(problem.factuals[f].tolist()), problem.pool(f)
+        crossed = [row for row in crossings(pool, factual) if wants(row) and within(row, factual, bound)]
+        candidates = crossed + [draw for draw in pool if wants(draw)]
+        if any(q >= floor for q in quantiles(candidates, factual)):
+            assert all(q >= floor for q in quantiles(found, factual))
+        if any(q >= floor for q in quantiles(crossed, factual)):
+            assert found
 
 
 def plain(problem, f, k, bound):

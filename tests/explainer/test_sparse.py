@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+import mcce
 import mcce.explain.pools
 import mcce.explain.sparse
 from mcce import InputError
@@ -171,12 +172,55 @@ def test_rows_below_the_floor_come_back_only_where_nothing_reaches_it():
             for name in TABLE.columns.difference(FIXED)
             for value in pool[name].dropna().unique()
         ]
-        # whole draws may hold a change that makes the decision worse, and are not returned for that
-        assert wanted("rare", pd.concat([pool, *singles])).any()
-        candidates = pd.concat(singles)
+        candidates = pd.concat([pool, *singles])
         candidates = candidates[wanted("rare", candidates)]
+        assert len(candidates)
         factual = schema.encode(own).matrix[0]
         assert (scorer.of_candidates(schema.encode(candidates).matrix, factual) < floor).all()
+
+
+# the score rises with the rank, and falls with the counts that usually come with a higher rank
+def staff(n=1_000):
+    rng = np.random.default_rng(0)
+    rank = rng.integers(0, 5, n)
+    return pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], n),
+            "rank": pd.Categorical.from_codes(rank, list("abcde"), ordered=True),
+            "team": rng.poisson(0.2 + 3 * rank),
+            "trips": rng.poisson(0.2 + 2 * rank),
+            "site": np.where(rng.random(n) < 0.85, rank, rng.integers(0, 5, n)).astype(str),
+        }
+    )
+
+
+def staff_score(rows):
+    return 2.2 * rows["rank"].cat.codes - 0.25 * rows["team"] - 0.2 * rows["trips"] - 0.3 * (rows["site"] > "1")
+
+
+@functools.cache
+def staff_explainer():
+    model, decision = (lambda rows: staff_score(rows).to_numpy()), (3, np.inf)
+    return mcce.MCCE(model, decision=decision, fixed=["sex"], random_state=1).fit(staff(), relations=())
+
+
+@pytest.mark.parametrize(("floor", "n_samples"), [(0.25, 200), (0.9, 30), *slow_rows((0.25, "auto"), (0.05, 1000))])
+def test_levels_and_counts_reach_the_floor_where_a_candidate_does(floor, n_samples):
+    explainer = staff_explainer()
+    X = staff()
+    X = X[staff_score(X) < 3].head(40)
+    found = explainer.explain(X, n_samples=n_samples, sparse=True, floor=floor)
+    below = found.below_floor()
+    assert below.any() == (floor == 0.9)
+    draws = explainer.generate(X, n_samples=500 if n_samples == "auto" else n_samples)
+    schema, scorer = explainer.generator_.schema_, explainer.plausibility_
+    for who in below[below].index.get_level_values("id"):
+        pool, own = draws.loc[who], X.loc[who]
+        one_back = [pool.assign(**{name: pd.Series(own[name], pool.index, X[name].dtype)}) for name in X.columns[1:]]
+        candidates = pd.concat([pool, *one_back])
+        candidates = candidates[staff_score(candidates) >= 3]
+        matrix, factual = schema.encode(candidates).matrix, schema.encode(X.loc[[who]]).matrix[0]
+        assert (scorer.of_candidates(matrix, factual) < floor).all()
 
 
 def test_nobody_whom_the_plain_method_explains_is_left_unexplained():
