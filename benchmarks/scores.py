@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 import mcce
-from mcce.judging import score_conditional
 from mcce.judging.crossvalidation import comparable, mean_and_error
+from mcce.judging.scores import score_conditional
 from mcce.samplers.density import ColumnDensity
 from mcce.table import Column, Table
 

@@ -42,7 +42,6 @@ from mcce.report.languages import Texts, read_texts
 from mcce.report.letter import Case, Letter, write_letter
 from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
-from mcce.report.ranges import RangeNote, ToldRange, generalised_table
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.rules import rules_in_words
 from mcce.report.suspicious import Answered, Usual, find_suspicious
@@ -79,7 +78,7 @@ FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, FACTUALS_ON_PAGE = 10, 5, 6, 25
 ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
 COMPUTED = (
-    *("changes", "changed_features", "summary", "diversity", "generalised", "sentences", "suspicious"),
+    *("changes", "changed_features", "summary", "diversity", "sentences", "suspicious"),
     *("to_frame", "answers"),
 )
 
@@ -109,17 +108,6 @@ _PRIVATE = {  # what a file calls them
     "rules": "_rules",
     "frames": "_frame_kind",
     "usual": "_usual",
-    "told_ranges": "_told",
-}
-_MOVED = {
-    "timings": "run.timings",
-    "settings": "run.settings",
-    "pairwise": "diversity()",
-    "rules": "constraints",
-    "frames": "table(name)",
-    "ask": "reasons(id)",
-    "redraw": "summary()",
-    "html_table": "to_html()",
 }
 
 
@@ -313,7 +301,6 @@ class Counterfactuals:
     run: Run = field(default_factory=Run)
     _standard_errors: Mapping[str, float] = field(default_factory=dict)
     _pairwise: pd.DataFrame | None = None  # what `diversity` returns
-    _told: tuple[ToldRange, ...] = ()  # cells of `frame` that are told as ranges
     _along: pd.DataFrame | None = None  # cells of `frame` that the decision does not need; None if nobody asked
     _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
     _usual: Usual | None = None  # of training rows, for `suspicious`; None if it was not learned
@@ -329,8 +316,6 @@ class Counterfactuals:
             raise InputError("every id of frame must occur exactly once in the index of factuals.")
 
     def __getattr__(self, name: str) -> Any:
-        if name in _MOVED:
-            raise AttributeError(f"a Counterfactuals has no {name!r}; what it was for is in `{_MOVED[name]}`.")
         known = [known for known in (*self.__dataclass_fields__, *vars(type(self))) if not known.startswith("_")]
         raise AttributeError(f"a Counterfactuals has no {name!r}; {did_you_mean(name, known)}")
 
@@ -360,7 +345,6 @@ class Counterfactuals:
             frame=self.frame[rows],
             measures=self.measures[rows],
             _along=None if self._along is None else self._along[rows],
-            _told=tuple(replace(each, row=int(rows[: each.row].sum())) for each in self._told if rows[each.row]),
             factuals=self.factuals.iloc[[factual]],
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
@@ -373,8 +357,7 @@ class Counterfactuals:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
 
         Sparse counterfactuals have a `role` as well: a change is "needed" for the decision, or it "comes along",
-        since what is needed would not be believable without it. There are no other changes. Those that k training
-        people have to share (`mcce.k_anonymous`) have a `range` as text, empty where `to` is the value itself.
+        since what is needed would not be believable without it. There are no other changes.
 
         Parameters
         ----------
@@ -383,10 +366,6 @@ class Counterfactuals:
         """
         before, changed = self._compare(np.arange(len(self)))
         table = self._with_role(changed_cells(before, self.frame, changed), changed)
-        if "k_anonymous" in self.run.settings:
-            told = self._told_texts(self.names if words else Names(years=self.names.years, exact=self.names.exact))
-            cells = zip(*(places.tolist() for places in np.nonzero(changed)))
-            table["range"] = pd.Series([told.get(cell, "") for cell in cells], dtype=object)
         return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
 
     def _with_role(self, table: pd.DataFrame, changed: NDArray[np.bool_]) -> pd.DataFrame:
@@ -452,27 +431,6 @@ class Counterfactuals:
             raise InputError("this result was built by hand, without the table; those of `MCCE.explain` have it.")
         return self._pairwise.copy()
 
-    def generalised(self) -> pd.DataFrame:
-        """Return the features that are told as ranges, since too few training people share the values themselves.
-
-        Of each: id, rank, feature, `from`, the factual's own value, which is inside the range if it did not change;
-        `low` and `high`, the ends, of numbers, dates and ordered levels; `levels`, all that are in it; and whether a
-        `missing` value is in it. Empty unless `explain` was asked for it, by `mcce.k_anonymous`.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
-        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
-        >>> poor = X[X["salary"] < 30_000].head(1)
-        >>> found = explainer.explain(poor, sparse=True, constraints=[mcce.k_anonymous(5, keys=["age", "salary"])])
-        >>> found.generalised()[["feature", "from", "low", "high"]]
-          feature   from    low   high
-        0  salary  24700  40100  62100
-        """
-        before, _ = self._compare(np.arange(len(self)))
-        return self._as_explained(generalised_table(self._told, self.frame, before))
-
     def below_floor(self) -> pd.Series[Any]:
         """Return which rows are less plausible than was asked for: those of factuals for which nothing else was found.
 
@@ -511,9 +469,8 @@ class Counterfactuals:
         usual = self._known_usual()
         if usual is None:
             raise InputError(
-                "this result does not know what is usual among training rows: it was saved, and is not sparse or of an "
-                "earlier version, or its explainer was saved without training values. Explain again with an explainer "
-                "that was just fitted."
+                "this result does not know what is usual among training rows: it was saved and is not sparse, or its "
+                "explainer was saved without training values. Explain again with an explainer that was just fitted."
             )
         before, changed = self._compare(np.arange(len(self)))
         is_scored = self.run.floor is not None and "plausibility" in self.measures
@@ -748,7 +705,7 @@ class Counterfactuals:
         ----------
         name : str
             "frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed",
-            "changes", "changed_features", "summary", "diversity", "generalised", "sentences", "suspicious", "to_frame"
+            "changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame"
             or "answers".
         """
         if name not in TABLES + COMPUTED:
@@ -763,7 +720,7 @@ class Counterfactuals:
         plain.index.names = [known or unnamed for known in plain.index.names]
         if plain.columns.nlevels > 1:
             plain.columns = pd.Index(["_".join(map(str, parts)) for parts in plain.columns])
-        counted = name in ("changes", "generalised", "to_frame", "answers")
+        counted = name in ("changes", "to_frame", "answers")
         return self._as_explained(plain if counted else index_as_columns(plain))
 
     def sentence(self, id: Hashable, rank: int = 1) -> str:
@@ -788,8 +745,6 @@ class Counterfactuals:
         old, new = self.names.pair(PREDICTION, now, then, 3)
         name = self.names.label(PREDICTION) if PREDICTION in self.names.labels else None
         text = change_sentence(changes, self.decision, old, new, name)
-        note = self._range_note(row, self.names)
-        text += "" if note is None else " " + note.sentence()
         if self.run.floor is not None and self.below_floor().iloc[row]:
             text += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), self.run.floor)
         return text
@@ -961,7 +916,6 @@ class Counterfactuals:
                 before=before,
                 after=self.frame.iloc[rows],
                 changed=changed,
-                ranges=self._told_texts(self.names, rows),
                 along=np.zeros_like(changed) if self._along is None else self._along.to_numpy(dtype=bool)[rows],
                 measures=self.measures.iloc[rows],
                 factual_of_row=factual_of_row[rows],
@@ -1170,8 +1124,6 @@ class Counterfactuals:
         self._check_tables()
         parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "run" and not f.name.startswith("_")}
         parts |= {name: getattr(self, private) for name, private in _PRIVATE.items()}
-        if not self._told:
-            del parts["told_ranges"]
         parts |= {"timings": self.run.timings, "settings": self.run.settings}
         parts["usual"] = self._usual if self._along is None else self._known_usual()
         parts |= {name: dict(parts[name]) for name in _MAPPINGS}
@@ -1220,9 +1172,6 @@ class Counterfactuals:
         check_type(read.get("names", Names()), "names", Names)
         check_type(read.get("frames"), "frames", FrameKind, type(None))
         check_type(read.get("usual"), "usual", Usual, type(None))
-        check_type(read.get("told_ranges", ()), "told_ranges", tuple)
-        for each in read.get("told_ranges", ()):
-            check_type(each, "told_ranges", ToldRange)
         known = {f.name for f in fields(cls)} - {"run"} | {*_PRIVATE, "timings", "settings"}
         unknown = [name for name in read if name not in known or name.startswith("_")]
         require(not unknown, f"a result has no part {', '.join(unknown)}")
@@ -1236,10 +1185,6 @@ class Counterfactuals:
         require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
         for name, table in (("frame", self.frame), ("measures", self.measures)):
             require(list(table.index.names) == ["id", "rank"], f"{name} is not indexed by id and rank")
-        for each in self._told:
-            fits = each.row < len(self.frame) and each.feature in self.frame.columns
-            require(fits, "told_ranges has a cell that frame does not have")
-            check_number(self.run.settings.get("k_anonymous"), "k_anonymous", 1)
         if self._along is not None:
             require(self._along.shape == self.frame.shape, "comes_along has another shape than frame")
             require(all(dtype == np.dtype(bool) for dtype in self._along.dtypes), "comes_along holds what is no truth")
@@ -1303,43 +1248,15 @@ class Counterfactuals:
         """Go through rows of `frame`, all by default: the place of its factual, its own place, its changes in words."""
         rows, names = np.arange(len(self)) if rows is None else rows, names or self.names
         before, changed = self._compare(rows)
-        owner, ranges = self._row_of_factual()[rows], self._told_texts(names, rows, texts)
+        owner = self._row_of_factual()[rows]
         for k, row in enumerate(rows.tolist()):
             changes = []
             for j in np.flatnonzero(changed[k]).tolist():
                 name = self.frame.columns[j]
                 old, new = names.pair(name, before.iloc[k, j], self.frame.iloc[row, j])
                 along = self._along is not None and bool(self._along.iloc[row, j])
-                changes.append(Change(names.label(name), old, ranges.get((k, j), new), along))
+                changes.append(Change(names.label(name), old, new, along))
             yield int(owner[k]), row, changes
-
-    def _told_texts(
-        self, names: Names, rows: NDArray[np.intp] | None = None, texts: Texts | None = None
-    ) -> dict[tuple[int, int], str]:
-        """Return the ranges of some rows in words, by the place of the row among them and that of the column."""
-        places = {int(row): i for i, row in enumerate(np.arange(len(self)) if rows is None else rows)}
-        columns: dict[Hashable, int] = {name: j for j, name in enumerate(self.frame.columns)}
-        inside = [each for each in self._told if each.row in places]
-        return {(places[each.row], columns[each.feature]): each.text(names, texts) for each in inside}
-
-    def _range_note(self, row: int, names: Names, texts: Texts | None = None) -> RangeNote | None:
-        """Return what is to be said of the ranges of a row; None if it has none."""
-        mine = [each for each in self._told if each.row == row]
-        if not mine:
-            return None
-        before, changed = self._compare(np.array([row]))
-        columns: list[Hashable] = list(self.frame.columns)
-        asked_at, kept = [], []
-        for each in mine:
-            name = each.feature
-            place = columns.index(name)
-            if changed[0, place]:
-                pair = names.pair(name, before.iloc[0, place], self.frame.iloc[row, place])
-                asked_at.append((names.label(name), pair[1]))
-            else:
-                kept.append((names.label(name), each.text(names, texts)))
-        k, share = int(self.run.settings["k_anonymous"]), float(self.measures["stays_valid"].iloc[row])
-        return RangeNote(k, tuple(asked_at), tuple(kept), share)
 
     def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
         """Return the lowest and highest allowed value of each number that a constraint limits, for one factual."""
@@ -1399,7 +1316,6 @@ class Counterfactuals:
                     f"there is no letter for {spell(id)}: {reason}. Correct the row, and explain it again."
                 )
             rules = rules_in_words(self._rules.get(id, ()), names, columns, texts)
-            notes = (self._range_note(row, names, texts) for row in rows)
             case = Case(
                 id=id,
                 decision=self.decision,
@@ -1414,7 +1330,6 @@ class Counterfactuals:
                 n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
                 rules=tuple(point for points in rules.values() for point in points),
                 in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
-                notes=tuple("" if note is None else note.for_person(texts) for note in notes),
             )
             letters.append(write_letter(case, texts, title, _paragraphs(intro), _paragraphs(closing)))
         return letters

@@ -43,29 +43,26 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.arrays import Ints
 from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
-from mcce.base.parameters import Learner, refuse_former
+from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
 from mcce.constraints.anonymous import together
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.explain.anonymous import Anonymity, TrainingKeys, anonymity_of
 from mcce.explain.caution import Caution, Margins
-from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import MEASURES, Distance, NamedMeasure
+from mcce.explain.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
-from mcce.explain.pools import Candidates, ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
+from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
 from mcce.explain.relation_finder import find_in, read_relations
 from mcce.explain.relations import Relations, keep_relations
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.explain.usual import learn_usual, unchangeable_features, warn_of_unchangeable
-from mcce.explain.winners import Winners
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -95,23 +92,6 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="MCCE")
 
-FORMER = {
-    "min_donors": "sampler=mcce.CartSampler(min_donors=...), or generator=mcce.ChainModel(..., min_donors=...)",
-    **{role: f"names=mcce.Names({role}=...)" for role in ("labels", "units", "formats")},
-}
-FORMER_CONSTRAINTS = {
-    "allow_missing": 'constraints=[mcce.allow("*", missing=True)], or mcce.allow(feature, missing=True)',
-    "exclude_training": "constraints=[mcce.no_copies()]",
-}
-FORMER_OF_EXPLAIN = {
-    **FORMER_CONSTRAINTS,
-    "refits": "robust=mcce.Robust(refits=...)",
-    "noise": "robust=mcce.Robust(noise=...)",
-    "exhaustive": "select(generate(X), X, exhaustive=True)",
-    "redraw": "explain(X).redrawn(...), or mcce.diagnostics.stability",
-    "standard_errors": "explain(X).standard_errors()",
-    "tell_reasons": "explain(X).why(id), or explain(X).with_why()",
-}
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
 OURS = (ChainModel, JointGenerator)
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
@@ -181,7 +161,6 @@ class MCCE(Learner):
     whole_parameters = ("model", "decision", "constraints")
     distances_: dict[str, Distance]  # of an explainer that was loaded
 
-    @refuse_former("MCCE", FORMER)
     def __init__(
         self,
         model: Any,
@@ -339,7 +318,6 @@ class MCCE(Learner):
             raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
         return self.generator_
 
-    @refuse_former("explain", FORMER_OF_EXPLAIN)
     @one_native_thread()
     def explain(
         self,
@@ -383,7 +361,7 @@ class MCCE(Learner):
             returned breaks one. `Counterfactuals.constraints` says what each one does. A known value does not become
             missing, as to withhold something is no advice, unless ``mcce.allow(feature, missing=True)`` says that it
             may; ``mcce.allow("*", missing=True)`` says it of all. ``mcce.no_copies()`` passes over rows that equal a
-            training row in every column; ``mcce.k_anonymous(5, keys=[...])`` returns what 5 training people share.
+            training row in every column; ``mcce.k_anonymous(5, keys=[...])`` returns rows that 5 training people share.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
@@ -458,7 +436,6 @@ class MCCE(Learner):
         wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
         return write_result(plan, factuals, winners, drawn, contradictions, wording)
 
-    @refuse_former("generate", FORMER_CONSTRAINTS)
     @one_native_thread()
     def generate(
         self,
@@ -513,7 +490,6 @@ class MCCE(Learner):
         drawn = schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
         return handed(drawn, frame_kind(X))
 
-    @refuse_former("select", FORMER_CONSTRAINTS)
     @one_native_thread()
     def select(
         self,
@@ -581,14 +557,8 @@ class MCCE(Learner):
             **self._described(),
             **self._told_anonymity(anonymity),
         }
-
-        def again(other: Plan, which: Ints) -> Winners:
-            some = np.flatnonzero(np.isin(members, which))
-            mine = Candidates(brought.rows, brought.begin[some], brought.end[some])
-            return join_blocks([choose(other, block.take(some), mine)], factuals)
-
         wording = Wording(self.names_, told, self.fit_seconds_, usual=self._usual)
-        found = write_result(plan, factuals, winners, None, {}, wording, again)
+        found = write_result(plan, factuals, winners, None, {}, wording)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -767,7 +737,6 @@ class MCCE(Learner):
 
         return make_widget(ExplorerSession(self, X))
 
-    @refuse_former("explain_batches", FORMER_OF_EXPLAIN)
     def explain_batches(
         self,
         source: Any,
@@ -1163,10 +1132,7 @@ class MCCE(Learner):
     def _plausibility(self, progress: bool | None) -> Plausibility:
         """Return the scale of plausibility, learned once, when it is first needed; `margins_` with it."""
         if "plausibility_" not in vars(self):
-            matrix = self._training.matrix(
-                "Fit it again, or call explain(..., sparse=True) once before saving it; what earlier versions have "
-                "saved of plausibility is no longer used."
-            )
+            matrix = self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it.")
             weights = self._training.weights
             read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
             self.margins_ = Margins.of(self.decision_, self._training.answer(), read)

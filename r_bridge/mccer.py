@@ -23,7 +23,7 @@ from mcce.model.decisions import Interval, resolve_decision
 from mcce.rcompat import MCCEResult
 from mcce.rcompat.names import CONTROLS, TREES
 from mcce.rcompat.stages import check_fixed
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from mcce.table import Data, as_frame
 from r_bridge.frames import from_r, to_r
 from r_bridge.models import RModel

@@ -23,7 +23,7 @@ from mcce.base.checks import check_count
 from mcce.model.decisions import Interval
 from mcce.rcompat import FeatureModel, Processed, Simulated, fit_autoregressive, generate, process
 from mcce.rcompat.stages import check_fixed, check_measures
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from mcce.table import Data, as_frame
 from r_bridge.errors import RBridgeError
 from r_bridge.mccer import generated_like, score_function, tree_controls

@@ -10,10 +10,8 @@ Nothing of scikit-learn is imported before it asks: these are plain methods that
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,35 +19,6 @@ import numpy.typing as npt
 from mcce.exceptions import InputError, did_you_mean, spell
 
 Self = TypeVar("Self", bound="Parameters")
-Call = TypeVar("Call", bound=Callable[..., Any])
-
-
-def refuse_former(name: str, former: Mapping[str, str]) -> Callable[[Call], Call]:
-    """Return a decorator of a function that refuses former keywords, and says what takes the place of each.
-
-    Examples
-    --------
-    >>> @refuse_former("draw", {"size": "n"})
-    ... def draw(*, n):
-    ...     return n
-    >>> try:
-    ...     draw(size=3)
-    ... except InputError as error:
-    ...     print(error)
-    draw() has no size=; use n.
-    """
-
-    def decorate(function: Call) -> Call:
-        @functools.wraps(function)
-        def checked(*args: Any, **keywords: Any) -> Any:
-            for keyword in keywords:
-                if keyword in former:
-                    raise InputError(f"{name}() has no {keyword}=; use {former[keyword]}.")
-            return function(*args, **keywords)
-
-        return cast(Call, checked)
-
-    return decorate
 
 
 class Parameters:

@@ -1,12 +1,12 @@
-"""Explanations that point to nobody: `k_anonymous`, a demand on the rows that are returned.
+"""k-anonymity: `k_anonymous`, a constraint on the rows that are returned.
 
-A counterfactual can be read as the data of somebody else. Whoever knows the age, town and salary of a training person
-finds these in a returned row, and learns the rest of the row of that person (Goethals, Sorensen and Martens, 2023, The
-privacy issue of counterfactual explanations: explanation linkage attacks, ACM TIST 14(5)). With k people behind every
-combination of such values there is nobody to point to. `mcce.explain.anonymous` sees to it.
+A counterfactual can be read as the data of a training person. An attacker who knows the age, town and salary of that
+person finds them in a returned row and takes the rest of the row for the person's data (Goethals, Sorensen and Martens,
+2023, The privacy issue of counterfactual explanations: explanation linkage attacks, ACM TIST 14(5)). If at least k
+training people share every such combination, the row identifies none of them. `mcce.explain.excluded` filters the rows.
 
-Several demands are one: with the largest k, on the keys of all. Who is matched by k people on more keys is matched by
-at least as many on fewer.
+Several constraints of this kind are joined: the largest k, on the keys of all. A row that k people share on more keys
+is shared by at least as many on fewer.
 """
 
 from __future__ import annotations
@@ -60,19 +60,9 @@ class KAnonymous(Constraint):
 def k_anonymous(k: int, keys: Iterable[Hashable]) -> KAnonymous:
     """Demand that at least k training people share what is returned, on the features that others may know of them.
 
-    A row whose keys are those of fewer than k training people is passed over if another row with as few changes is
-    shared by k. Else its keys are told as ranges of numbers or dates and as several levels, as narrow as k people
-    allow: "salary between 52,000 and 60,000". `Counterfactuals.generalised` lists them, and sentences, letters and
-    pages tell them. `Counterfactuals.frame` has a value inside each range, the nearest one to the factual that has the
-    wanted decision, which depends on the range alone and not on the row that was found. `measures` has
-
-    * `people`, how many training people are within the ranges;
-    * `people_alike`, how many of these have the person's own values in the keys that did not change;
-    * `information_loss`, the mean width of the keys, from 0 for single values to 1 for the whole of each column;
-    * `stays_valid`, the share of the values tried within the ranges that have the wanted decision and obey the
-      constraints;
-    * `gower_cost`, how much farther away the row is than the one that would be returned without this demand;
-    * `ranges`, the ranges as text.
+    A candidate whose values of the keys fewer than k training rows have is not returned. A factual for which nothing
+    else is left is unexplained, with that reason. `Counterfactuals.measures` has `people`, how many training rows share
+    the keys of each answer.
 
     Parameters
     ----------
@@ -83,21 +73,20 @@ def k_anonymous(k: int, keys: Iterable[Hashable]) -> KAnonymous:
 
     Notes
     -----
-    All keys of a returned row count, unchanged ones too: to whoever reads the row they are as much part of it as the
-    changed ones. As the person knows its own values, ranges of what changes are tried first; only if these are not
-    enough, or cannot keep the decision, unchanged keys are widened as well. Then `people_alike` is what is left for a
-    reader who knows which values did not change. Features that are no keys are returned as they are. The demand holds
-    of each row on its own: it is no bound on what many answers tell together, and no differential privacy.
+    All keys count, unchanged ones too: they are part of the returned row. Numbers with many distinct values are rarely
+    shared; round them before fitting, or leave them out of the keys. Features that are not keys are not restricted. The
+    constraint holds for each row on its own: it does not bound what many answers reveal together, and it is not
+    differential privacy.
 
     Examples
     --------
     >>> import mcce
-    >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "housing"]].round({"salary": -4})
     >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
-    >>> poor = X[X["salary"] < 30_000].head(1)
-    >>> found = explainer.explain(poor, sparse=True, constraints=[mcce.k_anonymous(5, keys=["salary"])])
-    >>> bool((found.measures["people"] >= 5).all())
-    True
+    >>> poor = X[X["salary"] < 30_000].head(3)
+    >>> found = explainer.explain(poor, sparse=True, constraints=[mcce.k_anonymous(5, keys=["salary", "housing"])])
+    >>> len(found), bool((found.measures["people"] >= 5).all())
+    (3, True)
     """
     count = check_count(k, "k of k_anonymous", least=2)
     if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):

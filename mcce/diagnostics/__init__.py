@@ -14,7 +14,8 @@ from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.trade_off import TradeOff
 from mcce.diagnostics.visiting import visit_effect
-from mcce.judging import Criticism, FeatureCriticism
+from mcce.judging.criticism import Criticism
+from mcce.judging.feature import FeatureCriticism
 
 __all__ = [
     "PMSE",

@@ -40,8 +40,9 @@ from mcce.generators.criticising import LEAST_ROWS
 from mcce.generators.givens import weighted_rows
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, Samplers, arrange, suited_to
 from mcce.generators.visit import VisitSequence, make_visit_sequence
-from mcce.judging import LEVEL, N_DRAWS, Criticism, Scores
+from mcce.judging.criticism import Criticism
 from mcce.judging.crossvalidation import Folds, Record, mean_and_error
+from mcce.judging.scores import LEVEL, N_DRAWS, Scores
 from mcce.report.plots import comparison_plot
 from mcce.rng import derive_key, resolve_seed
 from mcce.samplers.estimator import deal_folds

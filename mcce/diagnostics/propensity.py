@@ -45,7 +45,7 @@ from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
 from mcce.rng import derive_key, resolve_seed
 from mcce.table import Column, Data, Feature, Kind, Table
-from mcce.trees import rpart
+from mcce.trees.rpart import tree as rpart
 
 DEPENDENT = 1e-9  # of a column's length may be left beside the columns before it
 MOST_CELLS = 2e8  # of a design matrix: 1.6 GB

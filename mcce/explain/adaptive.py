@@ -33,7 +33,8 @@ from dataclasses import replace
 import numpy as np
 
 from mcce.base.arrays import Bools, Ints
-from mcce.explain.caution import cheapest_of, without_harm
+from mcce.explain.acceptance import Acceptance, without_harm
+from mcce.explain.caution import cheapest_of
 from mcce.explain.distances import gower
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
@@ -83,7 +84,7 @@ def _join(plan: Plan, factuals: Factuals, before: Winners, new: Winners) -> Winn
         assert plan.caution is not None
         found = found.preferring(found.plausibility >= plan.least)
         if plan.order.is_of_distances:
-            found = without_harm(plan.caution, found, factuals.matrix, plan.question.ask_encoded, plan.relations)
+            found = without_harm(Acceptance(plan, factuals.matrix, factuals.index), found)
     k = plan.settings.n_counterfactuals
     if plan.caution is not None and plan.caution.strength > 0.0:
         kept = cheapest_of(plan.caution, found, factuals.matrix, k, gower(plan.features))

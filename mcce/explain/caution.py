@@ -16,7 +16,7 @@ have no margin, and m does not count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,6 @@ import numpy.typing as npt
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.explain.distances import Distance, changed_columns
 from mcce.explain.plausibility import Plausibility, Scale
-from mcce.explain.rank import Ask
-from mcce.explain.relations import KeptRelations
 from mcce.explain.winners import Winners
 from mcce.model.decisions import Answer, Decision
 from mcce.rng import hash_rows
@@ -122,33 +120,6 @@ def cheapest_of(caution: Caution, found: Winners, factuals: Floats, k: int, dist
     near = scale.distance(found.rows, scale.fold_of(factuals)[found.owner], scale.origins(factuals, found.owner))
     keys = n_changes.astype(np.float64), caution.cost(steps, near, found.scores)
     return best_by(found.owner, found.rows, keys, k)
-
-
-def one_change_less(rows: Floats, factuals: Floats, relations: KeptRelations | None) -> tuple[Ints, Floats]:
-    """Return, for every change of rows that have several, the place of the row and the row without the change.
-
-    Columns that relations determine are computed, not set back.
-    """
-    changed = changed_columns(rows, factuals)
-    if relations is not None:
-        changed[:, relations.determined] = False
-    at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
-    less = rows[at]
-    less[np.arange(at.size), column] = factuals[at, column]
-    return at, less if relations is None else relations.complete(less, factuals[at])
-
-
-def without_harm(
-    caution: Caution, found: Winners, factuals: Floats, ask: Ask, relations: KeptRelations | None
-) -> Winners:
-    """Leave out valid rows in which a change makes the decision worse, where their factual has others."""
-    at, less = one_change_less(found.rows, factuals[found.owner], relations)
-    if caution.margins is None or not at.size:
-        return found
-    harmed = np.zeros(found.owner.size, dtype=bool)
-    harmed[at[caution.hurts(found.scores[at], ask(less)[0])]] = True
-    cost = replace(found.cost, asked=found.cost.asked + at.size)
-    return replace(found.preferring(~harmed), cost=cost)
 
 
 def best_by(owner: Ints, rows: Floats, keys: tuple[Floats, ...], k: int) -> Ints:

@@ -17,9 +17,8 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Ints, UInts
 from mcce.constraints import Constraints
-from mcce.explain.anonymous import Anonymity, Excluded
 from mcce.explain.caution import Caution
-from mcce.explain.copies import Excludes, TrainingRows
+from mcce.explain.excluded import Anonymity, Excluded, Excludes, TrainingRows
 from mcce.explain.factuals import Factuals
 from mcce.explain.order import Ordering
 from mcce.explain.plausibility import Plausibility
@@ -67,7 +66,6 @@ class Plan:
     robustness : what counterfactuals are to stand; None for nothing.
     relations : what holds between columns in every counterfactual; None for nothing.
     anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
-    only_shared : whether candidates that too few people share are passed over; else they are widened after the search.
     threads : how many there may be; what is found does not depend on it.
     """
 
@@ -82,7 +80,6 @@ class Plan:
     robustness: Robustness | None = None
     relations: KeptRelations | None = None
     anonymity: Anonymity | None = None
-    only_shared: bool = False
     threads: int = 1
 
     @property
@@ -99,7 +96,7 @@ class Plan:
     def excluded(self) -> Excludes | None:
         """The rows that no counterfactual may be: copies of training rows, or those that too few people share."""
         copies = self.training if self.settings.exclude_training else None
-        return Excluded(copies, self.anonymity) if self.only_shared and self.anonymity is not None else copies
+        return copies if self.anonymity is None else Excluded(copies, self.anonymity)
 
     @property
     def plausibility(self) -> Plausibility | None:

@@ -103,7 +103,7 @@ class Scale:
     """Scores of real rows in order, by which others are turned into shares; `upto` are sums of their weights."""
 
     values: Floats = stored(FLOAT, "rows", rising="weakly")
-    upto: Floats | None = stored(FLOAT, "rows", above=0.0, rising=True, if_any=True)
+    upto: Floats | None = stored(FLOAT, "rows", above=0.0, rising=True, optional=True, default=None)
 
     @classmethod
     def of(cls, scores: Floats, weights: Floats | None) -> Scale:

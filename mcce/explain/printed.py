@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.explain.acceptance import Acceptance
 from mcce.explain.distances import changed_columns, changes, gower_sum
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
@@ -85,12 +86,9 @@ class _Printing:
         self.names = names
         self.owner = winners.owner
         self.own = np.ascontiguousarray(factuals.matrix[winners.owner])
-        constraints = plan.constraints
-        self.constraints = None if constraints is None else constraints.of_factuals(factuals.matrix, factuals.index)
-        self.relations = None if plan.relations is None else plan.relations.of_factuals(factuals.matrix)
+        self.acceptance = Acceptance(plan, factuals.matrix, factuals.index)
         self.rows, self.scores = np.ascontiguousarray(winners.rows).copy(), winners.scores.copy()
         self.plausibility = winners.plausibility.copy()
-        self.fold = None if plan.plausibility is None else plan.plausibility.fold_of(factuals.matrix)[winners.owner]
         self.asked = 0
 
     def put(self, at: Ints, column: Ints) -> None:
@@ -118,13 +116,12 @@ class _Printing:
         """Write numbers into rows where these may be returned then; return where."""
         tries = self.rows[at]
         tries[np.arange(at.size), column] = numbers
-        if self.plan.relations is not None:
-            tries = self.plan.relations.complete(tries, self.own[at])
+        tries = self.acceptance.complete(tries, self.owner[at])
         may = self._is_possible(tries, at, column)
         some = np.flatnonzero(may)
         if not some.size:
             return may
-        scores, wanted = self.plan.question.ask_encoded(tries[some])
+        scores, wanted = self.acceptance.query(tries[some])
         self.asked += some.size
         may[some] = wanted
         taken = some[wanted]
@@ -142,22 +139,15 @@ class _Printing:
 
     def _is_possible(self, tries: Floats, at: Ints, column: Ints) -> Bools:
         """Say which rows may be returned if the model agrees."""
-        plan, settings = self.plan, self.plan.settings
+        plan = self.plan
         numbers = tries[np.arange(at.size), column]
         may = numbers != self.own[at, column]
         for j in np.unique(column):
             feature, here = plan.features[j], column == j
             held = numbers[here]
             may[here] &= (feature.grid.put(held) == held) & (held >= feature.low) & (held <= feature.high)
-        if plan.excluded is not None:
-            may[may] = ~plan.excluded.contain(tries[may])
-        if self.constraints is not None:
-            may[may] = self.constraints.hold(tries[may], self.owner[at[may]])
-        if self.relations is not None:
-            may[may] = self.relations.hold(tries[may], self.owner[at[may]])
-        if settings.max_gower is not None:
-            distance = gower_sum(plan.features).sums(tries, self.own[at]) / len(plan.features)
-            may &= distance <= settings.max_gower
+        may[may] = self.acceptance.admits(tries[may], self.owner[at[may]])
+        may[may] = self.acceptance.within_bounds(tries[may], self.owner[at[may]])
         plausibility = np.full(at.size, np.nan)
         plausibility[may] = self._plausibility(tries[may], at[may])
         with np.errstate(invalid="ignore"):
@@ -165,10 +155,9 @@ class _Printing:
         return np.asarray(may)
 
     def _plausibility(self, rows: Floats, at: Ints) -> Floats:
-        scale = self.plan.plausibility
-        if scale is None or self.fold is None or not at.size:
+        if self.plan.plausibility is None or not at.size:
             return np.full(at.size, np.nan)
-        return scale.score(rows, self.fold[at], scale.origins(self.own, at))
+        return self.acceptance.plausibility(rows, self.owner[at])
 
     def winners(self, before: Winners) -> Winners:
         """Return the rows as they are now."""

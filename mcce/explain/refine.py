@@ -1,14 +1,12 @@
-"""Taking valid rows inwards: nearer to the factual, a step at a time, as long as they stay valid and plausible.
+"""Refinement: move valid rows towards the factual, a step at a time, as long as they stay valid and plausible.
 
 1. Set the changed features back to the factual's values one at a time, the largest step first, as long as the row
    stays valid and at or above the floor. What could not be set back is tried again after others were.
 2. Move changed numbers towards the factual, the largest step first: of some values of the factual's pool in between,
    take the nearest that keeps the row valid and at or above the floor.
 
-A row that starts below the floor may only become more plausible on the way; none breaks a constraint or a relation, or
-becomes a copy of a training row that is excluded. Columns that others determine go with these. The rows of all factuals
-are tried together, so that the model is asked a few large questions. `Sought` says for whom counterfactuals are sought,
-and what they may be.
+A row that starts below the floor may only become more plausible on the way, and `mcce.explain.acceptance` admits every
+row on the way. The rows of all factuals are tried together, so that the model gets a few large queries.
 """
 
 from __future__ import annotations
@@ -20,55 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.constraints import FactualConstraints
-from mcce.explain.copies import Excludes
+from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import MOST_VALUES
 from mcce.explain.distances import Distance, changed_columns
-from mcce.explain.plausibility import Origins, Plausibility
 from mcce.explain.pools import Candidates
-from mcce.explain.rank import Ask
-from mcce.explain.relations import FactualRelations, KeptRelations
 from mcce.explain.winners import Cost, Winners
 from mcce.rng import hash_rows
-
-
-@dataclass(frozen=True)
-class Sought:
-    """Factuals that counterfactuals are sought for: encoded rows, and the folds of their trees.
-
-    `excluded` are rows that none may be, as copies of training rows, `constraints` say what may change, `relations`
-    what holds between columns; `origins` keeps what is known of the plausibility of the factuals.
-    """
-
-    matrix: Floats
-    fold: Ints
-    excluded: Excludes | None = None
-    constraints: FactualConstraints | None = None
-    relations: FactualRelations | None = None
-    origins: Origins | None = None
-
-    def score(self, scale: Plausibility, rows: Floats, owner: Ints, least: float = -np.inf) -> Floats:
-        """Return the scores of plausibility of encoded rows, made from the factuals at `owner`."""
-        return scale.score(rows, self.fold[owner], None if self.origins is None else self.origins[owner], least)
-
-    def distance(self, scale: Plausibility, rows: Floats, owner: Ints) -> Floats:
-        """Return the mean distances of the same to the nearest real rows."""
-        return scale.distance(rows, self.fold[owner], None if self.origins is None else self.origins[owner])
-
-    @property
-    def admits_all(self) -> bool:
-        """Whether any row may be a counterfactual."""
-        return self.excluded is None and self.constraints is None and self.relations is None
-
-    def admits(self, rows: Floats, owner: Ints) -> Bools:
-        """Return which encoded rows may be counterfactuals of the factuals at `owner`."""
-        admitted = np.ones(rows.shape[0], dtype=bool) if self.excluded is None else ~self.excluded.contain(rows)
-        if self.constraints is not None:
-            admitted[admitted] = self.constraints.hold(rows[admitted], owner[admitted])
-        if self.relations is not None:
-            admitted[admitted] = self.relations.hold(rows[admitted], owner[admitted])
-        return admitted
-
 
 DONE = np.iinfo(np.int64).max  # of a cell that was set back
 MOST_TOGETHER = 16  # tries that a row goes ahead before the model is asked
@@ -77,69 +32,46 @@ WRITTEN_TOGETHER = 8192  # rows
 VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
 
 
-class Inwards:
-    """Takes rows inwards.
+class Refiner:
+    """Moves valid rows towards their factuals.
 
     Parameters
     ----------
-    ask : function that returns (scores, wanted) for encoded rows.
-    scale, least : the scale of plausibility, and the score at the floor.
+    acceptance : which rows may be returned.
     distance : how long a step is.
     numbers : positions of the searched columns that hold numbers.
-    relations : what tells the columns that are not searched but computed.
     """
 
-    def __init__(
-        self,
-        ask: Ask,
-        scale: Plausibility,
-        least: float,
-        distance: Distance,
-        numbers: Ints,
-        relations: KeptRelations | None = None,
-    ) -> None:
-        self.ask = ask
-        self.scale = scale
-        self.least = least
+    def __init__(self, acceptance: Acceptance, distance: Distance, numbers: Ints) -> None:
+        self.acceptance = acceptance
         self.distance = distance
         self.numbers = numbers
-        self.relations = relations
 
-    def complete(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return rows with what relations determine."""
-        return rows if self.relations is None else self.relations.complete(rows, factuals)
+    def refine(self, starts: Winners, pools: Candidates, best: int | None = None) -> Winners:
+        """Return valid rows after steps 1 and 2."""
+        return self.move_numbers(self.set_back(starts), pools, best)
 
-    def searched(self, changed: Bools) -> Bools:
-        """Return which cells are changed and of columns that are searched, from those that are changed."""
-        if self.relations is not None:
-            changed[:, self.relations.determined] = False
-        return changed
-
-    def take(self, starts: Winners, sought: Sought, pools: Candidates, best: int | None = None) -> Winners:
-        """Return what becomes of some valid rows: steps 1 and 2."""
-        return self.move_numbers(self.set_back(starts, sought), sought, pools, best)
-
-    def set_back(self, found: Winners, sought: Sought) -> Winners:
+    def set_back(self, found: Winners) -> Winners:
         """Return rows without the changes that neither validity nor the floor needs (step 1)."""
-        walk = _Walk(self, found, sought)
+        walk = _Walk(self, found)
         walk.set_back()
         return walk.winners(found.cost)
 
-    def move_numbers(self, found: Winners, sought: Sought, pools: Candidates, best: int | None = None) -> Winners:
+    def move_numbers(self, found: Winners, pools: Candidates, best: int | None = None) -> Winners:
         """Return rows whose changed numbers are nearer to the factuals' (step 2).
 
         With `best`, numbers move only in the rows of a factual that are among so many with the fewest changes, or tie.
         """
-        walk = _Walk(self, found, sought)
+        walk = _Walk(self, found)
         moving = walk.has_few_changes(best)
         numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(found.owner.size)]
         for place in range(max((columns.size for columns in numbers), default=0)):
             walk.move_number(place, numbers, pools)
         return walk.winners(found.cost)
 
-    def look_between(self, found: Winners, sought: Sought, pools: Candidates) -> Winners:
+    def look_between(self, found: Winners, pools: Candidates) -> Winners:
         """Return rows with a single change at the nearest value among those passed over beside the chosen one."""
-        walk = _Walk(self, found, sought)
+        walk = _Walk(self, found)
         walk.look_beside(pools)
         return walk.winners(found.cost)
 
@@ -183,18 +115,16 @@ class _Ahead:
 class _Walk:
     """The rows on their way."""
 
-    def __init__(self, way: Inwards, starts: Winners, sought: Sought) -> None:
-        self.way = way
+    def __init__(self, refiner: Refiner, starts: Winners) -> None:
+        self.refiner = refiner
+        self.acceptance = acceptance = refiner.acceptance
         self.owner = starts.owner
-        self.sought = sought
-        self.factuals = np.ascontiguousarray(sought.matrix[starts.owner])
+        self.factuals = np.ascontiguousarray(acceptance.matrix[starts.owner])
         self.rows = np.array(starts.rows, order="C")
         self.scores = starts.scores.copy()
         self.plausibility = starts.plausibility.copy()
         self.n_asked = 0
-        self.origins: Origins | None = None
-        if sought.origins is not None:
-            self.origins = self.way.scale.origins(self.rows.copy(), kept=self.owner.size)
+        self.origins = acceptance.scale.origins(self.rows.copy(), kept=self.owner.size)
         self._known: dict[tuple[int, int], Floats] = {}  # values by pool and column
 
     def winners(self, before: Cost) -> Winners:
@@ -208,7 +138,7 @@ class _Walk:
         A row goes some tries ahead as if the model agreed to all that is plausible enough, and then the model is asked.
         At the first refusal the row goes back to there; what was asked beyond it was asked in vain.
         """
-        changed = self.way.searched(self.changed())
+        changed = self.acceptance.free_changes(self.rows, self.owner)
         changed &= (changed.sum(axis=1) > 1)[:, None]  # an only change is needed
         tried = np.where(changed, -1, DONE)
         moved, n_tried, together = np.zeros(self.owner.size, np.int64), *np.ones((2, self.owner.size), np.int64)
@@ -249,7 +179,8 @@ class _Walk:
         left = np.empty(at.size)
         for first in range(0, at.size, WRITTEN_TOGETHER):
             some = slice(first, first + WRITTEN_TOGETHER)
-            left[some] = self.way.distance.sums(self._with_own(at[some], column[some]), self.factuals[at[some]])
+            rows = self.acceptance.with_own(self.rows[at[some]], self.owner[at[some]], column[some])
+            left[some] = self.refiner.distance.sums(rows, self.factuals[at[some]])
         return left
 
     def _go_ahead(self, walking: Ints, turns: _Turns, together: Ints) -> _Ahead:
@@ -263,14 +194,12 @@ class _Walk:
         for turn in range(int(together[walking].max())):
             on = np.flatnonzero(turn < together[walking])
             here, of = first[on] + turn, walking[on]
-            tries = now[on]
-            tries[np.arange(on.size), column[here]] = self.factuals[of, column[here]]
-            tries = self.way.complete(tries, self.factuals[of])
-            score = self._score_tries(tries, now[on], of, np.minimum(self.way.least, believed[on]))
-            enough = (score >= self.way.least) | (score > believed[on])
+            tries = self.acceptance.with_own(now[on], self.owner[of], column[here])
+            score = self._score_tries(tries, now[on], of, np.minimum(self.acceptance.least, believed[on]))
+            enough = (score >= self.acceptance.least) | (score > believed[on])
             enough &= (tries != self.factuals[of]).any(axis=1)
-            if not self.sought.admits_all:
-                enough[enough] = self.sought.admits(tries[enough], self.owner[of[enough]])
+            if not self.acceptance.admits_all:
+                enough[enough] = self.acceptance.admits(tries[enough], self.owner[of[enough]])
             now[on[enough]], believed[on[enough]] = tries[enough], score[enough]
             rows[here], good[here], plausibility[here] = tries, enough, score
         return _Ahead(at, column, rows, good, plausibility)
@@ -280,19 +209,11 @@ class _Walk:
 
         Below `least` it need not be exact.
         """
-        fold = self.sought.fold[self.owner[at]]
-        if self.origins is None:
-            return self.way.scale.score(tries, fold)
+        fold = self.acceptance.fold[self.owner[at]]
         far = np.flatnonzero((now != self.origins.rows[at]).sum(axis=1) > MOST_APART)
         if far.size:
-            self.way.scale.move_origins(self.origins, at[far], now[far], fold[far])
-        return self.way.scale.score(tries, fold, self.origins[at], least)
-
-    def _with_own(self, at: Ints, column: Ints) -> Floats:
-        """Return some rows, each with the factual's own value in one column."""
-        rows = self.rows[at]
-        rows[np.arange(at.size), column] = self.factuals[at, column]
-        return self.way.complete(rows, self.factuals[at])
+            self.acceptance.scale.move_origins(self.origins, at[far], now[far], fold[far])
+        return self.acceptance.scale.score(tries, fold, self.origins[at], least)
 
     def changed(self) -> Bools:
         """Return which cells differ from the factual's."""
@@ -303,7 +224,7 @@ class _Walk:
         n_changes = self.changed().sum(axis=1)
         if best is None:
             return np.ones(n_changes.size, dtype=bool)
-        most = np.full(self.sought.matrix.shape[0], self.rows.shape[1])
+        most = np.full(self.acceptance.matrix.shape[0], self.rows.shape[1])
         _, first = np.unique(hash_rows(np.column_stack([self.owner, self.rows])), return_index=True)  # some have met
         order = first[np.lexsort((n_changes[first], self.owner[first]))]
         nth = np.arange(order.size) - np.searchsorted(self.owner[order], self.owner[order]) + 1
@@ -351,12 +272,12 @@ class _Walk:
             tries = self.rows[at]
             column = np.repeat([j for _, j, _ in plans], [values.size for _, _, values in plans])
             tries[np.arange(at.size), column] = np.concatenate([values for _, _, values in plans])
-            self._advance(self.way.complete(tries, self.factuals[at]), at)
+            self._advance(self.acceptance.complete(tries, self.owner[at]), at)
 
     def changed_numbers(self, i: int) -> Ints:
         """Return the changed columns of a row that hold numbers, the largest step first."""
-        columns = self.way.numbers
-        scale = self.way.distance.scale[columns]
+        columns = self.refiner.numbers
+        scale = self.refiner.distance.scale[columns]
         steps = np.abs(self.rows[i, columns] - self.factuals[i, columns]) * np.where(scale > 0.0, scale, 1.0)
         order = np.argsort(-steps, kind="stable")
         return np.asarray(columns[order[steps[order] > 0.0]])
@@ -364,16 +285,16 @@ class _Walk:
     def _advance(self, tries: Floats, at: Ints) -> Ints:
         """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
         plausibility = self._score_tries(tries, self.rows[at], at, np.full(at.size, -np.inf))
-        enough = (plausibility >= self.way.least) | (plausibility > self.plausibility[at])
+        enough = (plausibility >= self.acceptance.least) | (plausibility > self.plausibility[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
-        if not self.sought.admits_all:
-            enough[enough] = self.sought.admits(tries[enough], self.owner[at[enough]])
+        if not self.acceptance.admits_all:
+            enough[enough] = self.acceptance.admits(tries[enough], self.owner[at[enough]])
         tries, at, plausibility = tries[enough], at[enough], plausibility[enough]
         scores, wanted = self._ask_distinct(tries)
         if not wanted.any():
             return np.empty(0, dtype=np.int64)
         tries, at, plausibility, scores = tries[wanted], at[wanted], plausibility[wanted], scores[wanted]
-        left = self.way.distance.sums(tries, self.factuals[at])
+        left = self.refiner.distance.sums(tries, self.factuals[at])
         order = np.lexsort((left, at))
         best = order[np.concatenate([[True], at[order][1:] != at[order][:-1]])]
         self.rows[at[best]], self.scores[at[best]] = tries[best], scores[best]
@@ -385,7 +306,7 @@ class _Walk:
         if not tries.shape[0]:
             return np.empty(0), np.empty(0, dtype=bool)
         _, first, back = np.unique(hash_rows(tries), return_index=True, return_inverse=True)
-        scores, wanted = self.way.ask(tries[first])
+        scores, wanted = self.acceptance.query(tries[first])
         self.n_asked += first.size
         return scores[back], wanted[back]
 

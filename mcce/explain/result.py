@@ -28,7 +28,6 @@ from mcce.base.progress import working
 from mcce.constraints import Constraints
 from mcce.counterfactuals import Agreement, Counterfactuals, Questions, Run
 from mcce.exceptions import SamplerError, spell_all
-from mcce.explain.anonymous import Again, Anonymised, anonymise
 from mcce.explain.distances import changed_columns
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
@@ -36,7 +35,6 @@ from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
 from mcce.explain.printed import put_on_printed, told_names
 from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
-from mcce.explain.search import search
 from mcce.explain.unexplained import look_into, unexplained_table, what_helps
 from mcce.explain.winners import Winners
 from mcce.generators.base import Generator
@@ -147,7 +145,6 @@ def write_result(
     drawn: Ints | None,
     contradictions: Mapping[int, str],
     wording: Wording,
-    again: Again | None = None,
 ) -> Counterfactuals:
     """Write winners as tables.
 
@@ -158,22 +155,12 @@ def write_result(
     drawn : how many rows were drawn for each factual; None if the user brought the candidates.
     contradictions : why nothing could meet the constraints, by position of the factual.
     wording : how it is told.
-    again : searches once more by another plan, for some of the factuals; None draws as the plan says.
     """
     schema, sparse = plan.generator.schema_, plan.settings.sparse
     names = told_names(wording.names, schema, exact=sparse)
     found = winners
     if sparse:
         winners = put_on_printed(plan, factuals, winners, names)
-    anonymised = None
-    if plan.anonymity is not None:
-
-        def search_again(other: Plan, which: Ints) -> Winners:
-            more = search(other, factuals, which, lambda _: None)[0] if again is None else again(other, which)
-            return put_on_printed(other, factuals, more, names) if sparse else more
-
-        anonymised = anonymise(plan, factuals, winners, search_again)
-        winners = anonymised.winners
     owner, rows = winners.owner, winners.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
@@ -193,7 +180,7 @@ def write_result(
         questions = replace(questions, alike=partial(_draw_alike, plan.generator))
     result = Counterfactuals(
         frame=schema.decode(rows, index),
-        measures=_measure_table(plan, factuals, winners, anonymised, wording.names).set_axis(index, axis=0),
+        measures=_measure_table(plan, factuals, winners).set_axis(index, axis=0),
         factuals=schema.decode(factuals.matrix, factuals.index),
         unexplained=unexplained_table(plan, factuals, owner, drawn, contradictions),
         constraints=binding_table(plan, factuals, searched(factuals, contradictions), winners) if given else None,
@@ -214,7 +201,6 @@ def write_result(
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=factuals.frames,
         _along=along,
-        _told=() if anonymised is None else anonymised.told,
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
     return result if factuals.left_out is None else with_left_out(result, factuals.left_out, schema)
@@ -316,9 +302,7 @@ def _ask_frame(asker: Asker, frame: pd.DataFrame) -> tuple[npt.NDArray[Any], Boo
     return asker.ask_encoded(asker.schema.encode(frame, "the rows").matrix)
 
 
-def _measure_table(
-    plan: Plan, factuals: Factuals, winners: Winners, anonymised: Anonymised | None, names: Names
-) -> pd.DataFrame:
+def _measure_table(plan: Plan, factuals: Factuals, winners: Winners) -> pd.DataFrame:
     """Return the model's score of each winner and its measures."""
     n_changes, steps = winners.measures.T
     measures: dict[str, Any] = {
@@ -335,25 +319,9 @@ def _measure_table(
         measures["plausibility"] = plan.plausibility.quantile(winners.plausibility)
     if plan.robustness is not None:
         measures |= plan.robustness.shares(winners.rows)
-    if anonymised is not None:
-        measures |= _anonymity_measures(anonymised, names)
+    if plan.anonymity is not None:
+        measures["people"] = plan.anonymity.keys.count(winners.rows)
     return pd.DataFrame(measures)
-
-
-def _anonymity_measures(found: Anonymised, names: Names) -> dict[str, Any]:
-    """Return how many people share each row, and what that costs."""
-    ranges = [""] * found.people.size
-    for each in found.told:
-        text = f"{each.feature} {each.text(names)}"
-        ranges[each.row] = f"{ranges[each.row]}; {text}" if ranges[each.row] else text
-    return {
-        "people": found.people,
-        "people_alike": found.people_alike,
-        "information_loss": found.information_loss,
-        "stays_valid": found.stays_valid,
-        "gower_cost": found.gower_cost,
-        "ranges": pd.Series(ranges, dtype=object),
-    }
 
 
 def _log_density(generator: Generator, rows: Floats) -> Floats:

@@ -21,13 +21,13 @@ import numpy as np
 from mcce.base.arrays import Ints
 from mcce.base.progress import report, reported, within
 from mcce.constraints import Constraints
+from mcce.explain.acceptance import Acceptance
 from mcce.explain.adaptive import in_rounds
-from mcce.explain.copies import Excludes
 from mcce.explain.diversity import Spread
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Block, Plan
 from mcce.explain.pools import POOL_BYTES, Candidates, ConstrainedPools, Pools, draw_pools, pool_blocks
-from mcce.explain.rank import Admit, Allow, Selector, best_of
+from mcce.explain.rank import Selector, best_of
 from mcce.explain.sparse import crossed_draws
 from mcce.explain.winners import Cost, Winners
 from mcce.model.ask import RememberingAsker
@@ -142,10 +142,8 @@ def whole_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
         some = np.arange(first, min(first + at_once, block.members.size))
         report(first / block.members.size)
         separate, owner = pools.separate(some)
-        completed = plan.relations.complete(separate.rows, block.matrix[owner])
-        kept = plan.relations.of_factuals(block.matrix).hold(completed, owner)
-        passed = np.concatenate([[0], np.cumsum(kept)])
-        mine = Candidates(np.asfortranarray(completed[kept]), passed[separate.begin], passed[separate.end])
+        completed = np.asfortranarray(plan.relations.complete(separate.rows, block.matrix[owner]))
+        mine = replace(separate, rows=completed)
         with within(first / block.members.size, (some[-1] + 1) / block.members.size):
             parts.append(_choose_drawn(plan, block.take(some), mine).of_factuals(some))
     return Winners.join(parts)
@@ -153,6 +151,8 @@ def whole_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
 
 def _choose_drawn(plan: Plan, block: Block, pools: Candidates) -> Winners:
     settings = plan.settings
+    # pools are shared by factuals that do not allow all of their rows, and a generator need not draw within constraints
+    acceptance = Acceptance(plan, block.matrix, block.ids)
     return Selector(plan.features, plan.mutable, plan.question.ask_encoded).select(
         pools,
         block.matrix,
@@ -161,22 +161,8 @@ def _choose_drawn(plan: Plan, block: Block, pools: Candidates) -> Winners:
         ordering=plan.order,
         max_changes=settings.max_changes,
         max_gower=settings.max_gower,
-        admit=None if plan.excluded is None else _not_excluded(plan.excluded, pools),
-        allow=None if plan.constraints is None else _obey(plan.constraints, pools, block),
+        allow=None if acceptance.admits_all else lambda which, owner: acceptance.admits(pools.rows[which], owner),
     )
-
-
-def _not_excluded(excluded: Excludes, pools: Candidates) -> Admit:
-    return lambda which: ~excluded.contain(pools.rows[which])
-
-
-def _obey(constraints: Constraints, pools: Candidates, block: Block) -> Allow:
-    """Return a function that says which draws factuals allow: pools are shared by some that do not allow all of them.
-
-    A generator need not draw within constraints, either; those that do are checked once more.
-    """
-    of_factuals = constraints.of_factuals(block.matrix, block.ids)
-    return lambda which, factuals: of_factuals.hold(pools.rows[which], factuals)
 
 
 def diverse_set(plan: Plan, block: Block, pools: Candidates) -> Winners:
@@ -221,9 +207,7 @@ def _of_other_features(plan: Plan, block: Block, pools: Candidates, which: Ints,
     """Return the best row, at or above the floor, that changes another set of features than those chosen before."""
     if not which.size:
         return Winners.none(np.empty(0), block.matrix.shape[1])
-    assert plan.caution is not None
     candidates = Candidates(pools.rows, pools.begin[which], pools.end[which])
     with within(0.0, 0.0):
         found = crossed_draws(plan, block.take(which), candidates, spread.changes_the_same)
-    least = plan.caution.plausibility.least_score(plan.settings.floor)
-    return found.take(found.plausibility >= least).of_factuals(which)
+    return found.take(found.plausibility >= plan.least).of_factuals(which)

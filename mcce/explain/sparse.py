@@ -6,7 +6,7 @@
    on demand copies of training rows, are passed over before the model is asked, and it is asked best-first. If the
    order counts changes first, a factual is done with the first size that has enough valid rows, unless a whole draw
    changes less; else every size takes part.
-3. Where that is not enough, take the best valid draws at or above the floor inwards (`mcce.explain.refine`).
+3. Where that is not enough, refine the best valid draws at or above the floor (`mcce.explain.refine`).
 4. Where no crossing and no draw is both valid and at or above the floor, do the same from the most plausible valid
    draws. Such a row may only become more plausible on the way. It is returned, marked as below the floor, only if no
    row of its factual reaches the floor.
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,20 +38,18 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import Shares, within
 from mcce.base.threads import run_in_threads
-from mcce.constraints import Constraints
-from mcce.explain.caution import Caution, best_by, cheapest_of, one_change_less, without_harm
-from mcce.explain.copies import Excludes
+from mcce.explain.acceptance import Acceptance, without_harm
+from mcce.explain.caution import best_by, cheapest_of
 from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thinning
 from mcce.explain.distances import Distance, changed_columns, columnwise, gower, rowwise
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
 from mcce.explain.plausibility import MadeRows
 from mcce.explain.pools import Candidates
-from mcce.explain.rank import Admit, Ask, Selector, best_of
-from mcce.explain.refine import WRITTEN_TOGETHER, Inwards, Sought, ranges
-from mcce.explain.relations import KeptRelations
+from mcce.explain.rank import Admit, Selector, best_of
+from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, ranges
 from mcce.explain.winners import Cost, Winners
-from mcce.table import Feature
+from mcce.model.robustness import AsksEncoded
 
 Refusal = Callable[[Floats, Floats], Bools]  # which of some rows are none to be found for the factuals beside them
 
@@ -59,20 +57,12 @@ NEAREST = 512  # crossings of several features that are looked at, for each numb
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried
 ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
 FIRST_LOOKED_AT, MOST_LOOKED_AT = 12, 256  # crossings of a factual at a time, in order of distance
-STARTS = 4  # draws taken inwards, at least
+STARTS = 4  # draws that are refined, at least
 STARTS_AFTER_HARM = 32  # where every crossing at or above the floor has a change that makes the decision worse
 CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
 SEARCHED_TOGETHER = 64, 512  # factuals of one thread, at least and at most: of few the model is asked about few rows
 MORE_CHANGES = 1e6  # what a change more counts beside costs, where tied columns change together
-REFINED_TOGETHER = 4  # such searches, whose rows are then taken inwards together
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Largest number of changes and largest Gower distance of a counterfactual; None for any."""
-
-    max_changes: int | None = None
-    max_gower: float | None = None
+REFINED_TOGETHER = 4  # such searches, whose rows are then refined together
 
 
 class SparseSearch:
@@ -80,60 +70,29 @@ class SparseSearch:
 
     Parameters
     ----------
-    features, mutable, ask : as of a `Selector`
-    ordering : what candidates are compared by.
-    caution : the scale of plausibility, and what a step away from the edge counts.
-    floor : least plausibility of a counterfactual.
-    bounds : on changes and distance.
-    excluded : rows that no counterfactual may be, such as training rows.
-    constraints : what may change, and how.
-    relations : what holds between columns.
+    plan : what is asked for.
     refusal : rows that are passed over (step 8); None for none.
 
-    Searching may go on in several threads; `ask` is called by one at a time, as a model need not be safe for threads.
+    The search may use several threads; the model is queried by one at a time, as it need not be thread-safe.
     """
 
-    def __init__(
-        self,
-        features: tuple[Feature, ...],
-        mutable: Ints,
-        ask: Ask,
-        ordering: Ordering,
-        caution: Caution,
-        floor: float,
-        bounds: Bounds,
-        excluded: Excludes | None = None,
-        constraints: Constraints | None = None,
-        relations: KeptRelations | None = None,
-        refusal: Refusal | None = None,
-    ) -> None:
-        self.features = features
-        self.mutable = mutable
-        self.relations = relations
-        self.searched = mutable if relations is None else mutable[~np.isin(mutable, relations.determined)]
-        asking = threading.Lock()
-
-        def ask_alone(rows: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
-            with asking:
-                return ask(rows)
-
-        self.selector = Selector(features, mutable, ask_alone)
-        self.ordering = ordering
-        self.caution = caution
-        self.plausibility = plausibility = caution.plausibility
-        self.least = plausibility.least_score(floor)
-        self.farthest = plausibility.farthest(self.least)
-        self.bounds = bounds
-        self.excluded = excluded
-        self.constraints = constraints
+    def __init__(self, plan: Plan, refusal: Refusal | None = None) -> None:
+        caution = plan.caution
+        assert caution is not None
+        self.plan = plan = replace(plan, question=_OneAtATime(plan.question))
         self.refusal = refusal
-        steps = [m.function for m in ordering.measures if isinstance(m.function, Distance)]
+        self.caution = caution
+        self.least, self.farthest = plan.least, caution.plausibility.farthest(plan.least)
+        self.searched = plan.mutable
+        if plan.relations is not None:
+            self.searched = plan.mutable[~np.isin(plan.mutable, plan.relations.determined)]
+        self.numbers = np.array([j for j in self.searched if plan.features[j].is_numeric], dtype=np.int64)
+        self.selector = Selector(plan.features, plan.mutable, plan.question.ask_encoded)
+        steps = [m.function for m in plan.order.measures if isinstance(m.function, Distance)]
         steps = [distance for distance in steps if not distance.counts_changes]
-        self.distance = steps[0] if steps else gower(features)
-        self.changes_first = _counts_changes(ordering.measures[0])
-        self.by_distance = ordering.is_of_distances
-        numbers = np.array([j for j in self.searched if features[j].is_numeric], dtype=np.int64)
-        self.inwards = Inwards(ask_alone, plausibility, self.least, self.distance, numbers, relations)
+        self.distance = steps[0] if steps else gower(plan.features)
+        self.changes_first = _counts_changes(plan.order.measures[0])
+        self.by_distance = plan.order.is_of_distances
 
     def search(
         self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None, threads: int = 1
@@ -145,7 +104,7 @@ class SparseSearch:
         n = factuals.shape[0]
         least, most = SEARCHED_TOGETHER
         size = max(least, min(most, -(-n // 2)))
-        threads = threads if self.ordering.is_thread_safe else 1
+        threads = threads if self.plan.order.is_thread_safe else 1
 
         def some(begin: int, end: int) -> tuple[Candidates, Floats, int, pd.Index[Any] | None]:
             mine = Candidates(pools.rows, pools.begin[begin:end], pools.end[begin:end])
@@ -178,25 +137,25 @@ class SparseSearch:
         ids: pd.Index[Any] | None = None,
         advance: Callable[[float], None] | None = None,
     ) -> tuple[Winners, Bools]:
-        """Return valid rows of each factual (steps 1 and 2), and which are to be taken inwards (of steps 3 and 4).
+        """Return valid rows of each factual (steps 1 and 2), and which are to be refined (steps 3 and 4).
 
         Rows in which a change makes the decision worse do not count towards `k`.
 
         `advance` is told how many more factuals have enough of them.
         """
-        sought = self._sought(factuals, ids)
+        acceptance = Acceptance(self.plan, factuals, ids)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         has_harmed = np.zeros(factuals.shape[0], dtype=bool)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Winners] = []
-        are_starts: list[Bools] = []  # taken inwards all at once
+        are_starts: list[Bools] = []  # refined all at once
 
         def waiting() -> Ints:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
 
         near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
         for size in range(1, self.searched.size + 1):
-            for part, complete, harmed in self._choose_crossed(pools, near, sought, waiting(), size, k):
+            for part, complete, harmed in self._choose_crossed(pools, near, acceptance, waiting(), size, k):
                 parts.append(part)
                 # where crossings were passed over, nearer ones may be found on the way to the factual
                 are_starts.append(~complete)
@@ -207,12 +166,12 @@ class SparseSearch:
                     advance(int((n_found >= k).sum()) - before)
             done_at[(n_found >= k) & (done_at == 0)] = size
         if self.changes_first:
-            for part in self._choose_fewer(pools, sought, done_at, k):
+            for part in self._choose_fewer(pools, acceptance, done_at, k):
                 parts.append(part)
                 are_starts.append(np.zeros(part.owner.size, dtype=bool))
         if advance is not None:
             advance(int((n_found < k).sum()))
-        for part in self._choose_drawn(pools, sought, waiting(), n_found, has_harmed, k):
+        for part in self._choose_drawn(pools, acceptance, waiting(), n_found, has_harmed, k):
             parts.append(part)
             are_starts.append(np.ones(part.owner.size, dtype=bool))
         return Winners.join(parts), np.concatenate(are_starts)
@@ -230,83 +189,64 @@ class SparseSearch:
 
         Some may meet on the way: where they started counts as well.
         """
-        sought = self._sought(factuals, ids)
-        settled = self.inwards.set_back(found.take(is_start), sought)
-        moved = self.inwards.move_numbers(settled, sought, pools, k if self.changes_first else None)
+        acceptance = Acceptance(self.plan, factuals, ids)
+        refiner = Refiner(acceptance, self.distance, self.numbers)
+        settled = refiner.set_back(found.take(is_start))
+        moved = refiner.move_numbers(settled, pools, k if self.changes_first else None)
         joined = Winners.join([found, moved])
         if self.by_distance:
-            joined = self._set_back(joined, is_start, settled, sought)
-        joined = self._within_bounds(joined, factuals)
+            joined = _set_back(refiner, joined, is_start, settled)
+        joined = replace(joined.take(acceptance.within_bounds(joined.rows, joined.owner)), cost=joined.cost)
         joined = joined.preferring(joined.plausibility >= self.least)
         if self.by_distance:
-            joined = without_harm(self.caution, joined, sought.matrix, self.selector.ask, self.relations)
+            joined = without_harm(acceptance, joined)
         if self.refusal is not None:
-            joined = joined.take(~self.refusal(joined.rows, sought.matrix[joined.owner]))
-            needed, harmed, _ = self._needed(joined.rows, joined.owner, joined.scores, sought)
+            joined = joined.take(~self.refusal(joined.rows, acceptance.matrix[joined.owner]))
+            needed, harmed, _ = self._needed(joined.rows, joined.owner, joined.scores, acceptance)
             joined = joined.take(needed & ~harmed)
         return self._best(joined, factuals, k)
 
-    def _set_back(self, joined: Winners, is_start: Bools, settled: Winners, sought: Sought) -> Winners:
-        """Return rows without needless changes (step 6): those found, of which some are starts, and those moved.
-
-        What becomes of the starts is known, `settled`, and of the rows that did not move from there.
-        """
-        n = is_start.size
-        joined = joined.with_others(np.flatnonzero(is_start), settled)
-        moved = changed_columns(joined.rows[n:], settled.rows).any(axis=1)
-        left = np.flatnonzero(np.concatenate([~is_start, moved]))
-        walked = self.inwards.set_back(joined.take(left), sought)
-        cost = replace(joined.cost, asked=joined.cost.asked + walked.cost.asked)
-        return replace(joined.with_others(left, walked), cost=cost)
-
-    def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
-        constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
-        relations = None if self.relations is None else self.relations.of_factuals(factuals)
-        factuals = rowwise(factuals)
-        origins = self.plausibility.origins(factuals, kept=factuals.shape[0])
-        return Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints, relations, origins)
-
     def _choose_crossed(
-        self, pools: Candidates, near: NearestCrossings, sought: Sought, which: Ints, size: int, k: int
+        self, pools: Candidates, near: NearestCrossings, acceptance: Acceptance, which: Ints, size: int, k: int
     ) -> Iterator[tuple[Winners, Bools, Bools]]:
         """Yield the best crossings of one size (steps 1 and 2).
 
         Beside them: for which all crossings were looked at, and in which a change makes the decision worse.
         """
-        for made in self._cross(pools, near, sought, which, size):
+        for made in self._cross(pools, near, acceptance, which, size):
             if self.caution.strength > 0.0:
-                crossed = ChangedCells.read(made, near, sought.matrix)
-                cheapest, harmed = self._cheapest(crossed, sought, size, k)
+                crossed = ChangedCells.read(made, near, acceptance.matrix)
+                cheapest, harmed = self._cheapest(crossed, acceptance, size, k)
                 complete = crossed.complete[cheapest.owner] | (size == 1)
                 yield cheapest.of_factuals(crossed.members), complete, harmed
                 continue
-            members, candidates, complete = self._write(made, near.cells, sought)
+            members, candidates, complete = self._write(made, near.cells, acceptance)
             of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
-            score, admit = self._scoring(candidates.rows, of, sought)
+            score, admit = self._scoring(candidates.rows, of, acceptance)
             chosen = self.selector.select(
                 candidates,
-                sought.matrix[members],
+                acceptance.matrix[members],
                 k,
-                ordering=self.ordering,
-                max_changes=self.bounds.max_changes,
-                max_gower=self.bounds.max_gower,
+                ordering=self.plan.order,
+                max_changes=self.plan.settings.max_changes,
+                max_gower=self.plan.settings.max_gower,
                 admit=admit,
                 score=score,
             )
             harmed = np.zeros(chosen.owner.size, dtype=bool)
             if size > 1 and self.by_distance:
-                needed, harmed, less = self._needed(chosen.rows, members[chosen.owner], chosen.scores, sought)
+                needed, harmed, less = self._needed(chosen.rows, members[chosen.owner], chosen.scores, acceptance)
                 asked = chosen.cost.asked + less.cost.asked
                 less = less.take(slice(None)).of_factuals(chosen.owner)
                 chosen = replace(Winners.join([chosen.take(needed), less]), cost=Cost(asked))
                 harmed = np.append(harmed[needed], np.zeros(less.owner.size, dtype=bool))
             found = chosen.of_factuals(members)
             if size == 1:
-                found = self.inwards.look_between(found, sought, pools)
+                found = Refiner(acceptance, self.distance, self.numbers).look_between(found, pools)
             yield found, complete[chosen.owner] | (size == 1), harmed
 
     def _cross(
-        self, pools: Candidates, near: NearestCrossings, sought: Sought, which: Ints, size: int
+        self, pools: Candidates, near: NearestCrossings, acceptance: Acceptance, which: Ints, size: int
     ) -> Iterator[list[Crossings]]:
         """Yield the crossings of factuals, of as many at a time as there is room for."""
         made: list[Crossings] = []
@@ -321,9 +261,9 @@ class SparseSearch:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
             pool = pools.rows[begin:end]
-            thinning = Thinning(pool, self.searched, tuples, self.inwards.numbers) if size == 1 else None
+            thinning = Thinning(pool, self.searched, tuples, self.numbers) if size == 1 else None
             for f in members:
-                factual = sought.matrix[f]
+                factual = acceptance.matrix[f]
                 crossings = near.find(int(f), factual, begin, n_draws, tuples, most)
                 if thinning is not None:
                     crossings = replace(crossings, chosen=thinning.keep(factual[self.searched], crossings.chosen))
@@ -337,43 +277,43 @@ class SparseSearch:
 
     def _fill_memory(self, n_crossings: int, n_factuals: int, size: int) -> bool:
         """Say whether crossings of some factuals take all the room there is."""
-        n_columns = len(self.features)
+        n_columns = len(self.plan.features)
         if self.caution.strength == 0.0:
             return 8 * n_crossings * n_columns > CROSSED_BYTES
         written = min(n_crossings, n_factuals * MOST_LOOKED_AT)
         return 8 * (written * n_columns + n_crossings * (2 * size + 3)) > CROSSED_BYTES
 
-    def _write(self, made: list[Crossings], cells: Floats, sought: Sought) -> tuple[Ints, Candidates, Bools]:
+    def _write(self, made: list[Crossings], cells: Floats, acceptance: Acceptance) -> tuple[Ints, Candidates, Bools]:
         """Write crossings as candidates: whose they are, the rows, and for whom these are all there are."""
         members = np.array([crossings.factual for crossings in made], dtype=np.int64)
         ends = np.cumsum([crossings.chosen.size for crossings in made])
         rows = np.empty((cells.shape[0], ends[-1]))
         for i, crossings in enumerate(made):
-            factual = sought.matrix[crossings.factual]
+            factual = acceptance.matrix[crossings.factual]
             crossings.write(cells, factual, self.searched, rows, int(ends[i]) - crossings.chosen.size)
         begins = ends - [crossings.chosen.size for crossings in made]
         complete = np.array([crossings.complete for crossings in made], dtype=bool)
-        written = self.inwards.complete(rows.T, sought.matrix[np.repeat(members, ends - begins)])
+        written = acceptance.complete(rows.T, np.repeat(members, ends - begins))
         return members, Candidates(written, begins, ends, distinct=True), complete
 
-    def _cheapest(self, crossed: ChangedCells, sought: Sought, size: int, k: int) -> tuple[Winners, Bools]:
+    def _cheapest(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
         """Return the valid and plausible crossings of one size with the least costs (step 5).
 
         Beside them: in which a change makes the decision worse. Owners are counted as the members of the crossings are.
         """
         of, owner = crossed.of, np.repeat(np.arange(crossed.members.size), crossed.end - crossed.begin)
         steps, n_changes = crossed.steps.copy(), np.full(of.size, size)
-        if self.relations is not None:
+        if self.plan.relations is not None:
             for first in range(0, of.size, WRITTEN_TOGETHER):
                 some = np.arange(first, min(first + WRITTEN_TOGETHER, of.size))
-                rows, own = self._rows(crossed, some, sought), sought.matrix[of[some]]
+                rows, own = self._rows(crossed, some, acceptance), acceptance.matrix[of[some]]
                 steps[some] = self.distance.sums(rows, own)
                 n_changes[some] = changed_columns(rows, own).sum(axis=1)
         too_far = np.zeros(of.size, dtype=bool)
-        if self.bounds.max_changes is not None:
-            too_far |= n_changes > self.bounds.max_changes
-        if self.bounds.max_gower is not None:
-            too_far |= self.distance.finish(steps) > self.bounds.max_gower
+        if self.plan.settings.max_changes is not None:
+            too_far |= n_changes > self.plan.settings.max_changes
+        if self.plan.settings.max_gower is not None:
+            too_far |= self.distance.finish(steps) > self.plan.settings.max_gower
         steps += MORE_CHANGES * (n_changes - size)  # what is determined by a change changes with it
         steps[too_far] = np.inf
         order = np.lexsort((steps, owner))
@@ -398,87 +338,87 @@ class SparseSearch:
             depth = min(2 * depth, MOST_LOOKED_AT)
             some = some[steps[some] < most[owner[some]]]
             far = self.caution.farthest(steps[some], most[owner[some]])
-            some, cells = self._believed(crossed, some, sought, far)
+            some, cells = self._believed(crossed, some, acceptance, far)
             if not some.size:
                 continue
-            rows = self._rows(crossed, some, sought)
-            answered, wanted = self.selector.ask(rows)
+            rows = self._rows(crossed, some, acceptance)
+            answered, wanted = acceptance.query(rows)
             asked += some.size
             some, cells, rows, answered = some[wanted], cells[wanted], rows[wanted], answered[wanted]
-            near = sought.distance(self.plausibility, rows, of[some])
+            near = acceptance.distance(rows, of[some])
             found = self.caution.cost(steps[some], near, answered)
             kept = np.flatnonzero(found < most[owner[some]])
             worse = np.zeros(kept.size, dtype=bool)
             if size > 1 and kept.size:
-                needed, worse, less = self._needed(rows[kept], of[some[kept]], answered[kept], sought)
+                needed, worse, less = self._needed(rows[kept], of[some[kept]], answered[kept], acceptance)
                 fewer.append(less.take(slice(None)).of_factuals(owner[some[kept]]))
                 kept, worse, asked = kept[needed], worse[needed], asked + less.cost.asked
             place, cost = np.append(place, some[kept]), np.append(cost, found[kept])
-            plausibility = np.append(plausibility, self.plausibility.join(cells[kept], near[kept]))
+            plausibility = np.append(plausibility, acceptance.scale.join(cells[kept], near[kept]))
             scores = np.concatenate([scores, answered[kept]]) if scores.size else answered[kept]
             harmed = np.append(harmed, worse)
             mine = owner[place] + at.size * harmed  # rows with such a change are ranked apart
-            best = best_by(mine, self._rows(crossed, place, sought), (cost,), k)
+            best = best_by(mine, self._rows(crossed, place, acceptance), (cost,), k)
             place, cost, plausibility, scores = place[best], cost[best], plausibility[best], scores[best]
             harmed, mine = harmed[best], mine[best]
             enough = (np.arange(place.size) - np.searchsorted(mine, mine) == k - 1) & ~harmed
             most[mine[enough]] = cost[enough]
-        chosen = Winners.chosen(owner[place], self._rows(crossed, place, sought), scores, plausibility, asked)
+        chosen = Winners.chosen(owner[place], self._rows(crossed, place, acceptance), scores, plausibility, asked)
         n_fewer = sum(part.owner.size for part in fewer)
         return Winners.join([chosen, *fewer]), np.append(harmed, np.zeros(n_fewer, dtype=bool))
 
-    def _rows(self, crossed: ChangedCells, some: Ints, sought: Sought) -> Floats:
+    def _rows(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance) -> Floats:
         """Write some crossings as rows, with what relations determine."""
-        rows = crossed.rows(some, sought.matrix)
-        return rows if self.relations is None else self.inwards.complete(rows, sought.matrix[crossed.of[some]])
+        rows = crossed.rows(some, acceptance.matrix)
+        return acceptance.complete(rows, crossed.of[some])
 
-    def _believed(self, crossed: ChangedCells, some: Ints, sought: Sought, far: Floats) -> tuple[Ints, Floats]:
+    def _believed(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance, far: Floats) -> tuple[Ints, Floats]:
         """Return which of some crossings are admitted, at or above the floor, and not too far; cells beside.
 
         `far` is how far from real rows each may be. Most are much nearer, and how near they are need not be known.
         """
-        assert sought.origins is not None
-        if self.relations is None and sought.admits_all and self.refusal is None:  # rows need not be written
+        assert acceptance.origins is not None
+        if self.plan.relations is None and acceptance.admits_all and self.refusal is None:  # rows need not be written
             of = crossed.of[some]
-            made = MadeRows.changing(sought.origins[of], crossed.column[some], crossed.value[some])
+            made = MadeRows.changing(acceptance.origins[of], crossed.column[some], crossed.value[some])
         else:
-            rows, of = self._rows(crossed, some, sought), crossed.of[some]
-            admitted = self._admits(rows, of, sought)
+            rows, of = self._rows(crossed, some, acceptance), crossed.of[some]
+            admitted = self._admits(rows, of, acceptance)
             some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
-            made = MadeRows.of(rowwise(rows), sought.origins[of])
-        fold, far = sought.fold[of], np.minimum(far, self.farthest)
-        cells = self.plausibility.least_cells_of_made(made, fold)
-        near = self.plausibility.distance_of_made(made, np.where(cells >= self.least, fold, -1), far)
+            made = MadeRows.of(rowwise(rows), acceptance.origins[of])
+        fold, far = acceptance.fold[of], np.minimum(far, self.farthest)
+        cells = acceptance.scale.least_cells_of_made(made, fold)
+        near = acceptance.scale.distance_of_made(made, np.where(cells >= self.least, fold, -1), far)
         kept = np.flatnonzero((cells >= self.least) & (near <= far))
         return some[kept], cells[kept]
 
     def _needed(
-        self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought
+        self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], acceptance: Acceptance
     ) -> tuple[Bools, Bools, Winners]:
         """Return of which valid rows every change is needed, and in which one makes the decision worse (step 6).
 
         Beside them, the valid and plausible rows with a change less, owned by the places of the rows.
         """
-        at, tries = one_change_less(rows, sought.matrix[owner], self.relations)
+        at, tries = acceptance.one_change_less(rows, owner)
         needed, harmed = np.ones(rows.shape[0], dtype=bool), np.zeros(rows.shape[0], dtype=bool)
         if not at.size:
             return needed, harmed, Winners.none(scores, rows.shape[1])
-        answered, wanted = self.selector.ask(tries)
+        answered, wanted = acceptance.query(tries)
         of = owner[at]
-        spare = wanted & sought.admits(tries, of)
+        spare = wanted & acceptance.admits(tries, of)
         some = np.flatnonzero(spare)
-        believed = sought.score(self.plausibility, tries[some], of[some], self.least)
+        believed = acceptance.plausibility(tries[some], of[some], self.least)
         spare[some] = believed >= self.least
         needed[at[spare]] = False
         harmed[at[self.caution.hurts(scores[at], answered)]] = True
         less = Winners.chosen(at[spare], tries[spare], answered[spare], believed[spare[some]], at.size)
         if self.refusal is not None:
-            needed[at[wanted & self.refusal(tries, sought.matrix[of])]] = False
-            less = replace(less.take(~self.refusal(less.rows, sought.matrix[of[spare]])), cost=less.cost)
+            needed[at[wanted & self.refusal(tries, acceptance.matrix[of])]] = False
+            less = replace(less.take(~self.refusal(less.rows, acceptance.matrix[of[spare]])), cost=less.cost)
         return needed, harmed, less
 
     def _scoring(
-        self, rows: Floats, of: Ints, sought: Sought, least: float | None = None
+        self, rows: Floats, of: Ints, acceptance: Acceptance, least: float | None = None
     ) -> tuple[Callable[[Ints], Floats], Admit | None]:
         """Return functions of places among candidates of the factuals `of`: scores of plausibility, and who may win.
 
@@ -487,46 +427,46 @@ class SparseSearch:
         least = self.least if least is None else least
 
         def score(some: Ints, least: float = -np.inf) -> Floats:
-            return sought.score(self.plausibility, rows[some], of[some], least)
+            return acceptance.plausibility(rows[some], of[some], least)
 
         def admit(some: Ints) -> Bools:
-            admitted = self._admits(rows[some], of[some], sought)
+            admitted = self._admits(rows[some], of[some], acceptance)
             if least > -np.inf:
                 admitted[admitted] = score(some[admitted], least) >= least
             return admitted
 
-        needless = least == -np.inf and sought.admits_all and self.refusal is None
+        needless = least == -np.inf and acceptance.admits_all and self.refusal is None
         return score, None if needless else admit
 
-    def _admits(self, rows: Floats, of: Ints, sought: Sought) -> Bools:
+    def _admits(self, rows: Floats, of: Ints, acceptance: Acceptance) -> Bools:
         """Return which rows may be found for the factuals `of`: within constraints, and none that is refused."""
-        admitted = sought.admits(rows, of)
-        return admitted if self.refusal is None else admitted & ~self.refusal(rows, sought.matrix[of])
+        admitted = acceptance.admits(rows, of)
+        return admitted if self.refusal is None else admitted & ~self.refusal(rows, acceptance.matrix[of])
 
-    def _choose_fewer(self, pools: Candidates, sought: Sought, done_at: Ints, k: int) -> Iterator[Winners]:
+    def _choose_fewer(self, pools: Candidates, acceptance: Acceptance, done_at: Ints, k: int) -> Iterator[Winners]:
         """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
         which = np.flatnonzero(done_at > 1)
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
-            yield self._starts(pools, sought, members, max(k, STARTS), plausible=True, most=done_at[members] - 1)
+            yield self._starts(pools, acceptance, members, max(k, STARTS), plausible=True, most=done_at[members] - 1)
 
     def _choose_drawn(
-        self, pools: Candidates, sought: Sought, which: Ints, n_found: Ints, has_harmed: Bools, k: int
+        self, pools: Candidates, acceptance: Acceptance, which: Ints, n_found: Ints, has_harmed: Bools, k: int
     ) -> Iterator[Winners]:
-        """Yield the best valid draws, to be taken inwards (steps 3 and 4)."""
+        """Yield the best valid draws, to be refined (steps 3 and 4)."""
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
-            starts = self._starts(pools, sought, members, max(k, STARTS), plausible=True)
+            starts = self._starts(pools, acceptance, members, max(k, STARTS), plausible=True)
             yield starts
             nothing = n_found[members] == 0
             harmed = members[nothing & has_harmed[members]]
             if harmed.size:
-                yield self._starts(pools, sought, harmed, max(k, STARTS_AFTER_HARM), plausible=True)
+                yield self._starts(pools, acceptance, harmed, max(k, STARTS_AFTER_HARM), plausible=True)
             without = members[nothing & ~has_harmed[members] & ~np.isin(members, starts.owner)]
             if without.size and self.least > -np.inf:
-                yield self._starts(pools, sought, without, max(k, STARTS), plausible=False)
+                yield self._starts(pools, acceptance, without, max(k, STARTS), plausible=False)
 
     def _at_once(self, pools: Candidates) -> int:
         """Return how many factuals' draws are held at a time."""
@@ -536,7 +476,7 @@ class SparseSearch:
     def _starts(
         self,
         pools: Candidates,
-        sought: Sought,
+        acceptance: Acceptance,
         members: Ints,
         k: int,
         *,
@@ -548,19 +488,19 @@ class SparseSearch:
         With `most`, those that have at most so many changes, and a value wherever the factual has one.
         """
         separate, owner = pools.separate(members)
-        rows = np.asfortranarray(self.inwards.complete(separate.rows, sought.matrix[owner]))
-        ordering = self.ordering if plausible else self._by_plausibility()
-        score, admit = self._scoring(rows, owner, sought, self.least if plausible else -np.inf)
+        rows = np.asfortranarray(acceptance.complete(separate.rows, owner))
+        ordering = self.plan.order if plausible else self._by_plausibility()
+        score, admit = self._scoring(rows, owner, acceptance, self.least if plausible else -np.inf)
 
         def keep_known(some: Ints) -> Bools:
-            kept = np.asarray((np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1))
+            kept = np.asarray((np.isnan(rows[some]) <= np.isnan(acceptance.matrix[owner[some]])).all(axis=1))
             if admit is not None:
                 kept[kept] = admit(some[kept])
             return kept
 
         chosen = self.selector.select(
             replace(separate, rows=rows),
-            sought.matrix[members],
+            acceptance.matrix[members],
             k,
             ordering=ordering,
             max_changes=most,
@@ -570,25 +510,15 @@ class SparseSearch:
         return chosen.of_factuals(members)
 
     def _by_plausibility(self) -> Ordering:
-        most_plausible = Measure("plausibility", self.plausibility.of_candidates, "density", largest_first=True)
-        return Ordering((most_plausible, *self.ordering.measures))
-
-    def _within_bounds(self, found: Winners, factuals: Floats) -> Winners:
-        """Return the rows within the bounds on changes and distance."""
-        within, own = np.ones(found.owner.size, dtype=bool), factuals[found.owner]
-        if self.bounds.max_changes is not None:
-            within &= changed_columns(found.rows, own).sum(axis=1) <= self.bounds.max_changes
-        if self.bounds.max_gower is not None:
-            paper = gower(self.features)
-            within &= paper.finish(paper.sums(found.rows, own)) <= self.bounds.max_gower
-        return replace(found.take(within), cost=found.cost)
+        most_plausible = Measure("plausibility", self.caution.plausibility.of_candidates, "density", largest_first=True)
+        return Ordering((most_plausible, *self.plan.order.measures))
 
     def _best(self, found: Winners, factuals: Floats, k: int) -> Winners:
         """Return the best distinct rows of each factual."""
         if self.caution.strength > 0.0:
             kept = cheapest_of(self.caution, found, factuals, k, self.distance)
         else:
-            kept = best_of(self.ordering, self.features, self.mutable, found.owner, found.rows, factuals, k)
+            kept = best_of(self.plan.order, self.plan.features, self.plan.mutable, found.owner, found.rows, factuals, k)
         return replace(found.take(kept), cost=found.cost)
 
 
@@ -596,21 +526,33 @@ def _counts_changes(measure: Measure) -> bool:
     return isinstance(measure.function, Distance) and measure.function.counts_changes
 
 
+def _set_back(refiner: Refiner, joined: Winners, is_start: Bools, settled: Winners) -> Winners:
+    """Return rows without needless changes (step 6): those found, of which some are starts, and those moved.
+
+    What becomes of the starts is known, `settled`, and of the rows that did not move from there.
+    """
+    n = is_start.size
+    joined = joined.with_others(np.flatnonzero(is_start), settled)
+    moved = changed_columns(joined.rows[n:], settled.rows).any(axis=1)
+    left = np.flatnonzero(np.concatenate([~is_start, moved]))
+    walked = refiner.set_back(joined.take(left))
+    cost = replace(joined.cost, asked=joined.cost.asked + walked.cost.asked)
+    return replace(joined.with_others(left, walked), cost=cost)
+
+
+class _OneAtATime:
+    """Queries a model from one thread at a time."""
+
+    def __init__(self, question: AsksEncoded) -> None:
+        self._question, self._lock = question, threading.Lock()
+
+    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
+        """Return the model's scores of rows, and which have the wanted decision."""
+        with self._lock:
+            return self._question.ask_encoded(rows)
+
+
 def crossed_draws(plan: Plan, block: Block, pools: Candidates, refusal: Refusal | None = None) -> Winners:
     """Choose the best valid crossings of the draws with the factuals of a block, none that is refused."""
-    assert plan.caution is not None
-    settings = plan.settings
-    search = SparseSearch(
-        plan.features,
-        plan.mutable,
-        plan.question.ask_encoded,
-        plan.order,
-        plan.caution,
-        settings.floor,
-        Bounds(settings.max_changes, settings.max_gower),
-        plan.excluded,
-        plan.constraints,
-        plan.relations,
-        refusal,
-    )
-    return search.search(pools, block.matrix, settings.n_counterfactuals, block.ids, plan.threads)
+    search = SparseSearch(plan, refusal)
+    return search.search(pools, block.matrix, plan.settings.n_counterfactuals, block.ids, plan.threads)

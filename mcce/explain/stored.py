@@ -7,21 +7,19 @@ from a file. `MCCE.save` and `MCCE.load` use these.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mcce.constraints import Constraint
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.explain.anonymous import TrainingKeys
 from mcce.explain.caution import Margins
-from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import Distance
-from mcce.explain.plausibility import Binning, Plausibility
+from mcce.explain.excluded import TrainingKeys, TrainingRows
+from mcce.explain.plausibility import Plausibility
 from mcce.explain.relations import Relations, keep_relations
 from mcce.generators.base import METHODS
-from mcce.generators.choice import OF_A_CHAIN, check_generator
+from mcce.generators.choice import check_generator
 from mcce.model.decisions import Several
 from mcce.report.suspicious import Usual
 from mcce.storage.fields import (
@@ -33,32 +31,10 @@ from mcce.storage.fields import (
     check_rising,
     check_type,
     require,
-    stored,
 )
-from mcce.storage.state import IF_ANY, Fields, stateful
+from mcce.storage.state import Fields
 from mcce.table import Schema
 from mcce.table.checks import check_fixed
-
-
-@stateful("plausibility.Scorer")
-@dataclass(frozen=True)
-class FormerScorer:
-    """The boosted trees by which earlier versions told what is plausible, as their files hold them; not used."""
-
-    binning: Binning = stored(Binning)
-    column: Any = stored(object)
-    cut: Any = stored(object)
-    value: Any = stored(object)
-
-
-@stateful("Plausibility")
-@dataclass(frozen=True)
-class FormerPlausibility:
-    """The scale of plausibility of earlier versions, as their files hold it; not used, as it is to be learned anew."""
-
-    scorers: Any = stored(tuple)
-    calibration: Any = stored(object)
-    upto: Any = field(default=None, metadata=IF_ANY)
 
 
 def write_decision(decision: Any) -> Fields:
@@ -101,12 +77,6 @@ def read_decision(written: Fields, model: Any, decision: Any) -> Any:
 def check_fields(fields: Fields, known: Container[str]) -> Fields:
     """Refuse fields that do not fit together; `known` are the settings that there are."""
     generator, settings = fields["generator"], fields["settings"]
-    if isinstance(settings, dict):  # of a file that an earlier version wrote
-        if settings.pop("min_donors", None) is not None and fields["chosen"] is False:
-            fields["chosen"] = True  # a setting of the chain alone, which has it, and the others too
-            settings |= OF_A_CHAIN
-        roles = {role: settings.pop(role, None) for role in ("labels", "units", "formats")}
-        settings.setdefault("names", {role: given for role, given in roles.items() if given is not None} or None)
     require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")
     check_type(settings, "settings", dict)
     require(all(name in known for name in settings), "settings has one that an explainer does not have")
@@ -121,19 +91,17 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
         check_type(each, "constraints", Constraint)
     _check_decision(fields["decision"])
     _check_spots(fields, generator.schema_)
-    if isinstance(fields["plausibility"], FormerPlausibility):
-        fields["plausibility"] = None
     check_type(fields["plausibility"], "plausibility", Plausibility, type(None))
     if fields["plausibility"] is not None:
         fields["plausibility"].check_columns(len(generator.schema_))
-    check_type(fields.setdefault("margins", None), "margins", Margins, type(None))
-    check_type(fields.setdefault("distances", {}), "distances", dict)
+    check_type(fields["margins"], "margins", Margins, type(None))
+    check_type(fields["distances"], "distances", dict)
     for name, distance in fields["distances"].items():
         check_type(name, "distances", str)
         check_type(distance, "distances", Distance)
         require(distance.scale.size == len(generator.schema_), "distances are not of as many columns as there are")
-    check_type(fields.setdefault("usual", None), "usual", Usual, type(None))
-    check_type(fields.setdefault("training_keys", []), "training_keys", list)
+    check_type(fields["usual"], "usual", Usual, type(None))
+    check_type(fields["training_keys"], "training_keys", list)
     for keys in fields["training_keys"]:
         check_type(keys, "training_keys", TrainingKeys)
         require(max(keys.columns) < len(generator.schema_), "training_keys are of a column that is not there")
@@ -141,7 +109,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
             if not generator.schema_.features[j].is_numeric:
                 check_codes(values, "training_keys", generator.schema_.features[j].n_levels)
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
-    check_type(fields.setdefault("relations", None), "relations", Relations, type(None))
+    check_type(fields["relations"], "relations", Relations, type(None))
     if fields["relations"] is not None:  # names and levels that the columns do not have are errors
         keep_relations(fields["relations"], generator.schema_, ())
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)

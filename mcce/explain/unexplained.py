@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
+from mcce.explain.acceptance import Acceptance
 from mcce.explain.adaptive import MOST_DRAWS
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
@@ -66,7 +67,7 @@ def _demands(plan: Plan) -> list[str]:
     if settings.max_changes is not None or settings.max_gower is not None:
         demands.append("lies within the bounds")
     if plan.anonymity is not None:
-        demands.append(f"is shared by {plan.anonymity.k} training people, or within a range that is and keeps it")
+        demands.append(f"is shared by {plan.anonymity.k} training people on the keys")
     if isinstance(plan.question, ConfirmingAsker):
         demands.append("keeps it under refits and noise")
     return demands
@@ -114,13 +115,13 @@ def look_into(plan: Plan, factuals: Factuals, i: int) -> tuple[dict[str, object]
     alone = explain_block(plan, block)
     pools = draw_block(plan, block) if plan.constraints is None else draw_own_block(plan, block)
     rows = pools.candidates.rows[pools.candidates.begin[0] : pools.candidates.end[0]]
-    if plan.constraints is not None:
-        rows = rows[plan.constraints.of_factuals(block.matrix, block.ids).hold(rows, np.zeros(len(rows), np.int64))]
+    acceptance, owner = Acceptance(plan, block.matrix, block.ids), np.zeros(len(rows), dtype=np.int64)
+    rows = acceptance.complete(rows, owner)
+    rows = rows[acceptance.admits(rows, owner)]
     rejected = {str(name): int(tried - passed) for name, (tried, passed) in pools.acceptance.items() if passed < tried}
     plausible: object = None
     if plan.plausibility is not None and rows.shape[0]:
-        fold = np.repeat(plan.plausibility.fold_of(block.matrix), rows.shape[0])
-        plausible = int((plan.plausibility.score(rows, fold) >= plan.least).sum())
+        plausible = int((acceptance.plausibility(rows, owner[: rows.shape[0]]) >= plan.least).sum())
     told: dict[str, object] = {
         "drawn": n_samples,
         "rejected": ", ".join(f"{count} by {name}" for name, count in rejected.items()) or "none",
@@ -130,7 +131,7 @@ def look_into(plan: Plan, factuals: Factuals, i: int) -> tuple[dict[str, object]
     }
     if not rows.shape[0]:
         return told, None
-    scores = plan.question.ask_encoded(rows)[0]
+    scores = acceptance.query(rows)[0]
     short = plan.decision.shortfall(scores)
     if short is None:
         return told, None
@@ -147,10 +148,7 @@ def what_helps(plan: Plan, factuals: Factuals, which: Ints) -> list[str]:
         for i in np.unique(found.owner):
             helps[int(i)].append(words)
 
-    if plan.anonymity is not None:  # what the search finds was given up for it
-        attempt("without k_anonymous", plan, which)
-        which = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
-    for words, relaxed in _single_relaxations(plan) if which.size else ():
+    for words, relaxed in _single_relaxations(plan):
         attempt(words, relaxed, which)
     left = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
     if left.size and plan.constraints is not None and len(plan.constraints.texts) > 1:
@@ -169,6 +167,8 @@ def _single_relaxations(plan: Plan) -> Iterator[tuple[str, Plan]]:
         for text in plan.constraints.texts:
             left = plan.constraints.without(text)
             yield f"without the constraint {text!r}", replace(plan, constraints=left if left else None)
+    if plan.anonymity is not None:
+        yield "without k_anonymous", replace(plan, anonymity=None)
     if plan.relations is not None:
         yield "without the relations between columns", replace(plan, relations=None)
     if settings.max_changes is not None or settings.max_gower is not None:

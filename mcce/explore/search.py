@@ -8,9 +8,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,7 +36,7 @@ class _Column(NamedTuple):
 class PeopleSearch:
     """Search for text among the rows of an encoded table; several threads may search at once."""
 
-    def __init__(self, schema: Schema, matrix: Floats, index: pd.Index[Hashable], names: Names) -> None:
+    def __init__(self, schema: Schema, matrix: Floats, index: pd.Index[Any], names: Names) -> None:
         self._schema, self._matrix, self._index, self._names = schema, matrix, index, names
         self._lock = Lock()
         self._texts: tuple[list[str], list[_Column]] | None = None

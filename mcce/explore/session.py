@@ -510,7 +510,7 @@ class ExplorerSession:
                 _table(
                     "To read before sending",
                     ["why", "plans"],
-                    [[CAUTIONS.get(n, n), str(c)] for n, c in cautions.items()],
+                    [[CAUTIONS.get(str(n), str(n)), str(c)] for n, c in cautions.items()],
                 ),
                 _table("Without a plan", ["why", "people"], [[str(n), str(c)] for n, c in lacking.items()]),
             ]

@@ -5,13 +5,14 @@ The others are loaded when one of them is first used, or looked for by name.
 
 from typing import TYPE_CHECKING
 
-from mcce.base.lazy import loaded_when_used
+import lazy_loader
+
 from mcce.generators.base import GENERATORS
 from mcce.generators.chain import ChainModel
 from mcce.generators.joint.base import JointGenerator
 from mcce.storage.state import look_in
 
-if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
+if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and editors
     from mcce.generators.joint.foreign import SampleGenerator, SynthesizerGenerator
     from mcce.generators.joint.forest.generator import AdversarialForest
     from mcce.generators.joint.made.generator import Made
@@ -30,14 +31,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "mcce.generators.joint.foreign": ("SampleGenerator", "SynthesizerGenerator"),
-    "mcce.generators.joint.forest.generator": ("AdversarialForest",),
-    "mcce.generators.joint.made.generator": ("Made",),
-    "mcce.generators.joint.mixture": ("MixtureGenerator",),
-    "mcce.generators.joint.vine.generator": ("VineGenerator",),
+    "joint.foreign": ("SampleGenerator", "SynthesizerGenerator"),
+    "joint.forest.generator": ("AdversarialForest",),
+    "joint.made.generator": ("Made",),
+    "joint.mixture": ("MixtureGenerator",),
+    "joint.vine.generator": ("VineGenerator",),
 }
-GENERATORS.homes = tuple(_HOMES)
-look_in(*_HOMES)
+GENERATORS.homes = tuple(f"{__name__}.{module}" for module in _HOMES)
+look_in(*GENERATORS.homes)
 
-if not TYPE_CHECKING:  # where it would say that every name exists
-    __getattr__ = loaded_when_used(__name__, _HOMES)
+if not TYPE_CHECKING:  # it would claim that every name exists
+    __getattr__ = lazy_loader.attach(__name__, _HOMES, _HOMES)[0]

@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce import exceptions, judging
+from mcce import exceptions
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, check_share
 from mcce.base.parameters import Learner
@@ -63,7 +63,7 @@ from mcce.generators.storing import (
     without_training_values,
 )
 from mcce.generators.visit import VisitSequence
-from mcce.judging import LEVEL, N_DRAWS
+from mcce.judging.scores import LEVEL, N_DRAWS, Scores
 from mcce.privacy.account import PrivacyAccount
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
@@ -79,7 +79,7 @@ from mcce.table.weights import read_weights, rows_by_weight
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from mcce.judging import Criticism, Scores
+    from mcce.judging.criticism import Criticism
 
 Self = TypeVar("Self", bound="ChainModel")
 
@@ -530,12 +530,14 @@ class ChainModel(Learner):
         progress: bool | None = None,
     ) -> Criticism:
         """Return the criticism of each feature by its scores on encoded rows, wherever these were fitted."""
+        from mcce.judging.criticism import Criticism
+
         as_written = {name: repr(sampler) for name, sampler in self.samplers_.items()}
         ordered = self._layout.order(matrix, decision)
         found = criticise_features(
             scores, as_written, ordered, self._layout, seed=seed, n_jobs=self.n_jobs, progress=progress
         )
-        return judging.Criticism.of(found, level, judged_by)
+        return Criticism.of(found, level, judged_by)
 
     def scores(
         self,

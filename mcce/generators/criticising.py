@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mcce import judging
 from mcce.base.threads import count_jobs, run_in_threads
 from mcce.exceptions import InputError, listing
 from mcce.generators.layout import ChainLayout
+from mcce.judging.scores import Scores, score_conditional
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import samplers_that_handle_missing
 from mcce.table import Table
 
 if TYPE_CHECKING:
-    from mcce.judging import FeatureCriticism, Scores
+    from mcce.judging.feature import FeatureCriticism
 
 LEAST_ROWS = 20
 
@@ -41,9 +41,7 @@ def score_features(
 
     def score(k: int) -> Scores:
         sampler = samplers[ordered.features[k].name]
-        return judging.score_conditional(
-            sampler, layout.given(ordered, k), ordered.column(k), seed=seed, n_draws=n_draws
-        )
+        return score_conditional(sampler, layout.given(ordered, k), ordered.column(k), seed=seed, n_draws=n_draws)
 
     threads = count_jobs(n_jobs) if all(sampler.thread_safe for sampler in samplers.values()) else 1
     places = range(first, len(ordered.features))
@@ -61,11 +59,13 @@ def criticise_features(
     progress: bool | None = None,
 ) -> list[FeatureCriticism]:
     """Return the criticism of each feature by its scores (step 2); `samplers` are as they are written."""
+    from mcce.judging.feature import criticise_feature
+
     first = len(ordered.features) - len(scores)
 
     def criticise(k: int) -> FeatureCriticism:
         name, values = ordered.features[k].name, ordered.matrix[:, k]
-        return judging.criticise_feature(scores[name], layout.given(ordered, k), values, samplers[name], seed)
+        return criticise_feature(scores[name], layout.given(ordered, k), values, samplers[name], seed)
 
     places = range(first, len(ordered.features))
     return list(run_in_threads(criticise, places, count_jobs(n_jobs), "testing", progress))

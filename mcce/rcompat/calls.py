@@ -43,7 +43,7 @@ from mcce.rcompat.columns import (
 )
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
 from mcce.rcompat.lent import RError, lend
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.storage import load_fields
 from mcce.table import Feature

@@ -26,7 +26,7 @@ from mcce.rcompat.stages import (
     generate,
     process,
 )
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from mcce.table import Data, as_frame
 
 Seed = int | np.integer[Any] | RGenerator | None

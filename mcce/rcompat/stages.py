@@ -56,14 +56,14 @@ from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.rank_kernels import best_within, sort_within
 from mcce.rcompat import kernels
 from mcce.rcompat.names import translate
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from mcce.table import Column, Feature, Schema, Table
 from mcce.table.checks import check_fixed_names
 from mcce.table.dtypes import is_dated, is_logical
-from mcce.trees import rpart
 from mcce.trees.ctree import tree as ctree
 from mcce.trees.ctree.tree import CtreeTree
-from mcce.trees.rpart import RpartTree
+from mcce.trees.rpart import tree as rpart
+from mcce.trees.rpart.tree import RpartTree
 from mcce.trees.tree import Tree
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision

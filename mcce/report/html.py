@@ -30,7 +30,7 @@ import base64
 import io
 import platform
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -120,8 +120,6 @@ class Shown:
         How much is not shown.
     along : ndarray of bool or None
         Which changes come along with others, as the decision does not need them.
-    ranges : mapping
-        Cells that are told as ranges, by row and column, in words.
     """
 
     before: pd.DataFrame
@@ -138,7 +136,6 @@ class Shown:
     n_more_rows: int
     n_more_factuals: int
     along: NDArray[np.bool_] | None = None
-    ranges: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -216,8 +213,7 @@ def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_ShownFeature], f
             cells = _cells(old[k], old[k], np.zeros(len(order), dtype=bool), columns, shown.names, "")
             rows.append(_tr("factual", id, labels, [prediction] + [""] * (len(figures) - 1), cells))
         along = None if shown.along is None else shown.along[k, order]
-        told = [shown.ranges.get((k, j), "") for j in order.tolist()]
-        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, "same", along, told)
+        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, "same", along)
         texts = [_figure_text(shown, name, k) for name in figures]
         rows.append(_tr("found", f"→ {rank}", labels, texts, cells))
     return rows
@@ -240,17 +236,13 @@ def _cells(
     names: Names,
     plain: str,
     along: NDArray[np.bool_] | None = None,
-    told: Sequence[str] = (),
 ) -> str:
-    """Return the cells of one row; a changed one is bold, has a ground and says what it was, and if it comes along.
-
-    Those that are `told` as ranges have these as text.
-    """
+    """Return the cells of one row; a changed one is bold, has a ground and says what it was, and if it comes along."""
     cells = []
     for k, (before, after, is_changed, column) in enumerate(zip(old, new, changed, columns)):
         kind = "n " * column.is_number + ("changed" if is_changed else plain)
         pair = names.pair(column.name, before, after, unit=False)
-        was, text = (escape(fold(t, 120, 1)) for t in (pair[0], (told[k] if told else "") or pair[1]))
+        was, text = (escape(fold(t, 120, 1)) for t in pair)
         content = f">{text}"
         if is_changed:
             label = escape(column.label_with_unit)
@@ -278,8 +270,6 @@ def _notes(shown: Shown) -> list[str]:
         )
     if shown.along is not None and shown.along.any():
         lines.append("What comes along is not needed for the decision, but the other changes are not believable alone.")
-    if shown.ranges:
-        lines.append("Ranges stand for single values that too few training people share.")
     if shown.n_more_rows:
         lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained factuals.")
     return lines

@@ -112,7 +112,6 @@ class Case:
     reason : why there is no example; empty if there is one
     n_tried : how many possible cases were tried; None if that is not known
     rules : what examples had to keep to, and which of it stood in the way
-    notes : a sentence to add to each way, if there are any
     """
 
     id: Hashable
@@ -126,7 +125,6 @@ class Case:
     n_tried: int | None
     rules: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[str], closing: Sequence[str]) -> Letter:
@@ -171,8 +169,7 @@ def _ways(case: Case, texts: Texts) -> Section:
             key += "_figures"
             filled |= {"name": case.names.label(PREDICTION), "before": old, "after": new}
         unusual = texts.say("example.unusual") if is_unusual else ""
-        note = case.notes[place] if case.notes else ""
-        told.append(" ".join(text for text in (texts.say(key, **filled), unusual, note) if text))
+        told.append(" ".join(text for text in (texts.say(key, **filled), unusual) if text))
     more = len(ways) - MOST_WAYS
     told += [texts.say("example.more", more, n=case.names.count(more))] if more > 0 else []
     heading = texts.say("example.heading", len(ways))

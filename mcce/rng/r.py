@@ -179,7 +179,7 @@ class RGenerator:
 
     Examples
     --------
-    >>> from mcce.rng import RGenerator
+    >>> from mcce.rng.r import RGenerator
     >>> r = RGenerator(1)
     >>> r.sample(10, 3)  # R: set.seed(1); sample(10, 3)
     array([9, 4, 7])
@@ -216,7 +216,7 @@ class RGenerator:
 
         Examples
         --------
-        >>> from mcce.rng import RGenerator
+        >>> from mcce.rng.r import RGenerator
         >>> r = RGenerator(1)
         >>> again = RGenerator.from_random_seed(r.random_seed)
         >>> bool((again.uniform(3) == r.uniform(3)).all())

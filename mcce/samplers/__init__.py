@@ -5,14 +5,15 @@ The families other than `cart` are loaded when one of them is first used, or loo
 
 from typing import TYPE_CHECKING
 
-from mcce.base.lazy import loaded_when_used
+import lazy_loader
+
 from mcce.samplers.base import SAMPLERS, ConditionalSampler
 from mcce.samplers.donors.cart import CartSampler
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
 from mcce.samplers.restricted import RestrictedDraw, Within
 from mcce.storage.state import look_in
 
-if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
+if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and editors
     from mcce.samplers.boosting import BoostingSampler
     from mcce.samplers.copula import GaussianCopulaSampler
     from mcce.samplers.donors.ctree import CtreeSampler
@@ -63,23 +64,23 @@ __all__ = [
 ]
 
 _HOMES = {
-    "mcce.samplers.boosting": ("BoostingSampler",),
-    "mcce.samplers.copula": ("GaussianCopulaSampler",),
-    "mcce.samplers.donors.ctree": ("CtreeSampler",),
-    "mcce.samplers.donors.forest": ("ForestSampler",),
-    "mcce.samplers.donors.marginal": ("MarginalSampler",),
-    "mcce.samplers.dp": ("DPSampler",),
-    "mcce.samplers.empirical": ("EmpiricalSampler",),
-    "mcce.samplers.estimator": ("EstimatorSampler",),
-    "mcce.samplers.mixture": ("MixtureSampler",),
-    "mcce.samplers.parametric": (
+    "boosting": ("BoostingSampler",),
+    "copula": ("GaussianCopulaSampler",),
+    "donors.ctree": ("CtreeSampler",),
+    "donors.forest": ("ForestSampler",),
+    "donors.marginal": ("MarginalSampler",),
+    "dp": ("DPSampler",),
+    "empirical": ("EmpiricalSampler",),
+    "estimator": ("EstimatorSampler",),
+    "mixture": ("MixtureSampler",),
+    "parametric": (
         *("GaussianSampler", "LogregSampler", "NormRankSampler", "NormSampler"),
         *("ParametricSampler", "PmmSampler", "PolrSampler", "PolyregSampler"),
     ),
-    "mcce.samplers.vine": ("VineSampler",),
+    "vine": ("VineSampler",),
 }
-SAMPLERS.homes = tuple(_HOMES)
-look_in(*_HOMES, "mcce.trees.rpart.tree")
+SAMPLERS.homes = tuple(f"{__name__}.{module}" for module in _HOMES)
+look_in(*SAMPLERS.homes, "mcce.trees.rpart.tree")
 
-if not TYPE_CHECKING:  # where it would say that every name exists
-    __getattr__ = loaded_when_used(__name__, _HOMES)
+if not TYPE_CHECKING:  # it would claim that every name exists
+    __getattr__ = lazy_loader.attach(__name__, _HOMES, _HOMES)[0]

@@ -40,8 +40,7 @@ INT8, UINT8, UINT64 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.uint64)
 Array = npt.NDArray[Any]
 Bound = float | str | None
 
-NOT_STATE = {"state": False}  # metadata of a dataclass field that is left behind
-IF_ANY = {"state": "if any"}  # of one that is left behind where it is None, its default
+NOT_STATE = {"state": False}  # metadata of a dataclass field that is not stored
 _HOLDS = "holds"
 
 
@@ -242,7 +241,6 @@ def stored(
     optional: bool = False,
     default: Any = dataclasses.MISSING,
     default_factory: Any = dataclasses.MISSING,
-    if_any: bool = False,
     repr: bool = True,
 ) -> Any:
     """Return a dataclass field that is stored, with what it may hold.
@@ -263,15 +261,13 @@ def stored(
     longest : most letters of a text.
     optional : whether it may be None.
     default, default_factory, repr : as of a dataclass field.
-    if_any : whether it is left out of the state where it is None, its default.
     """
     finite = what is float if finite is None else finite
     limits = (least, most, above, index_of, finite, rising, distinct, filled)
     inside = (None if of is None else _holds(of), tuple(map(_holds, parts)))
-    holds = Holds(what, shape, *limits, *inside, longest, optional or if_any)
-    metadata = {_HOLDS: holds} | (IF_ANY if if_any else {})
+    holds = Holds(what, shape, *limits, *inside, longest, optional)
     made: Any = {"default_factory": default_factory} if default is dataclasses.MISSING else {"default": default}
-    return dataclasses.field(metadata=metadata, repr=repr, **({"default": None} if if_any else made))
+    return dataclasses.field(metadata={_HOLDS: holds}, repr=repr, **made)
 
 
 def learned(what: Any, *shape: int | str | None, default: Any = dataclasses.MISSING, **more: Any) -> Any:

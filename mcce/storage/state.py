@@ -27,7 +27,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError, did_you_mean
-from mcce.storage.fields import IF_ANY as IF_ANY
 from mcce.storage.fields import NOT_STATE as NOT_STATE
 from mcce.storage.fields import check_fields, declarations
 
@@ -127,9 +126,9 @@ def checks_by_name() -> dict[str, bool]:
 def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class], Class]:
     """Register the decorated class by its fields, which its constructor takes by name.
 
-    Without `fields` it is a dataclass; fields with the metadata `NOT_STATE` are left to their defaults, and so are
-    those with `IF_ANY` that are None. An object that is read is checked by the declarations of its fields
-    (`mcce.storage.fields.stored`), then by its method `check_state`, if it has one.
+    Without `fields` it is a dataclass; fields with the metadata `NOT_STATE` are left to their defaults. An object that
+    is read is checked by the declarations of its fields (`mcce.storage.fields.stored`), then by its method
+    `check_state`, if it has one.
 
     Examples
     --------
@@ -149,13 +148,7 @@ def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class]
         if fields is None and not is_dataclass(cls):
             raise InputError(f"{cls.__qualname__} is no dataclass; name the fields that its constructor takes.")
         names = fields or [f.name for f in fields_of(cls) if f.init and f.metadata.get("state", True)]
-        optional = [] if fields else [f.name for f in fields_of(cls) if f.metadata.get("state") == IF_ANY["state"]]
-
-        def write(obj: Any) -> Fields:
-            found = {field: getattr(obj, field) for field in names}
-            return {field: value for field, value in found.items() if value is not None or field not in optional}
-
-        register(name, cls, write, lambda read: cls(**read))
+        register(name, cls, lambda obj: {each: getattr(obj, each) for each in names}, lambda read: cls(**read))
         if declarations(cls) or hasattr(cls, "check_state"):
             add_check(cls)
         return cls

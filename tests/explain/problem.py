@@ -7,15 +7,18 @@ import math
 import zlib
 from dataclasses import dataclass
 from itertools import combinations
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from mcce.explain.caution import Caution
 from mcce.explain.order import resolve_measures
+from mcce.explain.plan import Plan, Settings
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
-from mcce.explain.sparse import Bounds, SparseSearch
+from mcce.explain.sparse import SparseSearch
 from mcce.table import Schema
 
 NAN = math.nan
@@ -30,6 +33,15 @@ VALUES = [
 RANGE = [8.0, None, 2.0, 1.0, None, 4.0]  # None: any change counts 1; sums of such steps are exact
 MUTABLE = np.array([0, 1, 2, 4, 5])
 WEIGHTS = {"number": 0.5, "level": 2.0, "other": 0.0}
+
+
+class Bounds(NamedTuple):
+    """The largest number of changes and the largest Gower distance; None for any."""
+
+    max_changes: int | None = None
+    max_gower: float | None = None
+
+
 UNBOUNDED = Bounds()
 BY_COLUMN = [0.5, 2.0, 1.0, 1.0, 1.0, 0.0]
 
@@ -174,15 +186,22 @@ def order_keys(name, rows, factual):
     return [(changes(row, factual), gower_sum(row, factual, weights)) for row in rows]
 
 
+def plan_of(features, mutable, ask, ordering, caution, floor=0.0, bound=UNBOUNDED):
+    """Return a plan for a model that is a function of encoded rows; nothing is drawn."""
+    fixed = [feature.name for j, feature in enumerate(features) if j not in mutable]
+    generator = SimpleNamespace(schema_=Schema(features), fixed_=fixed)
+    settings = Settings(0, floor=floor, max_changes=bound.max_changes, max_gower=bound.max_gower)
+    return Plan(generator, None, SimpleNamespace(ask_encoded=ask), settings, ordering, caution=caution)
+
+
 def search(problem, k, floor, bound=UNBOUNDED, name="default", caution=None):
     measures, weights = MEASURES[name]
     ordering = resolve_measures(
         measures, FEATURES, weights=weights, scorers={"plausibility": plausibility().of_candidates}
     )
-    searching = SparseSearch(
-        FEATURES, MUTABLE, problem.model, ordering, caution or Caution(plausibility(), strength=0.0), floor, bound
-    )
-    found = searching.search(problem.pools, problem.factuals, k)
+    caution = caution or Caution(plausibility(), strength=0.0)
+    plan = plan_of(FEATURES, MUTABLE, problem.model, ordering, caution, floor, bound)
+    found = SparseSearch(plan).search(problem.pools, problem.factuals, k)
     assert (np.diff(found.owner) >= 0).all()
     np.testing.assert_array_equal(found.scores, [problem.model.score(row) for row in found.rows])
     for f, row, score in zip(found.owner, found.rows, found.plausibility, strict=True):

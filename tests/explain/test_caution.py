@@ -19,13 +19,13 @@ from mcce.model.decisions import Answer, resolve_decision
 from tests.explain.problem import (
     FEATURES,
     MUTABLE,
-    UNBOUNDED,
     VALUES,
     Problem,
     believed,
     changes,
     crossings,
     gower_sum,
+    plan_of,
     plausibility,
 )
 from tests.marks import slow
@@ -57,16 +57,9 @@ def cost(problem, candidate, factual, strength):
 )
 def test_single_changes_are_those_of_the_least_cost_by_brute_force(pools, factuals, seed, floor, strength, k):
     problem = Problem.of(pools, factuals, seed, 0.4)
-    search = SparseSearch(
-        FEATURES,
-        MUTABLE,
-        problem.model,
-        resolve_measures(DEFAULT, FEATURES),
-        Caution(plausibility(), MARGINS, strength),
-        floor,
-        UNBOUNDED,
-    )
-    found = search.search(problem.pools, problem.factuals, k)
+    caution, ordering = Caution(plausibility(), MARGINS, strength), resolve_measures(DEFAULT, FEATURES)
+    plan = plan_of(FEATURES, MUTABLE, problem.model, ordering, caution, floor)
+    found = SparseSearch(plan).search(problem.pools, problem.factuals, k)
     least = plausibility().least_score(floor)
     for f, factual in enumerate(problem.factuals):
         single = [c for c in crossings(problem.pool(f), factual) if changes(c, factual) == 1 and problem.model.wants(c)]

@@ -12,13 +12,13 @@ from mcce.explain.caution import Caution, Margins
 from mcce.explain.plausibility import Scale
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
-from mcce.explain.sparse import Bounds
 from tests.explain.problem import (
     COUNTS_CHANGES_FIRST,
     FEATURES,
     MUTABLE,
     UNBOUNDED,
     VALUES,
+    Bounds,
     Problem,
     changes,
     crossings,

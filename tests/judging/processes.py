@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from mcce import ConditionalSampler
-from mcce.judging import criticise_feature, score_conditional
+from mcce.judging.feature import criticise_feature
+from mcce.judging.scores import score_conditional
 from mcce.table import Schema
 
 N_ROWS, N_DRAWS = 300, 40

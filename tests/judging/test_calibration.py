@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mcce.judging import LevelCounts
 from mcce.judging.calibration import calibrate
+from mcce.judging.scores import LevelCounts
 from tests.marks import slow
 
 LEVELS = np.array([0.0, 1.0, 2.0, np.nan])

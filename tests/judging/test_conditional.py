@@ -10,8 +10,8 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from mcce.exceptions import InputError
-from mcce.judging import Scores, score_conditional
 from mcce.judging import scores as conditional
+from mcce.judging.scores import Scores, score_conditional
 from mcce.table import Column, Schema
 
 MEAN, SD = 3.0, 2.0

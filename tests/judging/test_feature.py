@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from mcce.judging import score_conditional
 from mcce.judging.feature import adjust, criticise_feature, sentence
+from mcce.judging.scores import score_conditional
 from tests.judging.processes import RIGHT, RIGHT_LEVELS, RIGHT_WITH_ZEROS, WRONG, Known, Levels, criticise, table_of
 from tests.marks import slow_rows
 

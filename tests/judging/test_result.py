@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mcce.exceptions import InputError
-from mcce.judging import Criticism
+from mcce.judging.criticism import Criticism
 from tests.judging.processes import RIGHT, RIGHT_LEVELS, WRONG, Levels, criticise
 
 matplotlib.use("Agg")

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mcce.judging import LevelCounts
 from mcce.judging.calibration import calibrate, components
+from mcce.judging.scores import LevelCounts
 from mcce.judging.where import SEARCHES, _p_value, find_regions, where_levels_fail, where_pit_fails
 from mcce.table import Schema
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 
 SEEDS = [*range(-5, 35), 42, 123, 2024, 12345, 99999, 10**6, 123456789, -(10**9), 2**31 - 1, -(2**31) + 1]
 DRAWS = 5000

@@ -6,7 +6,7 @@ import pytest
 
 import mcce
 from mcce import MCCEError, rcompat
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from r_bridge import RBridgeError, RModel, explain_mcce
 from r_bridge.mccer import generated_like, score_function, tree_controls
 

@@ -10,9 +10,9 @@ import pytest
 
 from mcce import MCCE, rcompat
 from mcce.rcompat import fit_autoregressive, generate, names
-from mcce.rng import RGenerator
-from mcce.trees import rpart
+from mcce.rng.r import RGenerator
 from mcce.trees.ctree import tree as ctree
+from mcce.trees.rpart import tree as rpart
 from tests.rcompat.problem import explain, people, rich
 
 

@@ -14,7 +14,8 @@ from mcce import MCCE, ConditionalSampler, InputError, Within, rcompat
 from mcce.rcompat import calls
 from mcce.rcompat.columns import SentColumn, columns_of, read_table, write_table
 from mcce.rcompat.lent import NAME, LentSampler, RError, lend
-from mcce.rng import RGenerator, RowStreams
+from mcce.rng import RowStreams
+from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.testing import check_sampler
 from mcce.testing.tables import make_problem

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from mcce.report.ranges import RangeNote, ToldRange
 
 from mcce.exceptions import InputError
 from mcce.report.languages import available_languages, read_texts, text_of
 from mcce.report.letter import Case, write_letter
 from mcce.report.names import Names
-from mcce.report.ranges import RangeNote, ToldRange
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.rules import rules_in_words
 from mcce.report.words import Change

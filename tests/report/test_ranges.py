@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from mcce.report.ranges import RangeNote, ToldRange
 
 from mcce.report.languages import read_texts
 from mcce.report.names import Names
-from mcce.report.ranges import RangeNote, ToldRange
 
 NAMES = Names(
     units={"pay": "EUR", "usd": "$"}, formats={"rate": "0.0 %", "day": "%d.%m.%Y", "paid": {True: "yes", False: "no"}}

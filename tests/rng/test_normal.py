@@ -7,9 +7,8 @@ import pytest
 from numba import njit
 from scipy import special
 
-from mcce.rng import RGenerator
 from mcce.rng.normal import normal_quantile
-from mcce.rng.r import fill_fused_quantiles
+from mcce.rng.r import RGenerator, fill_fused_quantiles
 from tests.fixtures.fused.make_fused import N_NORMALS, TAILS, read_fused, unhexed
 
 

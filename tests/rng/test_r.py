@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from mcce.exceptions import InputError
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from tests.rcompat.parity_tables import read_table
 
 

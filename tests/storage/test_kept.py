@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 import mcce
-from mcce.exceptions import InputError
 from mcce.samplers.registry import name_of_sampler
 from mcce.storage.archive import VERSION
 from tests.extras import HAS_VINE, NO_VINE
 from tests.storage import good
-from tests.storage.spoiling import read_entries, signed
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "storage"
 FILES = sorted(FOLDER.glob("v*/*.mcce"))
@@ -29,28 +27,11 @@ def test_a_kept_file_draws_as_it_did(path):
     drawn = json.loads((path.parent / "drawn.json").read_text(encoding="utf-8"))[path.stem]
     if path.stem == "explainer":
         explainer = mcce.MCCE.load(path, model=making.score)
-        assert drawn.startswith(making.drawn_by_explainer(explainer, sparse=False))
-        with pytest.raises(InputError, match="what earlier versions have saved of plausibility is no longer used"):
-            making.drawn_by_explainer(explainer, sparse=True)
+        assert making.drawn_by_explainer(explainer) == drawn
     elif path.stem == "counterfactuals":
         assert making.shown_of_result(mcce.Counterfactuals.load(path)) == drawn
     else:
         assert making.drawn_by_chain(mcce.ChainModel.load(path)) == drawn
-
-
-def test_the_fewest_donors_of_an_earlier_explainer_are_kept(tmp_path):
-    """They were a setting of the explainer; the chain has them now, which is fitted again with them."""
-    entries = read_entries((FOLDER / "v1" / "explainer.mcce").read_bytes())
-    state = json.loads(entries["state.json"])
-    for settings in (state["settings"], state["generator"]["settings"]):
-        assert settings["min_donors"] is None
-        settings["min_donors"] = 9
-    (tmp_path / "old.mcce").write_bytes(signed(entries | {"state.json": json.dumps(state).encode()}))
-    explainer = mcce.MCCE.load(tmp_path / "old.mcce", model=making.score)
-    assert explainer.generator_.min_donors == 9
-    again = explainer.fit(making.table()).chain_
-    assert {sampler.min_donors for sampler in again.samplers_.values()} == {9}
-    assert (again.min_donors, again.random_state, again.fixed_) == (9, 3, ["sex"])
 
 
 def test_there_are_files_of_this_version():

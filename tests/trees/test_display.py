@@ -13,10 +13,11 @@ import pytest
 import mcce
 from mcce.exceptions import InputError
 from mcce.table import Schema
-from mcce.trees import cart, rpart
+from mcce.trees import cart
 from mcce.trees.ctree import tree as ctree
 from mcce.trees.display import FittedTree
 from mcce.trees.nodes import format_numbers
+from mcce.trees.rpart import tree as rpart
 from tests.marks import slow, slow_but
 from tests.trees.ctree.ctree_cases import CASES, read_case, read_stored
 

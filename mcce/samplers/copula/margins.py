@@ -63,7 +63,7 @@ class Margin:
     atoms: npt.NDArray[np.bool_] = stored(BOOL, "values")
     ordered: bool = stored(bool)
     n_rows: int = stored(int, least=1, most=2**31)
-    weight: float | None = stored(float, least=0.0, most=2.0**31, if_any=True)
+    weight: float | None = stored(float, least=0.0, most=2.0**31, optional=True, default=None)
 
     @classmethod
     def from_column(cls, column: Column) -> Margin:

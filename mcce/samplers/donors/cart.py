@@ -21,7 +21,8 @@ from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
-from mcce.trees import cart, rpart
+from mcce.trees import cart
+from mcce.trees.rpart import MAX_DEPTH
 from mcce.trees.tree import Tree
 
 Dialect = Literal["mcce", "rpart"]
@@ -112,13 +113,15 @@ class CartSampler(LeafDonorSampler):
 
     def _grow(self, given: Table, target: Column) -> Tree:
         if self.dialect == "rpart":
+            from mcce.trees.rpart import tree as rpart
+
             return rpart.grow(
                 given,
                 target,
                 cp=0.01 if self.cp is None else self.cp,
                 min_split=self.min_split,
                 min_leaf=self._least_leaf(round((20 if self.min_split is None else self.min_split) / 3)),
-                max_depth=rpart.MAX_DEPTH if self.max_depth is None else self.max_depth,
+                max_depth=MAX_DEPTH if self.max_depth is None else self.max_depth,
                 max_compete=0,
             )
         return cart.grow(
@@ -156,9 +159,9 @@ class CartSampler(LeafDonorSampler):
             check_count(self.min_leaf, "min_leaf", self, 1)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
-            if like_r and self.max_depth > rpart.MAX_DEPTH:
+            if like_r and self.max_depth > MAX_DEPTH:
                 raise InputError(
-                    f"max_depth of CartSampler is {self.max_depth}; a tree of rpart is at most {rpart.MAX_DEPTH} deep."
+                    f"max_depth of CartSampler is {self.max_depth}; a tree of rpart is at most {MAX_DEPTH} deep."
                 )
         if self.cp is not None and not (is_number(self.cp) and np.isfinite(float(self.cp))):
             raise InputError(f"cp of CartSampler is {spell(self.cp)}; it must be None or a number.")

@@ -118,7 +118,7 @@ class DonorModel:
     margin: MarginalDensity = stored(MarginalDensity)
     is_number: bool = stored(bool)
     min_donors: int = stored(int, least=1, most=2**31, default=1)
-    row_weights: Floats | None = stored(FLOAT, "rows", finite=True, above=0.0, if_any=True)
+    row_weights: Floats | None = stored(FLOAT, "rows", finite=True, above=0.0, optional=True, default=None)
 
     def check_state(self) -> None:
         """Refuse donors that disagree with the margin about missing values."""

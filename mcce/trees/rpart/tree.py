@@ -52,10 +52,8 @@ from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.trees import announce_compiling
 from mcce.trees.kernels import LEAF
-from mcce.trees.rpart import kernels
+from mcce.trees.rpart import MAX_DEPTH, kernels
 from mcce.trees.tree import Tree, check_levels
-
-MAX_DEPTH = 30  # numbers of deeper nodes do not fit into R's integers
 
 
 @stateful("RpartTree")

@@ -11,7 +11,7 @@ import pytest
 from mcce import CartSampler, InputError
 from mcce.table import Schema
 from mcce.testing import check_sampler
-from mcce.trees import rpart
+from mcce.trees.rpart import tree as rpart
 from tests.marks import slow
 from tests.samplers.donors.cart_problem import draw, fit
 

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from mcce.table import Column, Schema, Table
-from mcce.trees import rpart
-from mcce.trees.rpart import RpartTree
+from mcce.trees.rpart import tree as rpart
+from mcce.trees.rpart.tree import RpartTree
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "rpart"
 CONTROL = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcce.rcompat import fit_autoregressive
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from tests.fixtures.fused.make_fused import CHUNKS, PER_CHUNK, hexed, read_fused
 from tests.r_bridge.rpart_cases import draw_case
 from tests.trees.rpart.rpart_cases import encode, grow, where

@@ -11,8 +11,9 @@ import pytest
 
 from mcce.exceptions import InputError
 from mcce.table import Column, Schema
-from mcce.trees import rpart
-from mcce.trees.rpart import RpartTree, kernels
+from mcce.trees.rpart import kernels
+from mcce.trees.rpart import tree as rpart
+from mcce.trees.rpart.tree import RpartTree
 from mcce.trees.tree import Tree
 from tests.trees.rpart.rpart_cases import FOLDER, read_stored, where
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.trees import rpart
+from mcce.trees.rpart import tree as rpart
 from tests.marks import slow, slow_but
 from tests.rcompat.parity_tables import cases_of, has_table, read_table
 from tests.rcompat.test_rcompat import found

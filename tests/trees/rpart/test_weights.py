@@ -8,7 +8,7 @@ import pytest
 
 import mcce
 from mcce.table import Column
-from mcce.trees import rpart
+from mcce.trees.rpart import tree as rpart
 from tests.marks import slow_but
 from tests.trees.rpart.rpart_cases import Answer, differences, encode, grow, read_stored
 from tests.trees.rpart.test_parity import read_frame

@@ -132,7 +132,7 @@ class Leaves:
     log_weight: Floats = stored(FLOAT, "leaves", finite=True, filled=True)
     smoothing: float = stored(float, least=0.0, most=1e9)
     accuracies: Floats = stored(FLOAT, None)
-    weights: Floats | None = stored(FLOAT, "training", finite=True, above=0.0, if_any=True)
+    weights: Floats | None = stored(FLOAT, "training", finite=True, above=0.0, optional=True, default=None)
 
     @classmethod
     def of(

@@ -1,12 +1,14 @@
-"""Copies of training rows are told by all columns, and by nothing else."""
+"""Excluded rows: copies are identified by all columns, shared rows by counts of their keys."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcce.explain.copies import TrainingRows
+from mcce.exceptions import InputError
+from mcce.explain.excluded import TrainingKeys, TrainingRows, anonymity_of
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
 from tests.explain.test_selector import FEATURES, MUTABLE, Model, places, plain_way
@@ -47,3 +49,12 @@ def test_copies_are_passed_over_before_the_model_is_asked():
     left = np.flatnonzero(~np.array(copies))
     pool = Candidates(rows[left], np.array([0]), np.array([left.size]))
     assert left[plain_way(pool, factuals, 4, Model(3, 0.7))[0]].tolist() == places(chosen, pools).tolist()
+
+
+def test_keys_are_counted_and_too_large_k_raises():
+    matrix = np.array([[1.0, 0.0, 9.0], [1.0, -0.0, 8.0], [2.0, np.nan, 9.0], [2.0, np.nan, 7.0], [3.0, 1.0, 9.0]])
+    keys = TrainingKeys.of(matrix, (0, 1))
+    assert keys.count(matrix).tolist() == [2, 2, 2, 2, 1]
+    assert keys.count(np.array([[5.0, 0.0, 9.0]])).tolist() == [0]
+    with pytest.raises(InputError, match="asks for 6 training people behind every row, and there are 5 training rows"):
+        anonymity_of(6, keys)

@@ -1,10 +1,11 @@
-"""Rows on their way inwards, against the way walked step by step."""
+"""Refinement, against the same steps taken one row at a time."""
 
 from __future__ import annotations
 
 import math
 import zlib
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import mcce.explain.refine as inwards
+import mcce.explain.refine as refining
+from mcce.explain.acceptance import Acceptance
 from mcce.explain.distances import gower
 from mcce.explain.pools import Candidates
-from mcce.explain.refine import Inwards, Sought
+from mcce.explain.refine import Refiner
 from mcce.explain.winners import Winners
 from mcce.table import Schema
+from tests.explain.problem import plan_of
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -43,7 +46,41 @@ def number_of(name, seed, row) -> float:
 
 
 @dataclass
-class World:
+class Origins:
+    """Rows from which the plausibility of others is found; here it is computed anew."""
+
+    rows: np.ndarray
+
+    def __getitem__(self, at):
+        return self
+
+
+class Scale:
+    """What a refinement needs of a scale of plausibility, beside `score`."""
+
+    fold = np.zeros(1, dtype=np.int64)
+
+    def least_score(self, floor):
+        return LEAST
+
+    def fold_of(self, matrix):
+        return self.fold
+
+    def origins(self, rows, places=None, kept=1):
+        return Origins(rows)
+
+    def move_origins(self, origins, at, rows, fold):
+        origins.rows[at] = rows
+
+
+def refiner(scale, factuals, numbers):
+    """Return a refiner of rows of some factuals, by a scale that is also the model."""
+    plan = plan_of(FEATURES, np.arange(4), scale.ask, None, SimpleNamespace(plausibility=scale))
+    return Refiner(Acceptance(plan, np.array(factuals)), gower(FEATURES), np.array(numbers, dtype=np.int64))
+
+
+@dataclass
+class World(Scale):
     """A model and a score of plausibility, which depends on the fold too."""
 
     seed: int
@@ -113,8 +150,8 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     scores, _ = world.ask(drawn)
     n_asked, world.n_asked = world.n_asked, 0
     found = Winners.chosen(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]), n_asked)
-    way = Inwards(world.ask, world, LEAST, gower(FEATURES), np.array(numbers, dtype=np.int64))
-    after = way.take(found, Sought(np.array(factuals), fold), pools, best)
+    world.fold = fold
+    after = refiner(world, factuals, numbers).refine(found, pools, best)
     np.testing.assert_array_equal(after.owner, owner)
     np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
     np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
@@ -182,9 +219,9 @@ def test_without_rows_nothing_is_asked():
 
 @pytest.mark.parametrize(("n_values", "reached"), [(5, 1.0), (100, 1.0)])
 def test_of_many_values_on_the_way_some_are_tried_and_the_nearest_is_among_them(n_values, reached):
-    class Always:
+    class Always(Scale):
         def ask(self, rows):
-            assert len(rows) <= inwards.VALUES_BETWEEN
+            assert len(rows) <= refining.VALUES_BETWEEN
             return np.ones(len(rows)), rows[:, 0] >= reached
 
         def score(self, rows, fold, factuals=None, *further):
@@ -194,8 +231,7 @@ def test_of_many_values_on_the_way_some_are_tried_and_the_nearest_is_among_them(
     pool[:, 0] = np.arange(1, n_values + 1)
     none = np.zeros(1, dtype=np.int64)
     start = Winners.chosen(none, np.array([[200.0, 0.0, 0.0, 0.0]]), np.ones(1), np.ones(1))
-    way = Inwards(Always().ask, Always(), LEAST, gower(FEATURES), np.array([0]))
-    found = way.take(start, Sought(np.zeros((1, 4)), none), Candidates(pool, none, none + n_values))
+    found = refiner(Always(), np.zeros((1, 4)), [0]).refine(start, Candidates(pool, none, none + n_values))
     assert found.rows.tolist() == [[reached, 0.0, 0.0, 0.0]]
 
 
@@ -203,7 +239,7 @@ def test_a_number_that_became_the_smaller_step_does_not_take_the_turn_of_another
     """Both numbers move: first the one with the larger step, which is the smaller one afterwards."""
     factual, start = np.array([[0.0, 0.0, 0.0, 1.0]]), np.array([[8.0, 0.0, 3.0, 1.0]])
 
-    class Always:
+    class Always(Scale):
         def ask(self, rows):
             return np.ones(len(rows)), (rows[:, [0, 2]] >= 1).all(axis=1)
 
@@ -212,8 +248,6 @@ def test_a_number_that_became_the_smaller_step_does_not_take_the_turn_of_another
 
     pool = np.array([[1.0, 0.0, 1.0, 1.0], [2.0, 0.0, 2.0, 1.0]])
     none = np.zeros(1, dtype=np.int64)
-    way = Inwards(Always().ask, Always(), LEAST, gower(FEATURES), np.array([0, 2]))
-    found = way.take(
-        Winners.chosen(none, start, np.ones(1), np.ones(1)), Sought(factual, none), Candidates(pool, none, none + 2)
-    )
+    chosen = Winners.chosen(none, start, np.ones(1), np.ones(1))
+    found = refiner(Always(), factual, [0, 2]).refine(chosen, Candidates(pool, none, none + 2))
     assert found.rows.tolist() == [[1.0, 0.0, 1.0, 1.0]]

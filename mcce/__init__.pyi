@@ -1,0 +1,182 @@
+from . import (
+    batches as batches,
+)
+from . import (
+    constraints as constraints,
+)
+from . import (
+    datasets as datasets,
+)
+from . import (
+    diagnostics as diagnostics,
+)
+from . import (
+    exceptions as exceptions,
+)
+from . import (
+    explore as explore,
+)
+from . import (
+    generators as generators,
+)
+from . import (
+    rcompat as rcompat,
+)
+from . import (
+    rng as rng,
+)
+from . import (
+    samplers as samplers,
+)
+from . import (
+    table as table,
+)
+from . import (
+    testing as testing,
+)
+from .constraints import (
+    allow as allow,
+)
+from .constraints import (
+    available_constraints as available_constraints,
+)
+from .constraints import (
+    k_anonymous as k_anonymous,
+)
+from .constraints import (
+    no_copies as no_copies,
+)
+from .constraints import (
+    only as only,
+)
+from .constraints import (
+    per_factual as per_factual,
+)
+from .constraints import (
+    register_constraint as register_constraint,
+)
+from .constraints import (
+    rule as rule,
+)
+from .counterfactuals import Counterfactuals as Counterfactuals
+from .diagnostics.conditionals import compare_conditionals as compare_conditionals
+from .exceptions import (
+    InputError as InputError,
+)
+from .exceptions import (
+    MCCEError as MCCEError,
+)
+from .exceptions import (
+    MCCEWarning as MCCEWarning,
+)
+from .exceptions import (
+    ModelError as ModelError,
+)
+from .exceptions import (
+    NotFittedError as NotFittedError,
+)
+from .exceptions import (
+    SamplerError as SamplerError,
+)
+from .explain.distances import (
+    available_measures as available_measures,
+)
+from .explain.distances import (
+    gower_distance as gower_distance,
+)
+from .explain.distances import (
+    register_measure as register_measure,
+)
+from .explain.relation_finder import find_relations as find_relations
+from .explain.relations import tied as tied
+from .explainer import MCCE as MCCE
+from .generators.auto import Auto as Auto
+from .generators.base import available_generators as available_generators
+from .generators.base import register_generator as register_generator
+from .generators.chain import ChainModel as ChainModel
+from .generators.private import Privacy as Privacy
+from .model.decisions import Interval as Interval
+from .model.decisions import Not as Not
+from .model.decisions import OneOf as OneOf
+from .model.decisions import Several as Several
+from .model.robustness import Robust as Robust
+from .model.robustness import bootstrap_refits as bootstrap_refits
+from .privacy.account import PrivacyAccount as PrivacyAccount
+from .report import plots as plots
+from .report.names import Names as Names
+from .samplers import (
+    BoostingSampler as BoostingSampler,
+)
+from .samplers import (
+    CartSampler as CartSampler,
+)
+from .samplers import (
+    ConditionalSampler as ConditionalSampler,
+)
+from .samplers import (
+    CtreeSampler as CtreeSampler,
+)
+from .samplers import (
+    DPSampler as DPSampler,
+)
+from .samplers import (
+    EmpiricalSampler as EmpiricalSampler,
+)
+from .samplers import (
+    EstimatorSampler as EstimatorSampler,
+)
+from .samplers import (
+    ForestSampler as ForestSampler,
+)
+from .samplers import (
+    GaussianCopulaSampler as GaussianCopulaSampler,
+)
+from .samplers import (
+    GaussianSampler as GaussianSampler,
+)
+from .samplers import (
+    LogregSampler as LogregSampler,
+)
+from .samplers import (
+    MarginalSampler as MarginalSampler,
+)
+from .samplers import (
+    MixtureSampler as MixtureSampler,
+)
+from .samplers import (
+    NormRankSampler as NormRankSampler,
+)
+from .samplers import (
+    NormSampler as NormSampler,
+)
+from .samplers import (
+    ParametricSampler as ParametricSampler,
+)
+from .samplers import (
+    PmmSampler as PmmSampler,
+)
+from .samplers import (
+    PolrSampler as PolrSampler,
+)
+from .samplers import (
+    PolyregSampler as PolyregSampler,
+)
+from .samplers import (
+    RestrictedDraw as RestrictedDraw,
+)
+from .samplers import (
+    VineSampler as VineSampler,
+)
+from .samplers import (
+    Within as Within,
+)
+from .samplers import (
+    available_samplers as available_samplers,
+)
+from .samplers import (
+    register_sampler as register_sampler,
+)
+from .table import Schema as Schema
+from .table.suggest import suggest_fixed as suggest_fixed
+
+__version__: str

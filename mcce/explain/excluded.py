@@ -1,0 +1,153 @@
+"""Rows that may not be returned: copies of training rows, and rows that too few training people share.
+
+1. Copies (`mcce.no_copies`; paper, section 2.2, its safeguard for privacy). Every training row is hashed, all columns
+   at once (`mcce.rng.hash_rows`): 0 equals -0, missing equals missing. A candidate is a copy if its hash is among them.
+   Two different rows have the same hash with probability 2^-64. The hashes are kept, not the rows; they reveal whether
+   a row that is already known was a training row.
+2. k-anonymity (`mcce.k_anonymous`). The values of the keys are counted over the training rows; a candidate is excluded
+   if fewer than k training rows have its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.exceptions import InputError
+from mcce.rng import hash_rows
+from mcce.storage.fields import FLOAT, INT, UINT64, require, stored
+from mcce.storage.state import stateful
+
+_LAST_BITS = np.uint64(0xFFFF)
+
+
+class Excludes(Protocol):
+    """Rows that no counterfactual may be."""
+
+    def contain(self, rows: Floats) -> Bools:
+        """Return which encoded rows are among them."""
+
+
+@stateful("TrainingRows")
+@dataclass(frozen=True)
+class TrainingRows:
+    """Hashes of the training rows, in their order."""
+
+    hashes: UInts = stored(UINT64, "rows")
+
+    def check_state(self) -> None:
+        """Refuse hashes of no rows."""
+        require(self.hashes.size > 0, "hashes are none")
+
+    @classmethod
+    def of(cls, matrix: Floats) -> TrainingRows:
+        """Hash encoded rows."""
+        return cls(hash_rows(matrix))
+
+    def contain(self, rows: Floats) -> Bools:
+        """Return which encoded rows are copies of a training row."""
+        return _among(hash_rows(rows), self._ascending)
+
+    def count_in(self, rows: Floats) -> int:
+        """Return how many of a few encoded rows are copies, without sorting the training rows."""
+        hashed = hash_rows(rows)
+        if not hashed.size:
+            return 0
+        # most training rows differ from all of these in their last bits already
+        met = np.zeros(1 << 16, dtype=bool)
+        met[hashed & _LAST_BITS] = True
+        alike = self.hashes[met[self.hashes & _LAST_BITS]]
+        return int(np.isin(hashed, alike).sum())
+
+    @cached_property
+    def _ascending(self) -> UInts:
+        return np.unique(self.hashes)
+
+
+def _among(values: UInts, ascending: UInts) -> Bools:
+    place = np.minimum(np.searchsorted(ascending, values), ascending.size - 1)
+    return np.asarray(ascending[place] == values)
+
+
+@stateful("TrainingKeys")
+@dataclass(frozen=True)
+class TrainingKeys:
+    """The distinct keys of the training people, encoded, and how many people have each of them.
+
+    Attributes
+    ----------
+    columns : positions of the keys.
+    values : a row for each distinct combination.
+    counts : how many people have it.
+    """
+
+    columns: tuple[int, ...] = stored(tuple, "keys", of=stored(int, least=0), filled=True)
+    values: Floats = stored(FLOAT, "distinct", "keys", finite="or missing")
+    counts: Ints = stored(INT, "distinct", least=1, filled=True)
+
+    def check_state(self) -> None:
+        """Refuse keys that are there twice."""
+        require(len(set(self.columns)) == len(self.columns), "columns are there twice")
+        require(np.unique(hash_rows(self.values)).size == len(self.counts), "values are there twice")
+
+    @classmethod
+    def of(cls, matrix: Floats, columns: Sequence[int]) -> TrainingKeys:
+        """Count the keys of encoded training rows."""
+        values = matrix[:, list(columns)] + 0.0  # no -0
+        _, first, counts = np.unique(hash_rows(values), return_index=True, return_counts=True)
+        by_value = np.lexsort(values[first].T[::-1])  # the order of the rows tells nothing
+        return cls(tuple(int(j) for j in columns), np.ascontiguousarray(values[first][by_value]), counts[by_value])
+
+    @cached_property
+    def _hashed(self) -> tuple[UInts, Ints]:
+        hashes = hash_rows(self.values)
+        order = np.argsort(hashes)
+        return hashes[order], self.counts[order]
+
+    def count(self, rows: Floats) -> Ints:
+        """Return how many people have the keys of each encoded row."""
+        known, counts = self._hashed
+        asked = hash_rows(rows[:, list(self.columns)])
+        place = np.minimum(np.searchsorted(known, asked), known.size - 1)
+        return np.where(known[place] == asked, counts[place], 0)
+
+
+@dataclass(frozen=True)
+class Anonymity:
+    """The demand that at least `k` training people share the keys of a returned row."""
+
+    k: int
+    keys: TrainingKeys
+
+    def contain(self, rows: Floats) -> Bools:
+        """Return which encoded rows fewer than k people share."""
+        return np.asarray(self.keys.count(rows) < self.k)
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """Rows that no counterfactual may be: copies of training rows, or those that too few people share."""
+
+    copies: TrainingRows | None
+    anonymity: Anonymity
+
+    def contain(self, rows: Floats) -> Bools:
+        """Return which encoded rows are among them."""
+        found = self.anonymity.contain(rows)
+        return found if self.copies is None else found | self.copies.contain(rows)
+
+
+def anonymity_of(k: int, keys: TrainingKeys) -> Anonymity:
+    """Return the demand; more people than there are is an error."""
+    n_people = int(keys.counts.sum())
+    if k > n_people:
+        raise InputError(
+            f"k_anonymous asks for {k} training people behind every row, and there are {n_people} training rows; ask "
+            "for fewer, or fit on more rows."
+        )
+    return Anonymity(k, keys)
