@@ -22,9 +22,9 @@ README_PICTURE = Path(__file__).parents[2] / "vignettes" / "images" / "change.pn
 
 def test_version_of_the_module_run_as_a_program(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["mcce", "--version"])
-    monkeypatch.delitem(sys.modules, "mcce.cli.__main__", raising=False)  # another test may have imported it
+    monkeypatch.delitem(sys.modules, "mcce.__main__", raising=False)  # another test may have imported it
     with pytest.raises(SystemExit) as ended:
-        runpy.run_module("mcce.cli", run_name="__main__", alter_sys=True)
+        runpy.run_module("mcce", run_name="__main__", alter_sys=True)
     assert (ended.value.code, capsys.readouterr().out) == (0, f"mcce {mcce.__version__}\n")
 
 
