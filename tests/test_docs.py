@@ -92,8 +92,15 @@ def test_vignette_is_python_that_imports_what_there_is(path):
             exec(ast.unparse(node), {})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", [page for page in PAGES if read_cells(page)], ids=lambda path: path.stem)
+def live_with_r(path):
+    """Mark the page that compares with R as slow too: the site's environment has no R, and shows recorded output."""
+    return pytest.param(path, marks=pytest.mark.slow) if path.stem == "cross-checking-with-r" else path
+
+
+@pytest.mark.site
+@pytest.mark.parametrize(
+    "path", [live_with_r(page) for page in PAGES if read_cells(page)], ids=lambda path: getattr(path, "stem", None)
+)
 def test_vignette_runs(path, tmp_path):
     cells = read_cells(path)
     program = tmp_path / f"{path.stem}.py"
