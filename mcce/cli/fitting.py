@@ -244,7 +244,7 @@ def read_rows(arguments: argparse.Namespace, known: Mapping[Any, Iterable[Any]])
     return replace(rows, table=name_rows(rows.table, arguments))
 
 
-def known_levels(schema: Schema) -> dict[Any, Sequence[Any]]:
+def known_levels(schema: Schema) -> dict[Any, Iterable[Any]]:
     """Return the levels of each feature, none for numbers."""
     return {feature.name: () if feature.levels is None else feature.levels for feature in schema.features}
 

@@ -31,7 +31,8 @@ def escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
         values = table.iloc[:, j].astype(object)
         escaped = [escape_formula(value) for value in values]
         if any(after is not before for after, before in zip(escaped, values)):
-            safe.isetitem(j, pd.Series(escaped, index=table.index, dtype=object))
+            texts: Any = pd.Series(escaped, index=table.index, dtype=object)
+            safe.isetitem(j, texts)
     safe.columns = pd.Index([escape_formula(name) for name in table.columns], tupleize_cols=False)
     return safe
 
