@@ -64,7 +64,8 @@ from mcce.storage.fields import check_number, check_type, require
 from mcce.storage.state import Fields, to_state
 from mcce.table import FrameKind
 from mcce.table.checks import find_labels
-from mcce.table.frames import handed, index_as_columns, without_formulas
+from mcce.table.frames import handed, index_as_columns
+from mcce.table.spreadsheet import escape_formulas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -1053,11 +1054,12 @@ class Counterfactuals:
         return changes_plot(self.changed_features(), n_best, fixed=self.fixed, names=self.names, ax=ax)
 
     def to_csv(
-        self, path: str | os.PathLike[str] | None = None, *, spreadsheet_safe: bool = False, **options: Any
+        self, path: str | os.PathLike[str] | None = None, *, spreadsheet_safe: bool = True, **options: Any
     ) -> Path | str:
         """Write `to_frame()` as CSV, over what is there; without a path return it as text.
 
-        With `spreadsheet_safe`, texts that a spreadsheet would run as a formula have an apostrophe in front.
+        A text, name of a column or id that a spreadsheet would run as a formula gets an apostrophe in front, which
+        `mcce explain` leaves out when it reads the file; ``spreadsheet_safe=False`` writes all texts as they are.
         `options` are those of `pandas.DataFrame.to_csv`, for example ``sep=";"`` or ``decimal=","``.
 
         Examples
@@ -1072,8 +1074,7 @@ class Counterfactuals:
         'id;rank;age;salary;savings;prediction;L0;gower;gower_sum;log_density;plausibility'
         """
         table = side_by_side(self.frame, self.measures)
-        if spreadsheet_safe:
-            table = without_formulas(table)
+        table = escape_formulas(table) if spreadsheet_safe else table
         options = {"index": False, **options}
         if path is None:
             return str(table.to_csv(**options))

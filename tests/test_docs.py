@@ -12,6 +12,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.text import Text
+from PIL import Image, ImageChops, ImageStat
 
 import mcce
 from tests import pages
@@ -48,14 +50,27 @@ def test_docstring_examples(name):
     assert result.failed == 0
 
 
-def test_readme_examples():
+def test_readme_examples_and_picture(tmp_path):
     text = (ROOT / "README.md").read_text(encoding="utf-8").replace("```", "")
     parser = doctest.DocTestParser()
     test = parser.get_doctest(text, {}, "README.md", "README.md", 0)
     assert test.examples
     runner = doctest.DocTestRunner(optionflags=FLAGS)
-    runner.run(test)
+    runner.run(test, clear_globs=False)
     assert runner.failures == 0
+    check_picture(test.globs["axes"], ROOT / "vignettes" / "images" / "change.png", tmp_path / "change.png")
+    plt.close("all")
+
+
+def check_picture(axes, shown, drawn):
+    """Compare a picture with what is drawn now: its words, which it carries along, exactly, and its lines roughly."""
+    texts = [text.get_text() for text in axes.figure.findobj(Text) if text.get_visible() and text.get_text()]
+    axes.figure.savefig(drawn, dpi=150, metadata={"Software": None, "Description": "\n".join(texts)})
+    with Image.open(shown) as now, Image.open(drawn) as new:
+        copy = f"{shown} is older than the code: copy {drawn}"
+        assert now.info.get("Description") == new.info["Description"], copy
+        assert now.size == new.size, copy
+        assert ImageStat.Stat(ImageChops.difference(now.convert("L"), new.convert("L"))).mean[0] < 0.5, copy
 
 
 PAGES = sorted((ROOT / "vignettes").glob("*.md"))
@@ -77,8 +92,15 @@ def test_vignette_is_python_that_imports_what_there_is(path):
             exec(ast.unparse(node), {})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", [page for page in PAGES if read_cells(page)], ids=lambda path: path.stem)
+def live_with_r(path):
+    """Mark the page that compares with R as slow too: the site's environment has no R, and shows recorded output."""
+    return pytest.param(path, marks=pytest.mark.slow) if path.stem == "cross-checking-with-r" else path
+
+
+@pytest.mark.site
+@pytest.mark.parametrize(
+    "path", [live_with_r(page) for page in PAGES if read_cells(page)], ids=lambda path: getattr(path, "stem", None)
+)
 def test_vignette_runs(path, tmp_path):
     cells = read_cells(path)
     program = tmp_path / f"{path.stem}.py"

@@ -35,8 +35,7 @@ from mcce.report import languages, letter, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
 from mcce.storage import archive as limits
-from mcce.table import Feature, Schema, suggest
-from mcce.table import frames as spreadsheet
+from mcce.table import Feature, Schema, spreadsheet, suggest
 from mcce.table import stored as table_state
 
 SHORT, TIMES, MOST = 1000, 8, 24  # letters, how many times as many, and how many times as long that may take
@@ -135,8 +134,10 @@ CASES = {
         workbook, lambda t: workbook._with_same_time(t.encode()), lambda n: "<dcterms:modified" + "x" * n
     ),
     "names in a rule of a letter": Case(rules, plain_rule, lambda n: "a " * (n // 2)),
-    "digits in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+" + "1" * n + "x"),
-    "exponents in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+1e" + "1" * n + "x"),
+    "digits in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "+" + "1" * n + "x"),
+    "exponents in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "+1e" + "1" * n + "x"),
+    "apostrophes in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "'" * n + "x"),
+    "braces in a text of a letter": Case(languages, lambda t: languages._of_fields(t, {"a"}, {"a"}), lambda n: "{" * n),
     "a long name in a relation": Case(relations, lambda t: relations._name(t), lambda n: "a." * (n // 2) + " "),
     "digits in the name of a feature": Case(suggest, suggest.name_words, lambda n: "1" * n + "x"),
     "capitals in the name of a feature": Case(suggest, suggest.name_words, lambda n: "A" * n + "b"),

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.slow
+@pytest.mark.site
 def test_the_site_builds_without_a_warning(tmp_path):
     for package in ("sphinx", "myst_nb", "numpydoc", "furo", "latex2mathml", "sphinx_copybutton"):
         pytest.importorskip(package, reason="needs the site's tools: pip install '.[docs]'")

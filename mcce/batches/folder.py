@@ -64,6 +64,7 @@ from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
 from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
 from mcce.model.robustness import Robust
+from mcce.table.spreadsheet import escape_formula
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
@@ -384,13 +385,13 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _write_list(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a list as CSV, if there is anything in it."""
+    """Write a list as CSV, formulas escaped, if there is anything in it."""
     if not rows:
         return
     with written_whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: escape_formula(value) for name, value in row.items()} for row in rows)
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -19,8 +19,8 @@ The cells of a CSV become values of the training columns:
 
 7. A cell that is empty, or one of the texts given as `missing`, is missing.
 8. The kind of a column was found from the training rows: numbers, dates and durations are read as such, levels by how
-   they are written. A text that is no number or date is a problem of its row. An unknown level stays the text that it
-   is, to be refused as any other table's.
+   they are written, also in a spreadsheet-safe file (`mcce.table.spreadsheet`). A text that is no number or date is a
+   problem of its row. An unknown level stays the text that it is, to be refused as any other table's.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from mcce.base.files import checked_path
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
+from mcce.table.spreadsheet import unescape_formula
 
 TRUTHS = {"true": True, "false": False}
 
@@ -63,7 +64,7 @@ def read_texts(
     problems: dict[int, str] = {}
     for name in texts.columns:
         if name not in features:
-            columns[name] = marked[name]
+            columns[name] = marked[name].map(unescape_formula, na_action="ignore")
             continue
         feature = features[name]
         columns[name] = _values(feature, marked[name], where)
@@ -77,7 +78,9 @@ def read_texts(
 def _values(feature: Feature, cells: pd.Series[Any], where: str) -> pd.Series[Any]:
     if not feature.is_numeric:
         known = _spellings(feature)
-        return cells.map(lambda cell: known.get(cell, cell), na_action="ignore").astype(object)
+        return cells.map(
+            lambda cell: known.get(cell, known.get(unescape_formula(cell), cell)), na_action="ignore"
+        ).astype(object)
     if not is_dated(feature.dtype):
         return pd.to_numeric(cells, errors="coerce")
     if isinstance(feature.dtype, pd.PeriodDtype):
@@ -284,8 +287,9 @@ def _read_csv(
         if header is None or header.problem:
             why = "is empty" if header is None else header.problem
             raise InputError(f"{path} {why}; its first line has to name the columns.")
-        _check_columns(path, header.cells, columns)
-        chosen = [header.cells.index(name) for name in columns]
+        names = [name if name in columns else _resolved(name, header.cells, columns) for name in header.cells]
+        _check_columns(path, names, columns)
+        chosen = [names.index(name) for name in columns]
         begin = 0
         while some := list(islice(lines, size)):
             problems = [line.problem or _problem_of(line.cells, header.cells) for line in some]
@@ -303,6 +307,12 @@ def _read_csv(
             chunk = Chunk(begin, begin + len(some), frame, tuple(bad), numbers)
             yield chunk.drop(sorted(unread.items()))
             begin += len(some)
+
+
+def _resolved(name: str, header: Sequence[str], columns: Mapping[str, Any]) -> str:
+    """Return the name of a column of a spreadsheet-safe file; as it stands, unless only its plain name is needed."""
+    plain = unescape_formula(name)
+    return plain if plain in columns and plain not in header else name
 
 
 class _Line(NamedTuple):

@@ -27,13 +27,14 @@ from mcce.batches.folder import UNLETTERED
 from mcce.cli.checking import check_options, demands, given_names, named_by_text, read_constraints
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, path_name, positive_integer, say
 from mcce.cli.files import WORKBOOKS, TableFile, check_columns, read_source
-from mcce.cli.fitting import is_given, load_explainer, rows_like
+from mcce.cli.fitting import is_given, known_levels, load_explainer, rows_like
 from mcce.cli.options import OPTIONS, add_options, complete
 from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered
 from mcce.cli.workbook import write_workbook
 from mcce.constraints import Constraint, allow
 from mcce.exceptions import InputError
 from mcce.table import Schema
+from mcce.table.spreadsheet import escape_formulas
 
 STREAMED = (".parquet", ".pq")
 PLAIN = (".csv", ".csv.gz")
@@ -86,6 +87,8 @@ def run_explain_batches(given: argparse.Namespace) -> int:
     letters = _letters(arguments)
     if arguments.table is not None:
         check_outputs({"--table": Path(arguments.table)}, {}, force=arguments.force)
+    elif not arguments.spreadsheet_safe:
+        raise InputError("--no-spreadsheet-safe goes with --table FILE.csv; add it, or leave the option out.")
     constraints: list[Constraint] = read_constraints(arguments)
     explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
     schema = explainer.generator_.schema_
@@ -123,7 +126,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
     if letters is not None:
         _tell_letters(result, letters)
     if arguments.table is not None:
-        _write_table(result, Path(arguments.table), force=arguments.force)
+        _write_table(result, Path(arguments.table), arguments)
     return SOME_UNEXPLAINED if totals["unexplained"] or totals["bad"] else DONE
 
 
@@ -186,7 +189,7 @@ def _is_streamed(path: Path, arguments: argparse.Namespace) -> bool:
 def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
     """Read files as `mcce explain` does; a cell that cannot be read is an error that names its place."""
     for path in paths:
-        rows = _read(path, arguments)
+        rows = _read(path, arguments).unescaped(known_levels(schema), arguments.id)
         check_columns("the feature", schema.names, rows.table, rows.path)
         if arguments.id is not None:
             check_columns("--id", [arguments.id], rows.table, rows.path)
@@ -205,17 +208,17 @@ def _read(path: Path, arguments: argparse.Namespace) -> TableFile:
     return replace(rows, table=rows.table.reset_index(drop=True))
 
 
-def _write_table(result: BatchResult, path: Path, *, force: bool) -> None:
+def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace) -> None:
     """Write the counterfactuals of all parts as one table (step 4)."""
     found = pd.read_parquet(result.folder / "counterfactuals")
     others = pd.read_parquet(result.folder / "unexplained")
-    with written_whole(path, overwrite=force) as beside:
+    with written_whole(path, overwrite=arguments.force) as beside:
         if path.suffix.lower() == WORKBOOK:
             write_workbook(beside, {"answers": found, "no answer": others}, {})
         elif path.suffix.lower() == ".parquet":
             found.to_parquet(beside, index=False)
         else:
-            found.to_csv(beside, index=False)
+            (escape_formulas(found) if arguments.spreadsheet_safe else found).to_csv(beside, index=False)
     say(f"wrote {len(found)} rows to {path}")
 
 

@@ -642,6 +642,7 @@ class Spelling:
     texts : value to its first text in the training file
     missing : the text of a missing value there
     decimals : how many digits after the mark all its numbers have; None if that differs, or if there are none
+    group : what sets thousands apart in all its numbers of more than three digits; empty if nothing does
     alike : whether the rows to explain are read in the same way
     """
 
@@ -649,6 +650,7 @@ class Spelling:
     texts: dict[Any, str]
     missing: str
     decimals: int | None
+    group: str
     alike: bool
 
     @classmethod
@@ -663,7 +665,10 @@ class Spelling:
         points = {len(number.partition(".")[2]) for number in numbers}
         alike = len(points) == 1 and not any("e" in number.lower() for number in numbers)
         missing = str(absent.iloc[0]) if len(absent) else ""
-        return cls(reading, texts, missing, points.pop() if alike else None, reading == of_factuals)
+        large = [text for text, number in zip(known, numbers) if len(number.partition(".")[0].lstrip("+-")) > 3]
+        groups = {_group_of(text, reading.mark) for text in large}
+        group = groups.pop() if len(groups) == 1 else ""
+        return cls(reading, texts, missing, points.pop() if alike else None, group, reading == of_factuals)
 
     def write(self, values: pd.Series[Any], own: pd.Series[Any], own_texts: pd.Series[Any]) -> list[Any]:
         """Return values as text; those that equal the row's own value keep the row's own text."""
@@ -677,11 +682,20 @@ class Spelling:
             return self.texts[value]
         if self.reading.kind == "date":
             return value.strftime(self.reading.form)
-        if self.decimals is not None and float(short := f"{value:.{self.decimals}f}") == value:
-            return short.replace(".", self.reading.mark)
-        if self.reading.kind == "number" and self.reading.mark == ",":
-            return repr(float(value)).replace(".", ",")
-        return value
+        if self.decimals is not None and float(f"{value:.{self.decimals}f}") == value:
+            text = f"{value:,.{self.decimals}f}"
+        elif self.reading.kind == "number" and (self.group or self.reading.mark == ","):
+            text = f"{float(value):,}"
+        else:
+            return value
+        marks = {",": self.group, ".": self.reading.mark}
+        return "".join(marks.get(letter, letter) for letter in text)
+
+
+def _group_of(text: str, mark: Mark) -> str:
+    """Return what sets thousands apart in a number; empty if nothing does."""
+    found = _PATTERNS[mark].fullmatch(text.strip())
+    return "" if found is None else found["apart"] or ""
 
 
 def _is_same(value: Any, other: Any) -> bool:

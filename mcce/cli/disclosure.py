@@ -19,6 +19,7 @@ from mcce.cli.batches import load_explainer
 from mcce.cli.console import DONE, name_list, path_name, positive_integer
 from mcce.exceptions import InputError
 from mcce.table import Schema
+from mcce.table.spreadsheet import escape_formulas
 
 AT_ONCE = 10_000  # rows of a file
 
@@ -78,7 +79,8 @@ def run_disclosure(arguments: argparse.Namespace) -> int:
     )
     print(found)
     if out is not None:
-        found.table.assign(sentence=found.sentences).to_csv(out)
+        table = found.table.assign(sentence=found.sentences).reset_index()
+        escape_formulas(table).to_csv(out, index=False)
     return DONE
 
 

@@ -58,6 +58,7 @@ from mcce.cli.cells import (
 from mcce.cli.console import say
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.table.dtypes import is_dated
+from mcce.table.spreadsheet import unescape_formulas
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 LOOKED_AT = 100  # rows, to find the separator
@@ -387,6 +388,12 @@ class TableFile:
         raw = self.table[name]
         cells = raw.mask(raw.isin(["", *self.missing]))
         return TextColumn(name, raw, cells, self.path, self.place, name in self.native)
+
+    def unescaped(self, known: Mapping[Any, Iterable[Any]], id: str | None) -> TableFile:
+        """Return the file without the apostrophes of spreadsheet-safe files; `known` has the levels of each feature."""
+        if not self.is_text:
+            return self
+        return replace(self, table=unescape_formulas(self.table, known, () if id is None else (id,)))
 
     def place(self, row: int) -> str:
         """Return where a row stands in the file: a quoted cell may have several lines, an empty line is no row."""

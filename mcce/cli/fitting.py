@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
     declared = Declared.of(arguments)
     train, rows = _read_train(arguments), None
     if arguments.explain is not None:
-        rows = read_rows(arguments)
+        rows = read_rows(arguments, dict(train.table.items()))
         if rows.is_text and arguments.id is not None:
             constraints = named_by_text(constraints)
     check_named_columns(train.table, arguments)
@@ -145,7 +145,7 @@ def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> 
                 f"--drop names {name!r}, which {arguments.explainer} was fitted with; leave it out, or fit."
             )
     check_columns("--fixed", arguments.fixed, pd.DataFrame(columns=schema.names), f"those of {arguments.explainer}")
-    rows = read_rows(arguments)
+    rows = read_rows(arguments, known_levels(schema))
     if rows.is_text and arguments.id is not None:
         constraints = named_by_text(constraints)
     check_columns("the feature", schema.names, rows.table, rows.path)
@@ -238,10 +238,15 @@ def about_model(path: Path, model: Any, beside: Path) -> dict[str, str]:
     return about
 
 
-def read_rows(arguments: argparse.Namespace) -> TableFile:
-    """Read the rows to explain, which are named."""
-    rows = _read("explain", arguments.explain, arguments)
+def read_rows(arguments: argparse.Namespace, known: Mapping[Any, Iterable[Any]]) -> TableFile:
+    """Read the rows to explain, which are named; `known` has the levels of each feature."""
+    rows = _read("explain", arguments.explain, arguments).unescaped(known, arguments.id)
     return replace(rows, table=name_rows(rows.table, arguments))
+
+
+def known_levels(schema: Schema) -> dict[Any, Iterable[Any]]:
+    """Return the levels of each feature, none for numbers."""
+    return {feature.name: () if feature.levels is None else feature.levels for feature in schema.features}
 
 
 def _read_train(arguments: argparse.Namespace) -> TableFile:

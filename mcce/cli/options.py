@@ -253,9 +253,10 @@ OPTIONS = (
         "spreadsheet_safe",
         read.flag,
         "",
-        "put an apostrophe before texts of a CSV that a spreadsheet would run as a formula",
-        False,
-        group="write",
+        "put an apostrophe before texts of a CSV that a spreadsheet would run as a formula, which is the default; "
+        "mcce leaves it out when it reads the file, other programs find it",
+        True,
+        group="cells",
     ),
     Option("html", read.path, "FILE", "write a page for a browser", is_path=True, group="write"),
     Option(
@@ -289,10 +290,10 @@ OPTIONS = (
     ),
 )
 COMMANDS = {  # the groups of each
-    "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "letters"),
-    "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "letters"),
+    "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "letters"),
+    "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "letters"),
     "fit": ("fit", "model", "what", "read"),
-    "explain-batches": ("model", "rows", "what", "read", "ask", "letters"),
+    "explain-batches": ("model", "rows", "what", "read", "ask", "cells", "letters"),
 }
 
 
@@ -322,9 +323,8 @@ def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, wi
         for family, names in registered.items():
             about = about.replace(f"{{{family}}}", names)
         if option.read is read.flag:
-            parser.add_argument(
-                option.flag, dest=option.name, action="store_true", default=argparse.SUPPRESS, help=about
-            )
+            action: Any = argparse.BooleanOptionalAction if option.default else "store_true"
+            parser.add_argument(option.flag, dest=option.name, action=action, default=argparse.SUPPRESS, help=about)
         else:
             parser.add_argument(
                 option.flag,
@@ -390,7 +390,8 @@ def read_config(path: str) -> dict[str, Any]:
 def job_text(arguments: argparse.Namespace, beside: Path) -> str:
     """Return the job as TOML (step 3), its files seen from the folder of `beside`, the file to write."""
     values = {option.name: _written(option, getattr(arguments, option.name), beside.parent) for option in OPTIONS}
-    values = {option.name: values[option.name] for option in OPTIONS if not is_absent(values[option.name])}
+    absent = [option.name for option in OPTIONS if option.default is not True and is_absent(values[option.name])]
+    values = {name: value for name, value in values.items() if name not in absent}
     constraints = values.pop("constraints") if isinstance(values.get("constraints"), dict) else {}
     tables = {name: values.pop(name) for name in list(values) if isinstance(values[name], dict)}
     command = getattr(arguments, "command", "explain")

@@ -31,7 +31,7 @@ from mcce.exceptions import InputError, listing
 from mcce.report.letter import letter_name
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.words import constraint_lines
-from mcce.table.frames import without_formulas
+from mcce.table.spreadsheet import escape_formulas
 
 UNWRITTEN = (".xlsm", ".xls", ".ods", ".json", ".html")
 
@@ -147,12 +147,12 @@ WORKBOOK = ".xlsx"
 
 @dataclass(frozen=True)
 class Style:
-    """How a CSV is written: separator, decimal mark and encoding, like the CSV that was read."""
+    """How a CSV is written: separator, decimal mark and encoding, like the CSV that was read; formulas escaped."""
 
     sep: str
     decimal: str
     encoding: str
-    spreadsheet_safe: bool = False
+    spreadsheet_safe: bool = True
 
     @classmethod
     def of(cls, source: TableFile, decimal: str) -> Style:
@@ -161,7 +161,7 @@ class Style:
 
     def write(self, table: pd.DataFrame, path: Any, **options: Any) -> None:
         """Write a table."""
-        table = without_formulas(table) if self.spreadsheet_safe else table
+        table = escape_formulas(table) if self.spreadsheet_safe else table
         table.to_csv(path, sep=self.sep, decimal=self.decimal, index=False, **options)
 
 

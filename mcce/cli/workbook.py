@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.exceptions import InputError
+from mcce.table.spreadsheet import escape_formula
 
 NEEDED, ALONG = "FFFFD966", "FFFFF2CC"  # fills: orange and a pale one
 MOST_ROWS = 1_048_576
@@ -50,9 +51,10 @@ def write_workbook(path: Path, sheets: Mapping[str, pd.DataFrame], marks: Marks)
         sheet = book.create_sheet(title)
         for j, name in enumerate(table.columns, 1):
             _put(sheet.cell(1, j), str(name)).font = Font(bold=True)
-            for i, value in enumerate(table.iloc[:, j - 1].astype(object), 2):
+            values = table.iloc[:, j - 1].astype(object)
+            for i, value in enumerate(values, 2):
                 _put(sheet.cell(i, j), value)
-            texts = [str(name), *table.iloc[:100, j - 1].astype(str)]
+            texts = [str(name), *map(str, values.head(100).dropna())]
             sheet.column_dimensions[get_column_letter(j)].width = min(max(map(len, texts)) + 2, WIDEST)
         sheet.freeze_panes = "A2"
     first = book.worksheets[0]
@@ -84,8 +86,10 @@ def _put(cell: Any, value: Any) -> Any:
     elif isinstance(value, pd.Timestamp) and 1900 < value.year < 9999:
         cell.value = value.tz_localize(None).to_pydatetime()
     else:
-        cell.value = _plain(str(value))
-        cell.data_type = "s"  # a text that begins with = is no formula
+        text = _plain(str(value))
+        cell.value = text
+        cell.data_type = "s"  # a text that begins with = is not a formula
+        cell.quotePrefix = escape_formula(text) is not text  # nor does it become one when the cell is edited
     return cell
 
 

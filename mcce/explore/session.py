@@ -58,7 +58,8 @@ from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
 from mcce.report.reasons import ALREADY
 from mcce.table import Data, Feature, Schema
 from mcce.table.dtypes import is_dated
-from mcce.table.frames import own_frame, without_formulas
+from mcce.table.frames import own_frame
+from mcce.table.spreadsheet import escape_formulas
 
 if TYPE_CHECKING:
     from mcce.counterfactuals import Counterfactuals
@@ -470,7 +471,7 @@ class ExplorerSession:
         return {"name": name, "type": kind, "text": call(plans.settings, plans.person, rank)}
 
     def _csv(self, table: pd.DataFrame) -> str:
-        return str(without_formulas(table).to_csv(index=False))
+        return str(escape_formulas(table).to_csv(index=False))
 
     # ------------------------------------------------------------ for a statistician
 

@@ -3,7 +3,8 @@
 1. All texts of a language stand in one TOML file, `texts/nb.toml`; a file more there is a language more. Your own file
    takes the place of one of them: it has the same keys, and `language` in it says how numbers and dates are written.
 2. The English file says which keys there are, and what is filled in; a file that lacks a key, or has another one, or
-   leaves out what is to be filled in, is refused with all that is wrong.
+   leaves out what is to be filled in, is refused with all that is wrong. Braces hold the name of a field and nothing
+   else: a conversion, format, attribute or index is refused. A brace that is text is doubled.
 3. Of a text in several forms the number decides, by the plural rules of CLDR. Decimal and thousands marks, percent,
    the place of a currency's sign and dates are CLDR's too. They come with babel, the extra `languages`; English needs
    none.
@@ -19,11 +20,10 @@ from dataclasses import dataclass
 from functools import cache
 from os import PathLike
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 from mcce.constraints.reading import parse_file
-from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.exceptions import InputError, did_you_mean, listing, shorten, spell
 from mcce.report.names import Marks
 
 ENGLISH = "en"
@@ -204,25 +204,35 @@ def _problems(text: Any, model: Any) -> list[str]:
 
 
 def _of_fields(text: str, allowed: set[str], needed: set[str]) -> list[str]:
-    try:
-        fields = _fields(text)
-    except ValueError as error:
-        return [f"is {spell(text)}, whose braces cannot be filled in ({error})"]
-    found = [f"has {{{name}}}, which is not filled in there" for name in sorted(fields - allowed)]
+    """Return what is wrong with the fields of a text: braces that hold anything but an allowed name, absent fields."""
+    tokens = [(match[0], match[1]) for match in _BRACES.finditer(text)]
+    if any(token in ("{", "}") for token, _ in tokens):
+        return [f"is {spell(text)}, which has a single brace; close it, or double it if the brace is text"]
+    fields = _fields(text)
+    write = f"write {listing(f'{{{name}}}' for name in sorted(allowed))}" if allowed else "nothing is filled in there"
+    found = []
+    for name in sorted(fields - allowed):
+        what = "which is not filled in there" if name.isidentifier() else "which is not the name of a field alone"
+        found.append(f"has {{{shorten(name)}}}, {what}; {write}")
     return found + [f"lacks {{{name}}}" for name in sorted(needed - fields)]
 
 
 def _label_problems(each: Mapping[str, Any]) -> list[str]:
     if sorted(each) != sorted(LABEL) or not all(isinstance(text, str) for text in each.values()):
         return [f"has {listing(each)}; it needs the texts {listing(LABEL)}"]
-    fields = _fields(each["says"])
-    found = [] if fields and fields <= {"who", "what"} else ["says nothing of {who} or {what}"]
+    says, fields = each["says"], _fields(each["says"])
+    found = _of_fields(says, {"who", "what"}, set())
+    found += [] if found or fields else ["says nothing of {who} or {what}"]
+    found += [f"says {{{name}}} twice; say it once" for name in sorted(fields) if says.count(f"{{{name}}}") > 1]
     return found + [problem for key in LABEL[1:] for problem in _of_fields(each[key], fields, fields)]
 
 
+_BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")  # a doubled brace, a field, or a single brace
+
+
 def _fields(text: str) -> set[str]:
-    """Return what is filled into a text."""
-    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+    """Return what stands in the braces of a text."""
+    return {match[1] for match in _BRACES.finditer(text) if match[1] is not None}
 
 
 def _locale(language: str) -> Any:

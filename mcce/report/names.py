@@ -27,6 +27,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -155,6 +156,13 @@ def read_pattern(given: Any, name: object) -> Pattern:
             f"at most {MOST_LETTERS:,} are read."
         )
     if re.search("%[A-Za-z-]", given):
+        try:
+            datetime(2024, 12, 31).strftime(given)
+        except ValueError as error:  # a lone surrogate, or a code that this system refuses
+            raise InputError(
+                f"formats[{spell(name)}] is {spell(given)}, which strftime cannot write ({error}); write codes such as "
+                "'%d.%m.%Y' and plain text between them."
+            ) from None
         return DatePattern(given)
     found = _NUMBER.fullmatch(given)
     if found is None:

@@ -9,15 +9,10 @@
 A missing number is null or NaN, as the column writes it; a column that holds both is refused, since one of them would
 come back as the other. Frames that narwhals cannot make (they only speak the dataframe interchange protocol, or
 Arrow's) are read as pandas frames, and stay that.
-
-For spreadsheets: a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break is a formula to them. An
-apostrophe in front makes it text again; a program that reads the file finds the apostrophe, so it is put there only if
-asked.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -239,25 +234,3 @@ def _to_arrow(column: Any, *, missing_is_null: bool) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         array = pa.array([None if pd.isna(value) else str(value) for value in column], pa.string())
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-_RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-_NUMBER = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?%?")
-
-
-def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with an apostrophe before every text, also of the header, that a spreadsheet would run."""
-    safe = table.copy()
-    for j, dtype in enumerate(table.dtypes):
-        if dtype.kind == "O" or isinstance(dtype, (pd.CategoricalDtype, pd.StringDtype)):
-            texts: Any = table.iloc[:, j].astype(object).map(_quoted)
-            safe.isetitem(j, texts)
-    safe.columns = pd.Index([_quoted(name) for name in table.columns], tupleize_cols=False)
-    return safe
-
-
-def _quoted(value: Any) -> Any:
-    text = value if isinstance(value, str) else str(value)
-    if isinstance(value, (int, float)) or not text.startswith(_RUN) or _NUMBER.fullmatch(text):
-        return value
-    return f"'{text}"

@@ -31,6 +31,13 @@ def test_they_are_those_of_explain_in_the_words_that_are_given(tmp_path):
     assert any("yearly pay" in page for page in expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*a level that is not known")
+def test_a_spreadsheet_runs_nothing_of_the_list_of_who_gets_none(tmp_path):
+    some = WHO.assign(who=["=cmd()", *WHO["who"][1:]], job=["astronaut", *WHO["job"][1:]])
+    explainer().explain_batches(some, tmp_path / "out", **SETTINGS, letters=tmp_path / "letters")
+    assert pd.read_csv(tmp_path / "out" / "unlettered.csv")["id"].iloc[0] == "'=cmd()"
+
+
 def test_who_gets_none_is_listed_with_the_reason(tmp_path):
     some = WHO.copy()
     some.loc[4, "job"] = "astronaut"

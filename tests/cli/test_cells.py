@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mcce
 from mcce.cli import main
-from mcce.cli.cells import Declared
+from mcce.cli.cells import Declared, Reading, Spelling, TextColumn
 from mcce.cli.files import read_source
 from mcce.exceptions import InputError
 
@@ -108,6 +109,43 @@ def test_options_say_what_cells_are(tmp_path):
 def test_a_name_that_stands_twice_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"has the column\(s\) 'a' more than once; rename them"):
         read(tmp_path, "a,b,a\n1,2,3\n")
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark", "value", "text"),
+    [
+        (["12.000,00", "1.500,50"], ",", 17_300.0, "17.300,00"),
+        (["12.000,00", "1.500,50"], ",", 1_234_567.25, "1.234.567,25"),
+        (["12.000,00", "1.500,50"], ",", 17_300.125, "17.300,125"),  # more decimals than the file has
+        (["12.000,00", "1.500,50"], ",", -17_300.0, "-17.300,00"),
+        (["12.000", "1.500,5"], ",", 17_300.25, "17.300,25"),
+        (["12,000.00", "1,500.50"], ".", 17_300.0, "17,300.00"),
+        (["12'000", "1'500"], ".", 17_300, "17'300"),
+        (["12\u202f000,5", "1\u202f500,5"], ",", 17_300.5, "17\u202f300,5"),
+        (["12000,00", "1500,50"], ",", 17_300.0, "17300,00"),  # nothing stands apart
+        (["12.000,00", "1500,50"], ",", 17_300.0, "17300,00"),  # not in all of them
+        (["900,00", "12,50"], ",", 17_300.0, "17300,00"),  # no number shows it
+        (["2019", "2024"], ".", 2020, "2020"),
+    ],
+)
+def test_a_new_number_is_written_as_the_numbers_of_the_file(cells, mark, value, text):
+    raw = pd.Series(cells, dtype=object)
+    spelling = Spelling.of(TextColumn("v", raw, raw, "t.csv", str), Reading("number", mark), Reading("number", mark))
+    assert spelling.write(pd.Series([value]), pd.Series([0.0]), pd.Series(["0"])) == [text]
+
+
+def test_a_changed_cell_of_a_german_file_is_written_as_its_other_cells(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = pd.DataFrame({"Gehalt": np.tile(np.arange(1000.0, 41_000.0, 400.0), 2), "Alter": np.arange(200) % 50 + 20})
+    explainer = mcce.MCCE(lambda rows: rows["Gehalt"] >= 17_300, decision=True, fixed=["Alter"], random_state=1).fit(X)
+    explainer.explain(X.head(2), n_samples=20, sparse=True)
+    monkeypatch.setattr("mcce.cli.fitting.load_explainer", lambda *_: explainer)
+    (tmp_path / "neu.csv").write_text("Nr;Gehalt;Alter\n1;1.200,00;30\n2;12.000,50;40\n")
+    arguments = ["explain", "bank.mcce", "neu.csv", "--id", "Nr", "--n-samples", "200", "--sparse", "--out", "cf.csv"]
+    assert main(arguments) == 0
+    found = pd.read_csv("cf.csv", sep=";", dtype=str)["Gehalt"]
+    assert found.str.fullmatch(r"\d\d\.\d{3},\d\d").tolist() == [True, True]
+    assert (found.str.replace(".", "").str.replace(",", ".").astype(float) >= 17_300).all()
 
 
 # ---- through the whole command

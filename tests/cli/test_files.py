@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
+from mcce.report.reasons import ALREADY
 from tests.marks import slow_rows
 
 WANTED = ["--response", "y", "--wanted", "yes", "--n-samples", "50"]
@@ -196,8 +197,10 @@ def test_a_spreadsheet_runs_nothing_that_was_written_for_it(files):
     table = pd.read_csv("train.csv").assign(b=lambda t: t["b"].map(lambda b: f"=A{b}"))
     table.to_csv("train.csv", index=False)
     table.head(10).to_csv("new.csv", index=False)
-    explain("--out", "plain.csv")
-    explain("--out", "safe.csv", "--spreadsheet-safe")
+    explain("--out", "plain.csv", "--no-spreadsheet-safe")
+    explain("--out", "safe.csv")
     plain, safe = (pd.read_csv(f"{name}.csv", dtype=str) for name in ("plain", "safe"))
     assert plain["b"].str.startswith("=A").all()
     pd.testing.assert_frame_equal(plain.assign(b="'" + plain["b"]), safe)
+    assert explain("--out", "again.csv", new="safe.csv") == 0  # its levels are known, and all rows are accepted
+    assert set(pd.read_csv("again.unexplained.csv")["reason"]) == {ALREADY}

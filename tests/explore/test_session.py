@@ -8,6 +8,7 @@ from io import StringIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import mcce
@@ -238,8 +239,9 @@ def test_letters_are_those_of_the_result(session, fitted, table, refused):
     assert NASTY not in page
 
 
-def test_a_spreadsheet_runs_nothing_of_a_row(fitted, table, refused):
-    odd = table.iloc[[refused]].rename(index=lambda _: "=cmd()")
+@pytest.mark.parametrize("dtype", [object, pd.ArrowDtype(pa.string())], ids=str)
+def test_a_spreadsheet_runs_nothing_of_a_row(fitted, table, refused, dtype):
+    odd = table.iloc[[refused]].set_axis(pd.Index(["=cmd()"], dtype=dtype))
     text = ask(ExplorerSession(fitted, odd), "export", what="row", person=0, settings=FEW)["text"]
     assert "'=cmd()" in text
 

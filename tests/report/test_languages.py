@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 
@@ -213,7 +214,7 @@ def test_own_texts_are_checked(tmp_path):
     with pytest.raises(InputError, match=r"'words.years' needs forms by number"):
         read_texts("en", own)
     own.write_text(text_of("en").replace('says = "{who} is {what}"', 'says = "{whom} is {what}"'), encoding="utf-8")
-    with pytest.raises(InputError, match=r"a \[\[label\]\] says nothing of \{who\}"):
+    with pytest.raises(InputError, match=r"a \[\[label\]\] has \{whom\}, .* write '\{what\}', '\{who\}'"):
         read_texts("en", own)
     with pytest.raises(InputError, match="does not say its language"):
         read_texts("en", {"letter": {}})
@@ -221,6 +222,57 @@ def test_own_texts_are_checked(tmp_path):
         read_texts("en", tmp_path / "none.toml")
     with pytest.raises(InputError, match="there are no letters in 'Klingon'; known: "):
         read_texts("Klingon")
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("{id:zz}", r"has {id:zz}, which is not the name of a field alone; write '{id}'"),
+        ("{id!z}", r"has {id!z}, which is not the name of a field alone; write '{id}'"),
+        ("{id!r}", r"has {id!r}, which is not the name of a field alone; write '{id}'"),
+        ("{id:}", r"has {id:}, which is not the name of a field alone; write '{id}'"),
+        ("{id:>100000000}", r"has {id:>100000000}, which is not the name of a field alone; write '{id}'"),
+        ("{id.__class__}", r"has {id.__class__}, which is not the name of a field alone; write '{id}'"),
+        ("{id[0]}", r"has {id[0]}, which is not the name of a field alone; write '{id}'"),
+        ("{}", r"has {}, which is not the name of a field alone; write '{id}'"),
+        ("{0}", r"has {0}, which is not the name of a field alone; write '{id}'"),
+        ("{ id }", r"has { id }, which is not the name of a field alone; write '{id}'"),
+        ("{id:{id}}", "has a single brace; close it, or double it"),
+        ("{id", "has a single brace; close it, or double it"),
+        ("id}", "has a single brace; close it, or double it"),
+        ("{id}}", "has a single brace; close it, or double it"),
+    ],
+)
+def test_braces_hold_the_name_of_a_field_and_nothing_else(field, message):
+    english = tomllib.loads(text_of("en"))
+    own = {**english, "letter": {**english["letter"], "case": f"Case: {field}"}}
+    with pytest.raises(InputError, match=rf"texts: 'letter.case' .*{re.escape(message)}"):
+        read_texts("en", own)
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ({"says": "{who is {what}"}, "has a single brace"),
+        ({"says": "{who"}, "has a single brace"),
+        ({"says": "{who!r} is {what}"}, "has {who!r}, which is not the name of a field alone"),
+        ({"says": "{who} is {who}"}, "says {who} twice"),
+        ({"says": "it is"}, "says nothing of {who} or {what}"),
+        ({"would": "{who:>100000000}"}, "has {who:>100000000}, which is not the name of a field alone"),
+        ({"was_not": "{who"}, "has a single brace"),
+    ],
+)
+def test_braces_of_a_label_hold_the_name_of_a_field_and_nothing_else(label, message):
+    good = {"says": "{who} is {what}", "would": "{who} would be {what}", "was_not": "{who} was not {what}"}
+    own = {**tomllib.loads(text_of("en")), "label": [{**good, **label}]}
+    with pytest.raises(InputError, match=rf"a \[\[label\]\] {re.escape(message)}|a \[\[label\]\] is .*{message}"):
+        read_texts("en", own)
+
+
+def test_doubled_braces_are_text():
+    english = tomllib.loads(text_of("en"))
+    own = {**english, "letter": {**english["letter"], "case": "Case {{{id}}}, {{id}}"}}
+    assert read_texts("en", own).say("letter.case", id="{id:>9}") == "Case {{id:>9}}, {id}"
 
 
 def test_without_babel_english_works_and_others_say_what_to_do(monkeypatch):

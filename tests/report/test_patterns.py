@@ -63,3 +63,8 @@ def test_words_of_values():
 def test_what_cannot_be_read_is_refused(said, message):
     with pytest.raises(InputError, match=message):
         read_pattern(said, "x")
+
+
+def test_a_date_format_that_strftime_cannot_write_is_refused():
+    with pytest.raises(InputError, match=r"formats\['day'\] is .*, which strftime cannot write \(.*'%d.%m.%Y'"):
+        read_pattern("%d.%m.\ud800", "day")

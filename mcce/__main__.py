@@ -1,4 +1,4 @@
-"""`python -m mcce.cli`."""
+"""The command line as `python -m mcce`."""
 
 import sys
 
