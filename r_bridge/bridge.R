@@ -49,6 +49,12 @@ forward <- function(callback) {
 
 has_package <- function(package) requireNamespace(package, quietly = TRUE)
 
+loaded_packages <- function() loadedNamespaces()
+
+load_packages <- function(packages) {
+  for (package in setdiff(packages, loadedNamespaces())) has_package(package)
+}
+
 versions <- function(packages) {
   version_of <- function(package) {
     if (has_package(package)) as.character(utils::packageVersion(package)) else ""

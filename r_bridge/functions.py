@@ -19,13 +19,13 @@ from mcce.rcompat.conditional import LEVELS, N_QUANTILES, NUMBERS, QUESTIONS, RC
 from mcce.samplers.base import ConditionalSampler
 from mcce.table import KINDS, Column, Table
 from r_bridge.frames import to_r
-from r_bridge.session import session
+from r_bridge.session import HoldsR, session
 
 Self = TypeVar("Self", bound="NamedMethod")
 
 
 @dataclass(frozen=True)
-class LearntInR:
+class LearntInR(HoldsR):
     """What R has learnt, the functions to ask it by, and the levels that training rows have."""
 
     functions: Mapping[str, Any]
@@ -33,7 +33,7 @@ class LearntInR:
     levels: list[str]
 
 
-class RSampler(RConditional):
+class RSampler(HoldsR, RConditional):
     """Draws from a model that functions of R learn and ask.
 
     Parameters

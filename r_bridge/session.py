@@ -6,6 +6,7 @@
 3. `Session.call` runs one of them inside R's own handlers: an error of R becomes an `RBridgeError`, a warning an
    `RWarning`, and what R prints goes to the log ``r_bridge``, not to the console.
 4. `Session.callback` hands a Python function to R; what it raises comes back out of the call that R was in.
+5. `HoldsR` objects are pickled with their R objects; R is started, with the packages it had, before these are read.
 
 R has one thread: other threads are refused, since R would crash in them, not fail. Only rpy2's plain vectors are used,
 no conversion that others could have changed.
@@ -51,6 +52,24 @@ def session() -> Session:
     if _session is None:
         _session = Session(_start_r())
     return _session
+
+
+class HoldsR:
+    """Base class of picklable objects that hold R objects.
+
+    rpy2 crashes the process if an R object is unpickled before R is started; methods of R's generics need the packages
+    that define them.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        r = session()
+        return _new_with_r, (type(self), r.strings(r.call("loaded_packages"))), vars(self)
+
+
+def _new_with_r(cls: type[HoldsR], packages: list[str]) -> HoldsR:
+    """Start R, load the packages that are installed, and return an empty object, whose state is unpickled next."""
+    session().call("load_packages", packages)
+    return cls.__new__(cls)
 
 
 def check_thread() -> None:
