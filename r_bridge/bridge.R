@@ -155,7 +155,19 @@ classes_of <- function(object) {
   NULL
 }
 
-# the `type` that gives scores, where that is not the default
+# the arguments of predict() that give scores, where these are not the defaults
+score_options <- function(object) {
+  type <- score_type(object)
+  if (!inherits(object, "coxph")) return(if (is.null(type)) list() else list(type = type))
+  if (length(attr(stats::terms(object), "specials")$strata)) {
+    stop("the coxph has strata, each with a baseline hazard of its own, so risks of different strata do not compare; ",
+      "give RModel type= or predict=, such as a function that returns a probability of survival",
+      call. = FALSE
+    )
+  }
+  list(type = "risk", reference = "sample")
+}
+
 score_type <- function(object) {
   if (inherits(object, "glm")) return("response")
   if (is.null(classes_of(object))) return(NULL)
@@ -171,7 +183,7 @@ ask_model <- function(object, newdata, custom, options) {
   if (!is.null(custom)) {
     answer <- do.call(custom, c(list(object, newdata), options), quote = TRUE)
   } else {
-    if (is.null(options$type)) options$type <- score_type(object)
+    if (is.null(options$type)) options <- c(options, score_options(object))
     rows <- list(newdata)
     names(rows) <- if (inherits(object, "ranger")) "data" else "newdata"
     answer <- do.call(stats::predict, c(list(object), rows, options), quote = TRUE)

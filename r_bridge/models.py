@@ -54,7 +54,9 @@ class RModel(HoldsR):
     Notes
     -----
     `predict_proba` exists for classifiers alone. Unlike mcceR's, the default score of every `glm` is its response, not
-    its link; ``type="link"`` asks for the latter.
+    its link; ``type="link"`` asks for the latter. The score of survival's `coxph` is the hazard relative to that at the
+    means of the covariates, ``predict(type = "risk", reference = "sample")``; a model with strata is refused unless
+    `type` or `predict` is given.
 
     Examples
     --------
