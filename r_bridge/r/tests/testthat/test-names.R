@@ -5,7 +5,7 @@ test_that("names and levels that are R code are data", {
   before <- setwd(folder)
   on.exit(setwd(before))
   code <- c("pi` + system('touch marker') + `pi", "x\"); system(\"touch marker\"); (\"", "x\nsystem('touch marker')", "x\\")
-  data <- data.frame(as.numeric(1:80), rep(c(1.5, 2, 7, 9), 20), factor(rep(code, 20), code), rev(1:80) / 4)
+  data <- data.frame(as.numeric(1:80), rep(c(1.5, 2, 7, 9, 4), 16), factor(rep(code, 20), code), (1:80 * 37) %% 83 / 4)
   names(data) <- code
   score <- function(rows) rows[[1]]
   drawn <- r_sampler(
