@@ -49,6 +49,12 @@ forward <- function(callback) {
 
 has_package <- function(package) requireNamespace(package, quietly = TRUE)
 
+loaded_packages <- function() loadedNamespaces()
+
+load_packages <- function(packages) {
+  for (package in setdiff(packages, loadedNamespaces())) has_package(package)
+}
+
 versions <- function(packages) {
   version_of <- function(package) {
     if (has_package(package)) as.character(utils::packageVersion(package)) else ""
@@ -149,7 +155,19 @@ classes_of <- function(object) {
   NULL
 }
 
-# the `type` that gives scores, where that is not the default
+# the arguments of predict() that give scores, where these are not the defaults
+score_options <- function(object) {
+  type <- score_type(object)
+  if (!inherits(object, "coxph")) return(if (is.null(type)) list() else list(type = type))
+  if (length(attr(stats::terms(object), "specials")$strata)) {
+    stop("the coxph has strata, each with a baseline hazard of its own, so risks of different strata do not compare; ",
+      "give RModel type= or predict=, such as a function that returns a probability of survival",
+      call. = FALSE
+    )
+  }
+  list(type = "risk", reference = "sample")
+}
+
 score_type <- function(object) {
   if (inherits(object, "glm")) return("response")
   if (is.null(classes_of(object))) return(NULL)
@@ -165,7 +183,7 @@ ask_model <- function(object, newdata, custom, options) {
   if (!is.null(custom)) {
     answer <- do.call(custom, c(list(object, newdata), options), quote = TRUE)
   } else {
-    if (is.null(options$type)) options$type <- score_type(object)
+    if (is.null(options$type)) options <- c(options, score_options(object))
     rows <- list(newdata)
     names(rows) <- if (inherits(object, "ranger")) "data" else "newdata"
     answer <- do.call(stats::predict, c(list(object), rows, options), quote = TRUE)
@@ -290,12 +308,31 @@ party_nodes <- function(fit, data) {
 
 # ---- functions of mice and synthpop as conditionals; those of the user: r/R/conditionals.R
 
+# The methods see columns x1, x2, ...: names of the data may be R code, and packages paste names into formulas.
+# Missing givens are written as synthpop writes them: a number counts 0, a factor its first level, and an indicator
+# marks the row. A number that is complete in training has no indicator, and counts its mean.
+code_givens <- function(x) {
+  lapply(unname(x), function(column) {
+    has_missing <- anyNA(column)
+    fill <- if (is.factor(column)) levels(column)[1] else if (has_missing) 0 else mean(column)
+    list(has_missing = has_missing, fill = fill)
+  })
+}
+
+complete_givens <- function(x, coding) {
+  x <- unname(as.list(x))
+  filled <- Map(function(column, code) replace(column, is.na(column), code$fill), x, coding)
+  flagged <- vapply(coding, function(code) code$has_missing, TRUE)
+  columns <- c(filled, lapply(x[flagged], function(column) as.numeric(is.na(column))))
+  structure(columns, names = paste0("x", seq_along(columns)), class = "data.frame", row.names = seq_along(x[[1]]))
+}
+
 # the givens as numbers and contrasts, as mice and synthpop's regressions take them
 contrasts_of <- function(x) {
   has_contrasts <- vapply(x, function(column) is.null(levels(column)) || nlevels(column) > 1, TRUE)
-  if (!any(has_contrasts)) return(matrix(0, nrow(x), 1, dimnames = list(NULL, "none")))
+  if (!any(has_contrasts)) return(matrix(0, nrow(x), 1, dimnames = list(NULL, "x1")))
   design <- stats::model.matrix(~., x[has_contrasts])[, -1, drop = FALSE]
-  rownames(design) <- NULL
+  dimnames(design) <- list(NULL, paste0("x", seq_len(ncol(design)))) # levels are part of R's names
   design
 }
 
@@ -310,9 +347,15 @@ mice_functions <- function(method, options) {
   impute <- getExportedValue("mice", paste0("mice.impute.", method))
   list(
     learn = function(x, y) {
-      list(y = y[c(seq_along(y), NA)], ry = c(rep(TRUE, length(y)), FALSE), design = varying(contrasts_of(x)))
+      coding <- code_givens(x)
+      list(
+        y = y[c(seq_along(y), NA)], ry = c(rep(TRUE, length(y)), FALSE), coding = coding,
+        design = varying(contrasts_of(complete_givens(x, coding)))
+      )
     },
-    prepare = function(object, newdata) contrasts_of(newdata)[, colnames(object$design), drop = FALSE],
+    prepare = function(object, newdata) {
+      contrasts_of(complete_givens(newdata, object$coding))[, colnames(object$design), drop = FALSE]
+    },
     draw = function(object, new) {
       arguments <- list(y = object$y, ry = object$ry, x = rbind(object$design, new))
       do.call(impute, c(arguments, as.list(options)))
@@ -324,8 +367,13 @@ mice_functions <- function(method, options) {
 synthpop_functions <- function(method, options, takes_contrasts) {
   draw <- getExportedValue("synthpop", paste0("syn.", method))
   list(
-    learn = function(x, y) list(y = y, x = if (takes_contrasts) as.data.frame(varying(contrasts_of(x))) else x),
+    learn = function(x, y) {
+      coding <- code_givens(x)
+      x <- complete_givens(x, coding)
+      list(y = y, coding = coding, x = if (takes_contrasts) as.data.frame(varying(contrasts_of(x))) else x)
+    },
     prepare = function(object, newdata) {
+      newdata <- complete_givens(newdata, object$coding)
       if (takes_contrasts) newdata <- as.data.frame(contrasts_of(newdata))
       newdata[, colnames(object$x), drop = FALSE]
     },

@@ -13,19 +13,22 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from mcce.base.arrays import Floats
+from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rcompat.conditional import LEVELS, N_QUANTILES, NUMBERS, QUESTIONS, RConditional
 from mcce.samplers.base import ConditionalSampler
+from mcce.samplers.parametric.design import Design, augmented
+from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
 from mcce.table import KINDS, Column, Table
+from r_bridge.errors import RBridgeError
 from r_bridge.frames import to_r
-from r_bridge.session import session
+from r_bridge.session import HoldsR, session
 
 Self = TypeVar("Self", bound="NamedMethod")
 
 
 @dataclass(frozen=True)
-class LearntInR:
+class LearntInR(HoldsR):
     """What R has learnt, the functions to ask it by, and the levels that training rows have."""
 
     functions: Mapping[str, Any]
@@ -33,7 +36,7 @@ class LearntInR:
     levels: list[str]
 
 
-class RSampler(RConditional):
+class RSampler(HoldsR, RConditional):
     """Draws from a model that functions of R learn and ask.
 
     Parameters
@@ -115,17 +118,17 @@ class RSampler(RConditional):
 
     def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> Any:
         """Return R's model, with its functions and the levels of y."""
-        r, functions = session(), self._functions()
+        functions = self._functions()
         column = next(iter(to_r(y.to_frame())))
-        model = r.call("learn_conditional", functions["learn"], to_r(x), column, seed)
+        model = self._call("learn", "learn_conditional", functions["learn"], to_r(x), column, seed)
         levels = list(y.cat.categories) if isinstance(y.dtype, pd.CategoricalDtype) else []
         return LearntInR(functions, model, levels)
 
     def ask_r(self, question: str, learned: LearntInR, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
         """Return R's answer for some rows."""
-        r = session()
         asked = (question, learned.functions, learned.model, to_r(newdata), learned.levels, numbers, seed)
-        return r.numbers(r.call("ask_conditional", *asked))
+        answer = self._call("draw" if question == "own_draw" else question, "ask_conditional", *asked)
+        return session().numbers(answer)
 
     def check_parameters(self) -> None:
         """Refuse all but one question, and kinds that it cannot answer."""
@@ -151,6 +154,13 @@ class RSampler(RConditional):
             "where it is needed, or use a sampler that can be saved."
         )
 
+    def _call(self, function: str, *call: Any) -> Any:
+        """Return what R answers; its error names the feature and the function that R was running."""
+        try:
+            return session().call(*call)
+        except RBridgeError as error:
+            raise RBridgeError(f"feature {self.target_}: {function} of {self.maker} failed. {error}") from error
+
     def _asked(self) -> list[str]:
         return [name for name in QUESTIONS if getattr(self, name) is not None]
 
@@ -170,11 +180,31 @@ class RMethod:
     takes_contrasts: bool = True  # numbers for levels; else levels as they are
 
 
+@dataclass(frozen=True)
+class MissingTarget:
+    """A logistic regression of whether the target is missing, as `mcce.samplers.parametric.regression` has it."""
+
+    design: Design
+    model: Multinomial
+
+    @classmethod
+    def learn(cls, given: Table, is_missing: Bools) -> MissingTarget:
+        """Fit the regression to training rows, of which some have the target and some do not."""
+        design = Design.read(given, keep_constants=False)
+        return cls(design, fit_multinomial(augmented(design.matrix(given), is_missing.astype(np.int64), 2), 2))
+
+    def probability(self, given: Table) -> Floats:
+        """Return the probability of each row that its target is missing."""
+        log_odds = self.design.predict(given, self.model.intercept, self.model.coef)
+        return np.exp(log_softmax(log_odds))[:, 1]
+
+
 class NamedMethod(RSampler):
     """Draws by a method that a package of R has under a name, one row at a time by the row's own stream."""
 
     package: str
     methods: Mapping[str, RMethod]
+    handles_missing = True
     probs = quantiles = kinds = None
     learn = draw = "named"
     own_rng = True
@@ -203,15 +233,31 @@ class NamedMethod(RSampler):
         raise NotImplementedError
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Keep the training rows for R; a method for two levels refuses more."""
+        """Keep the rows with a known target for R, and learn which targets are missing."""
         self.check_parameters()
-        n_levels = 0 if target.feature.is_numeric else np.unique(target.values).size
+        is_missing = np.isnan(target.values)
+        known = np.flatnonzero(~is_missing)
+        n_levels = 0 if target.feature.is_numeric else np.unique(target.values[known]).size
         if self.methods[self.method].two_levels and n_levels > 2:
             raise SamplerError(
                 f"{self!r} cannot model {target.feature.name!r}: it has {n_levels} levels, and the method takes two. "
                 "Use polyreg or polr."
             )
-        return super().fit(given, target)
+        if not is_missing.any() or not given.features or np.unique(target.values[known]).size < 2:
+            return super().fit(given, target)
+        super().fit(given.take(known), target.take(known))
+        self.missing_ = MissingTarget.learn(given, is_missing)
+        return self
+
+    def _draw_by(self, given: Table, uniform: Floats) -> Floats:
+        """Return a missing value where the uniform number is below its probability; the rest of it draws the value."""
+        if not hasattr(self, "missing_"):
+            return super()._draw_by(given, uniform)
+        chance = self.missing_.probability(given)
+        drawn, known = np.full(given.n_rows, np.nan), np.flatnonzero(uniform >= chance)
+        rest = (uniform[known] - chance[known]) / (1.0 - chance[known])
+        drawn[known] = super()._draw_by(given.take(known), rest)
+        return drawn
 
     def check_parameters(self) -> None:
         """Refuse methods that the tests do not try, and options that are not by name."""
@@ -258,8 +304,11 @@ class MiceSampler(NamedMethod):
 
     Each draw is one call of ``mice.impute.<method>`` on the training rows and the row to draw, whose target counts as
     missing; R's generator is seeded by the row's own stream. The givens are written as mice writes them: numbers, and
-    contrasts of factors. What a method does before it imputes, as to draw the parameters of a regression, it does for
-    each row anew, where mice does it once for all rows of a column: the distribution of a single row is the same.
+    contrasts of factors; a missing number counts 0, a missing level as the first one, and an indicator marks the row. A
+    target with missing values is drawn in two steps: a logistic regression says whether the draw is missing; if not,
+    the method draws it from the rows with a known target. What a method does before it imputes, as to draw the
+    parameters of a regression, it does for each row anew, where mice does it once for all rows of a column: the
+    distribution of a single row is the same.
 
     Parameters
     ----------
@@ -298,7 +347,7 @@ class SynthpopSampler(NamedMethod):
 
     Each draw is one call of ``syn.<method>`` on the training rows, as they are, for the row to draw; R's generator is
     seeded by the row's own stream. Regressions get numbers and contrasts of factors, trees and forests the levels, as
-    `syn` gives them. The model is fitted anew for each row.
+    `syn` gives them. Missing values are handled as by `MiceSampler`. The model is fitted anew for each row.
 
     Parameters
     ----------
@@ -334,8 +383,14 @@ class SynthpopSampler(NamedMethod):
 
 
 def _as_function(function: Any, name: str, sampler: ConditionalSampler) -> Any:
-    r = session()
-    made = r.call("evaluate", function, None) if isinstance(function, str) else function
+    r, made = session(), function
+    if isinstance(function, str):
+        try:
+            made = r.call("evaluate", function, None)
+        except RBridgeError as error:
+            raise RBridgeError(
+                f"{name} of {type(sampler).__name__} is not the code of an R function. {error}"
+            ) from error
     if not isinstance(made, r.ri.SexpClosure):
         raise InputError(
             f"{name} of {type(sampler).__name__} is {function!r}; give a function of R, or the code of one: "

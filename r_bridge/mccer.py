@@ -28,7 +28,7 @@ from mcce.table import Data, as_frame
 from r_bridge.frames import from_r, to_r
 from r_bridge.models import RModel
 from r_bridge.session import Session, session
-from r_bridge.stages import RStages
+from r_bridge.stages import RStages, check_names_for_mccer
 
 Scores = Callable[[pd.DataFrame], npt.NDArray[np.float64]]
 TIMES = ("fit.time", "generate.time", "process.time")
@@ -99,6 +99,7 @@ def explain_mcce(
     if train is None and featuremodel_object is None:
         raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
     known = factuals if train is None else train
+    check_names_for_mccer(known, factuals)
     fixed = check_fixed(fixed_features, list(known.columns))
     like = generated_like(known, factuals, fixed)
     controls = tree_controls(fit_autoregressive_model, tree_arguments)

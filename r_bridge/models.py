@@ -21,13 +21,13 @@ from mcce.exceptions import InputError, ModelError, listing
 from mcce.table import as_frame
 from r_bridge.errors import RBridgeError
 from r_bridge.frames import columns_of, read_columns, to_r
-from r_bridge.session import session
+from r_bridge.session import HoldsR, session
 
 NUMBERS_LEVELS = ("ranger",)  # models that work on the codes of levels and do not keep their names
 PROBABILITIES = ("response", "prob", "probs", "probability")  # what `type` is called where it gives them
 
 
-class RModel:
+class RModel(HoldsR):
     """A model fitted in R, to be explained like any other.
 
     Parameters
@@ -54,7 +54,9 @@ class RModel:
     Notes
     -----
     `predict_proba` exists for classifiers alone. Unlike mcceR's, the default score of every `glm` is its response, not
-    its link; ``type="link"`` asks for the latter.
+    its link; ``type="link"`` asks for the latter. The score of survival's `coxph` is the hazard relative to that at the
+    means of the covariates, ``predict(type = "risk", reference = "sample")``; a model with strata is refused unless
+    `type` or `predict` is given.
 
     Examples
     --------

@@ -35,11 +35,19 @@ tree_arguments <- function(engine, arguments) {
   list(controls = do.call(party::ctree_control, arguments))
 }
 
+# The trees see columns x1, x2, ...: names of the data may be R code, and formulas are made of symbols.
+numbered <- function(names, all) sprintf("x%d", match(names, all))
+
+formula_of <- function(response, given) {
+  terms <- Reduce(function(left, right) call("+", left, right), lapply(given, as.name))
+  eval(call("~", as.name(response), terms))
+}
+
 own_fit <- function(x_train, pred_train, fixed, c_int, engine, decision, seed, arguments) {
   if (!is.null(seed)) set.seed(seed)
-  data <- x_train
+  data <- stats::setNames(x_train, numbered(names(x_train), names(x_train)))
   mutable <- setdiff(names(x_train), fixed)
-  given <- fixed
+  given <- numbered(fixed, names(x_train))
   if (decision) {
     data$decision <- (pred_train >= c_int[1] & pred_train <= c_int[2]) * 1
     given <- c(given, "decision")
@@ -50,14 +58,13 @@ own_fit <- function(x_train, pred_train, fixed, c_int, engine, decision, seed, a
   grow <- if (engine == "rpart") rpart::rpart else party::ctree
   settings <- tree_arguments(engine, arguments)
   trees <- list()
-  for (name in mutable) {
-    formula <- stats::reformulate(sprintf("`%s`", given), as.name(name))
-    trees[[name]] <- do.call(grow, c(list(formula, quote(data)), settings))
+  for (name in numbered(mutable, names(x_train))) {
+    trees[[name]] <- do.call(grow, c(list(formula_of(name, given), quote(data)), settings))
     given <- c(given, name)
   }
   list(
-    featuremodel_list = trees, fixed_features = c(fixed, if (decision) "decision"), mutable_features = mutable,
-    autoregressive_model = engine, decision = decision, x_train = x_train, c_int = c_int
+    featuremodel_list = trees, fixed_features = fixed, mutable_features = mutable, decision = decision,
+    x_train = x_train, c_int = c_int
   )
 }
 
@@ -83,18 +90,19 @@ training_leaves <- function(fitted) {
 
 own_generate <- function(x_explain, fitted, K, seed) {
   rows <- rep(seq_len(nrow(x_explain)), each = K)
-  fixed <- setdiff(fitted$fixed_features, "decision")
-  sim <- lapply(x_explain[fixed], function(column) column[rows])
+  all <- names(fitted$x_train)
+  fixed <- lapply(x_explain[fitted$fixed_features], function(column) column[rows])
+  sim <- stats::setNames(fixed, numbered(fitted$fixed_features, all))
   sim$decision <- if (fitted$decision) rep(1, length(rows))
-  sim$dummy <- if (!length(fitted$fixed_features)) rep(1, length(rows))
+  sim$dummy <- if (!length(sim)) rep(1, length(rows))
   if (!is.null(seed)) set.seed(seed)
   for (i in seq_along(fitted$mutable_features)) {
-    name <- fitted$mutable_features[i]
+    name <- numbered(fitted$mutable_features[i], all)
     tree <- fitted$featuremodel_list[[i]]
     frame <- structure(sim, class = "data.frame", row.names = seq_along(rows))
     leaf <- if (inherits(tree, "rpart")) rpart_where(tree, frame) else party_where(tree, frame)
-    leaf_train <- training_leaves(fitted)[[name]]
-    values <- fitted$x_train[[name]]
+    leaf_train <- training_leaves(fitted)[[i]]
+    values <- fitted$x_train[[match(fitted$mutable_features[i], all)]]
     drawn <- values[rep(1L, length(rows))]
     for (node in unique(leaf)) {
       these <- which(leaf == node)
@@ -102,7 +110,7 @@ own_generate <- function(x_explain, fitted, K, seed) {
     }
     sim[[name]] <- drawn
   }
-  structure(sim[names(fitted$x_train)], class = "data.frame", row.names = seq_along(rows))
+  structure(stats::setNames(sim[numbered(all, all)], all), class = "data.frame", row.names = seq_along(rows))
 }
 
 mccer_generate <- function(x_explain, fitted, K, seed) {
@@ -188,6 +196,9 @@ mccer_process <- function(x_sim, pred, x_explain, fitted, measures, remove_inval
 }
 
 # ---- mcceR's own call
+
+# mcceR pastes names into formulas: those that would be read as anything but a name
+unsafe_names <- function(names) names[make.names(names) != names | grepl("^[.]+[0-9]*$", names)]
 
 mccer_explain <- function(model, x_explain, x_train, predict_model, arguments, engine, tree_arguments) {
   settings <- if (length(tree_arguments)) tree_arguments(engine, tree_arguments)

@@ -42,7 +42,7 @@ from r_bridge.parity_report import (
     same_partition,
 )
 from r_bridge.session import arithmetic, session, versions
-from r_bridge.stages import ENGINES, RProcessed, RStages
+from r_bridge.stages import ENGINES, RProcessed, RStages, check_names_for_mccer
 
 
 def check_parity(
@@ -105,6 +105,7 @@ def check_parity(
     by_mccer = r.has("mcceR") if use_mccer is None else use_mccer
     if by_mccer:
         r.need("mcceR", "check_parity(use_mccer=True)")
+        check_names_for_mccer(train, factuals)
     run = _ComparisonRun(
         stages=RStages(train, factuals, generated_like(train, factuals, fixed), by_mccer),
         engine=fit_autoregressive_model,

@@ -6,6 +6,7 @@
 3. `Session.call` runs one of them inside R's own handlers: an error of R becomes an `RBridgeError`, a warning an
    `RWarning`, and what R prints goes to the log ``r_bridge``, not to the console.
 4. `Session.callback` hands a Python function to R; what it raises comes back out of the call that R was in.
+5. `HoldsR` objects are pickled with their R objects; R is started, with the packages it had, before these are read.
 
 R has one thread: other threads are refused, since R would crash in them, not fail. Only rpy2's plain vectors are used,
 no conversion that others could have changed.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import threading
 import warnings
@@ -26,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mcce.exceptions import listing
+from mcce.exceptions import InputError, listing
 from r_bridge.errors import RBridgeError, RWarning
 
 LIBRARIES = "LD_LIBRARY_PATH"
@@ -40,6 +42,8 @@ R_FILES = ("bridge.R", "parity.R", "r/R/conditionals.R")  # the last is also a f
 PACKAGES = ("rpart", "party", "mcceR")
 WHERE_FROM = {"mcceR": 'remotes::install_github("NorskRegnesentral/mcceR")'}
 
+NOT_IN_R = re.compile("[\0\ud800-\udfff]")  # R ends a text at a null character; lone surrogates are not UTF-8
+
 log = logging.getLogger("r_bridge")
 _session: Session | None = None
 
@@ -51,6 +55,24 @@ def session() -> Session:
     if _session is None:
         _session = Session(_start_r())
     return _session
+
+
+class HoldsR:
+    """Base class of picklable objects that hold R objects.
+
+    rpy2 crashes the process if an R object is unpickled before R is started; methods of R's generics need the packages
+    that define them.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        r = session()
+        return _new_with_r, (type(self), r.strings(r.call("loaded_packages"))), vars(self)
+
+
+def _new_with_r(cls: type[HoldsR], packages: list[str]) -> HoldsR:
+    """Start R, load the packages that are installed, and return an empty object, whose state is unpickled next."""
+    session().call("load_packages", packages)
+    return cls.__new__(cls)
 
 
 def check_thread() -> None:
@@ -233,11 +255,20 @@ class Session:
             return self.array(value)
         many = list(value) if isinstance(value, (list, tuple)) else [value]
         if all(isinstance(v, str) for v in many):
-            return self.ri.StrSexpVector(many)
+            return self.character(many)
         array = np.asarray(many)
         if array.dtype.kind not in "biuf":
             raise RBridgeError(f"{value!r} cannot be written as a vector of R; give numbers, text, booleans or a dict.")
         return self.array(array)
+
+    def character(self, texts: Sequence[str | None]) -> Any:
+        """Write texts as a character vector; None is NA."""
+        for text in texts:
+            if text is not None and NOT_IN_R.search(text):
+                raise InputError(
+                    f"{text!r} holds a null character or half of a surrogate pair, which R cannot hold; replace it."
+                )
+        return self.ri.StrSexpVector([self.ri.NA_Character if text is None else text for text in texts])
 
     def array(self, values: npt.NDArray[Any]) -> Any:
         """Write a one-dimensional array of booleans, integers (of 32 bits, else as doubles) or floats."""
@@ -250,12 +281,12 @@ class Session:
     def named_list(self, values: Sequence[Any], names: Sequence[str]) -> Any:
         """Return a named list of R."""
         made = self.ri.ListSexpVector([self.vector(v) for v in values])
-        made.do_slot_assign("names", self.ri.StrSexpVector(list(names)))
+        made.do_slot_assign("names", self.character(names))
         return made
 
     def with_class(self, value: Any, *classes: str) -> Any:
         """Return an R object after giving it its class; as an attribute alone R would not dispatch on it."""
-        value.rclass = self.ri.StrSexpVector(list(classes))
+        value.rclass = self.character(classes)
         return value
 
     def strings(self, vector: Any) -> list[str]:

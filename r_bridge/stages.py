@@ -14,10 +14,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.exceptions import InputError
 from r_bridge.frames import from_r, to_r
 from r_bridge.session import Session, session
 
 ENGINES = {"rpart": "rpart", "ctree": "party"}  # the package of R that grows the trees
+
+
+def check_names_for_mccer(*tables: pd.DataFrame) -> None:
+    """Raise if a column's name is not a plain name of R: mcceR pastes names into formulas, which would run them."""
+    names = {str(name): None for table in tables for name in table.columns}
+    r = session()
+    unsafe = r.strings(r.call("unsafe_names", list(names)))
+    if unsafe:
+        raise InputError(
+            f"the column name {unsafe[0]!r} is not a name that R code can hold, and mcceR writes names into formulas; "
+            "rename it: letters, digits, dots and underscores, beginning with a letter."
+        )
 
 
 @dataclass(frozen=True)

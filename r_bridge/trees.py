@@ -74,6 +74,10 @@ class RTree(Tree):
     stays: npt.NDArray[np.bool_] = stored(BOOL, "nodes")
     grown: GrownByR | None = field(default=None, compare=False, repr=False, metadata=NOT_STATE)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the arrays alone, which route rows as R does: a pickled tree needs no R."""
+        return {**vars(self), "grown": None}
+
     def check_state(self) -> None:
         """Refuse arrays that are no such tree: every node's splits are inside the table of splits."""
         super().check_state()

@@ -26,7 +26,7 @@ def write_column(r: Session, column: pd.Series[Any], name: str, wanted: RColumn 
     if wanted.type in ("factor", "ordered"):
         return _write_factor(r, column, missing, name, wanted)
     if wanted.type == "character":
-        return r.ri.StrSexpVector([r.ri.NA_Character if gone else text_of(v) for v, gone in zip(column, missing)])
+        return r.character([None if gone else text_of(v) for v, gone in zip(column, missing)])
     if wanted.type == kind == "logical":
         return r.ri.BoolSexpVector(_with_na(_whole(column, missing), missing))
     if wanted.type == "numeric" and kind in ("numeric", "logical"):
@@ -138,8 +138,7 @@ def _write_factor(
         )
     written[missing] = code.get(None, NA_INTEGER)
     factor = r.ri.IntSexpVector(written)
-    texts_or_na = [r.ri.NA_Character if level is None else level for level in levels]
-    factor.do_slot_assign("levels", r.ri.StrSexpVector(texts_or_na))
+    factor.do_slot_assign("levels", r.character(levels))
     return r.with_class(factor, *(["ordered"] if wanted.type == "ordered" else []), "factor")
 
 
@@ -160,9 +159,9 @@ def _write_dates(r: Session, column: pd.Series[Any], missing: npt.NDArray[np.boo
     vector = r.ri.FloatSexpVector(values)
     if kind == "POSIXct":
         zone = getattr(column.dtype, "tz", None)
-        vector.do_slot_assign("tzone", r.ri.StrSexpVector([str(zone) if zone is not None else "UTC"]))
+        vector.do_slot_assign("tzone", r.character([str(zone) if zone is not None else "UTC"]))
     if kind == "difftime":
-        vector.do_slot_assign("units", r.ri.StrSexpVector(["secs"]))
+        vector.do_slot_assign("units", r.character(["secs"]))
     return r.with_class(vector, kind, *(["POSIXt"] if kind == "POSIXct" else []))
 
 

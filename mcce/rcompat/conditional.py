@@ -37,7 +37,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
-from mcce.exceptions import InputError, SamplerError, listing
+from mcce.exceptions import InputError, SamplerError, listing, spell
 from mcce.rcompat.columns import texts_of
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import REJECTION_ROUNDS, BaseMeasure, ConditionalSampler, RestrictedDraw, Within
@@ -155,8 +155,9 @@ class RConditional(ConditionalSampler):
         self.check_target(target.feature)
         for name in self._fitted():
             delattr(self, name)
+        self.target_ = spell(target.feature.name)
         values = target.values
-        if not given.features or np.unique(values).size < 2:
+        if not given.features or np.unique(values[~np.isnan(values)]).size < 2:
             self.margin_ = MarginalSampler().fit(given, target)
             return self
         seed = self.fit_seed(self.random_state)
@@ -258,6 +259,7 @@ class RConditional(ConditionalSampler):
         """Refuse a state that is not of this target and of these functions."""
         super().check_state(given, target, n_rows)
         self.check_parameters()
+        check_type(self.target_, "target_", str)
         if self._has_margin():
             check_type(self.margin_, "margin_", MarginalSampler)
             self.margin_.check_state(given, target, n_rows)
@@ -353,8 +355,8 @@ class RConditional(ConditionalSampler):
     def _checked(self, answer: Floats, question: str, n: int) -> Floats:
         if answer.size != n or not np.isfinite(answer).all():
             raise SamplerError(
-                f"{question} of {self.maker} gave {answer.size} values where {n} are needed, or some that are missing "
-                "or infinite."
+                f"feature {self.target_}: {question} of {self.maker} gave {answer.size} values where {n} are needed, "
+                "or some that are missing or infinite."
             )
         return answer.astype(np.float64)
 
@@ -377,8 +379,8 @@ class RConditional(ConditionalSampler):
         if not np.allclose(together, apart, rtol=1e-9, atol=1e-12):
             remedy = f" For a draw by R's generator say {self.own_rng_as_written}." if question == "draw" else ""
             raise SamplerError(
-                f"{question} of {self.maker} gives a row another answer beside other rows, or at another state of R's "
-                f"generator; it must be a function of the row alone.{remedy}"
+                f"feature {self.target_}: {question} of {self.maker} gives a row another answer beside other rows, or "
+                f"at another state of R's generator; it must be a function of the row alone.{remedy}"
             )
 
 

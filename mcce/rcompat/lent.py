@@ -113,7 +113,7 @@ class LentSampler(RConditional):
         answer = function(what, key, table)
         if answer.get("error") is not None:
             called = "draw" if what == "own_draw" else what
-            raise RError(f"{called} of r_sampler() stopped: {answer['error']}")
+            raise RError(f"feature {self.target_}: {called} of r_sampler() stopped: {answer['error']}")
         return answer
 
 

@@ -423,3 +423,115 @@ def test_a_warning_of_r_is_heard(r):
     problem = make_problem("numeric", 0)
     with pytest.warns(RWarning, match="R warns: beware"):
         RSampler("function(x, y) { warning('beware'); y }", draw=ZERO).fit(problem.given, problem.target)
+
+
+FAILING = {
+    "learn": (RSampler("function(x, y) stop('no idea')", draw=ZERO), "learn"),
+    "draw": (RSampler(FIRST, draw="function(object, newdata, u) stop('no idea')"), "draw"),
+    "quantiles": (RSampler(FIRST, quantiles="function(object, newdata, p) stop('no idea')"), "quantiles"),
+    "draw with own_rng": (RSampler(FIRST, draw="function(object, newdata) stop('no idea')", own_rng=True), "draw"),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_errors_of_r_name_the_feature_and_the_function(r, name):
+    sampler, function = FAILING[name]
+    air = mcce.datasets.load_airquality(dropna=True).X
+    chain = mcce.ChainModel(sampler={"Temp": sampler, "*": "cart"}, fixed=["Month"], random_state=1)
+    with pytest.raises(
+        RBridgeError, match=rf"feature 'Temp': {function} of RSampler failed\. R refused, in .*: no idea"
+    ):
+        chain.fit(air).sample(given=air[["Month"]].head(2))
+
+
+def test_answers_that_depend_on_other_rows_name_the_feature(r):
+    problem = make_problem("numeric", 0)
+    with pytest.raises(SamplerError, match="feature 'target': draw of RSampler gives a row another answer"):
+        RSampler(FIRST, draw="function(object, newdata, u) u + nrow(newdata)").fit(problem.given, problem.target)
+
+
+def test_code_that_r_cannot_read_names_the_function(r):
+    problem = make_problem("numeric", 0)
+    with pytest.raises(RBridgeError, match=r"draw of RSampler is not the code of an R function\. R refused, in parse"):
+        RSampler(FIRST, draw="function(object, newdata, u) {").fit(problem.given, problem.target)
+
+
+def with_gaps(kind, n=400):
+    """A target whose level, and whose being missing, depend on x; where x is missing, the target is high."""
+    rng = np.random.default_rng(5)
+    x, group = rng.normal(size=n), rng.integers(0, 2, n)
+    signal = np.where(rng.random(n) < 0.3, np.nan, x)
+    noisy = np.where(np.isnan(signal), 6.0, 2.0 * x) + rng.normal(size=n)
+    target = (
+        pd.Series(noisy)
+        if kind == "numeric"
+        else pd.Series(pd.Categorical.from_codes((noisy > 5.0).astype(int), ["no", "yes"]))
+    )
+    return pd.DataFrame(
+        {
+            "x": signal,
+            "group": pd.Series(pd.Categorical.from_codes(group, ["a", "b"])).mask(rng.random(n) < 0.2),
+            "target": target.mask(rng.random(n) < np.where(group == 1, 0.6, 0.1)),
+        }
+    )
+
+
+@pytest.mark.parametrize(("method", "kind"), [("norm", "numeric"), ("pmm", "numeric"), ("logreg", "categorical")])
+def test_mice_draws_with_missing_givens_and_targets(r, need, method, kind):
+    need("mice")
+    frame = with_gaps(kind)
+    table = Schema.from_data(frame).encode(frame)
+    given, target = table.first(2), table.column(2)
+    rows = given.take(np.arange(200))
+    drawn = drawn_from(MiceSampler(method).fit(given, target), rows)
+    is_b, gone = rows.matrix[:, 1] == 1.0, np.isnan(rows.matrix[:, 0])
+    # the shares are 0.6 and 0.1, among some 80 rows each: four standard errors and more
+    assert 0.3 < np.isnan(drawn[is_b]).mean() < 0.85
+    assert np.isnan(drawn[rows.matrix[:, 1] == 0.0]).mean() < 0.3
+    at_missing, at_known = (np.nanmean(drawn[which]) for which in (gone, ~gone))
+    expected = [np.nanmean(target.values[:200][which]) for which in (gone, ~gone)]
+    np.testing.assert_allclose([at_missing, at_known], expected, atol=0.8 if kind == "numeric" else 0.15)
+
+
+def test_mice_gets_missing_givens_as_zero_and_an_indicator(r, need, compared):
+    """By the same seed, mice's own function on the rows written by hand."""
+    need("mice")
+    frame = with_gaps("numeric").dropna(subset="target")
+    table = Schema.from_data(frame).encode(frame)
+    fitted = MiceSampler("norm").fit(table.first(2), table.column(2))
+    drawn = drawn_from(fitted, table.first(2).take(np.arange(40)))
+    code = """function(data, seeds) {
+      x <- cbind(
+        x = ifelse(is.na(data$x), 0, data$x), b = as.numeric(!is.na(data$group) & data$group == "b"),
+        no_x = as.numeric(is.na(data$x)), no_group = as.numeric(is.na(data$group))
+      )
+      y <- data$target[c(seq_along(data$target), NA)]
+      vapply(seq_along(seeds), function(i) {
+        set.seed(seeds[i])
+        as.numeric(mice::mice.impute.norm(y, !is.na(y), x[c(seq_len(nrow(x)), i), ]))
+      }, 0)
+    }"""
+    seeds = (RowStreams.from_seed(1, 40).uniform() * LARGEST_SEED).astype(np.int64)
+    expected = r.numbers(r.call("evaluate", code, None)(to_r(frame), r.vector(seeds)))
+    np.testing.assert_allclose(drawn, expected, rtol=1e-9)
+    compared("draws by methods of mice", 40)
+
+
+def test_mice_in_a_chain_with_missing_values(r, need):
+    need("mice")
+    air = mcce.datasets.load_airquality().X
+    assert air["Solar.R"].isna().any()
+    chain = mcce.ChainModel(sampler={"Solar.R": MiceSampler("pmm"), "*": "cart"}, fixed=["Month"], random_state=1)
+    drawn = chain.fit(air).sample(given=air[["Month"]].iloc[::10], n=20)
+    share = air["Solar.R"].isna().mean()
+    assert abs(drawn["Solar.R"].isna().mean() - share) < 4 * np.sqrt(share * (1 - share) / len(drawn)) + 0.03
+
+
+@pytest.mark.parametrize("values", [[np.nan, 3.0, 3.0, np.nan], [np.nan] * 4], ids=["one value", "none"])
+def test_mice_draws_a_training_value_where_there_is_nothing_to_learn(r, need, values):
+    need("mice")
+    frame = pd.DataFrame({"x": np.arange(40.0), "target": values * 10})
+    table = Schema.from_data(frame, kinds={"target": "numeric"}).encode(frame)
+    drawn = drawn_from(MiceSampler("norm").fit(table.first(1), table.column(1)), table.first(1))
+    assert np.isnan(drawn).any()
+    assert set(drawn[~np.isnan(drawn)]) <= {3.0}

@@ -6,7 +6,7 @@ import pytest
 
 import mcce
 from mcce import Interval, MCCEError
-from r_bridge import RBridgeError, RModel, RWarning, to_r
+from r_bridge import RBridgeError, RModel, RWarning, from_r, to_r
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +222,27 @@ def test_warnings_of_predict_are_seen(r):
     model = RModel.from_code("lm(y ~ x + z, data = data)", data)
     with pytest.warns(RWarning, match="rank-deficient"):
         model.predict(data)
+
+
+LUNG = "lung <- na.omit(survival::lung[c('time', 'status', 'age', 'ph.ecog', 'sex')]); lung"
+
+
+def test_coxph_is_asked_for_the_hazard_relative_to_the_means(r, need):
+    need("survival")
+    lung = from_r(r.call("evaluate", LUNG, None))
+    model = RModel.from_code("survival::coxph(survival::Surv(time, status) ~ age + ph.ecog, data)", lung)
+    rows = lung[["age", "ph.ecog"]]
+    beta = r.numbers(r.call("evaluate", "stats::coef", None)(model.r_object))
+    expected = np.exp((rows - rows.mean()).to_numpy() @ beta)
+    np.testing.assert_allclose(model.predict(rows), expected, rtol=1e-10)
+    link = RModel(model.r_object, type="lp")
+    np.testing.assert_allclose(link.predict(rows), np.log(expected), atol=1e-10)
+
+
+def test_coxph_with_strata_is_refused_unless_the_scale_is_given(r, need):
+    need("survival")
+    lung = from_r(r.call("evaluate", LUNG, None))
+    code = "{ strata <- survival::strata; survival::coxph(survival::Surv(time, status) ~ age + strata(sex), data) }"
+    with pytest.raises(RBridgeError, match=r"the coxph has strata.*give RModel type= or predict="):
+        RModel.from_code(code, lung).predict(lung)
+    assert np.isfinite(RModel.from_code(code, lung, type="lp").predict(lung)).all()

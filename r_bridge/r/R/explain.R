@@ -21,14 +21,15 @@
 #'   \item{changes}{every changed cell}
 #'   \item{unexplained}{rows without a counterfactual, and why}
 #'   \item{sentences}{one sentence a row, by id}
-#' @examples
-#' \dontrun{
+#' @examplesIf has_mcce()
 #' air <- na.omit(airquality)
 #' model <- lm(Ozone ~ ., air)
-#' explainer <- mcce(model, air[-1], fixed = "Wind", decision = c(-Inf, 15), random_state = 1)
+#' explainer <- mcce(
+#'   model, air[-1],
+#'   fixed = c("Month", "Day"), decision = c(-Inf, 15), random_state = 1
+#' )
 #' found <- explain(explainer, tail(air[-1], 3), sparse = TRUE)
 #' as.data.frame(found)
-#' }
 #' @export
 explain <- function(x, ...) UseMethod("explain")
 
@@ -74,14 +75,19 @@ explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = 0.05, n_s
 #' @return `as.data.frame()` a data frame; `summary()` the figures of the whole result as a named vector; `letter()` a
 #'   text for the person whom the row is about.
 #' @name results
-#' @examples
-#' \dontrun{
-#' found <- explain(explainer, newdata, sparse = TRUE)
+#' @examplesIf has_mcce()
+#' air <- na.omit(airquality)
+#' model <- lm(Ozone ~ ., air)
+#' explainer <- mcce(
+#'   model, air[-1],
+#'   fixed = c("Month", "Day"), decision = c(-Inf, 15), random_state = 1
+#' )
+#' found <- explain(explainer, tail(air[-1], 3), sparse = TRUE)
 #' summary(found)
 #' plot(found)
-#' plot(found, id = 1)
-#' cat(letter(found, id = 1))
-#' }
+#' first <- found$index$id[1]
+#' if (requireNamespace("png", quietly = TRUE)) plot(found, id = first)
+#' cat(letter(found, id = first))
 NULL
 
 #' @rdname results
@@ -150,10 +156,8 @@ letter <- function(x, id) {
 #'
 #' @param n How many.
 #' @return A data frame; the last column, `default`, is the response.
-#' @examples
-#' \dontrun{
+#' @examplesIf has_mcce()
 #' head(load_loans())
-#' }
 #' @export
 load_loans <- function(n = 3000) {
   made <- reticulate::import("mcce.datasets", convert = FALSE)$load_loans(as.integer(n))

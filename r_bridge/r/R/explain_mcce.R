@@ -27,14 +27,12 @@
 #'   `party::ctree_control()`.
 #' @return A list of class `mcce_explained` with `cf`, `cf_measures`, `fixed_features`, `mutable_features`, `time`, and
 #'   what was asked for besides; tables are data frames.
-#' @examples
-#' \dontrun{
+#' @examplesIf has_mcce()
 #' air <- na.omit(airquality)
 #' explain_mcce(
 #'   lm(Ozone ~ ., air), tail(air[-1], 3), head(air[-1], -3),
 #'   fixed_features = "Wind", c_int = c(-Inf, 15), fit.seed = 1, generate.seed = 2
 #' )
-#' }
 #' @export
 explain_mcce <- function(model, x_explain, x_train, predict_model = NULL,
                          fixed_features = NULL, c_int = c(0.5, 1),

@@ -25,13 +25,15 @@
 #' @param keep Whether the object can be saved.
 #' @param progress Whether to show how far a slow model is, after a second (or `getOption("mcce.seconds")`).
 #' @return An object of class `mcce_explainer`.
-#' @examples
-#' \dontrun{
+#' @examplesIf has_mcce()
 #' air <- na.omit(airquality)
 #' model <- lm(Ozone ~ ., air)
-#' explainer <- mcce(model, air[-1], fixed = "Wind", decision = c(-Inf, 15), random_state = 1)
+#' explainer <- mcce(
+#'   model, air[-1],
+#'   fixed = c("Month", "Day"), decision = c(-Inf, 15), random_state = 1
+#' )
+#' explainer
 #' explain(explainer, tail(air[-1], 3), sparse = TRUE)
-#' }
 #' @export
 mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler = "cart", constraints = NULL,
                  visit_sequence = "data", condition_on_decision = TRUE, random_state = NULL, n_jobs = 1, names = NULL,
@@ -82,12 +84,24 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
 #' @param of The class whose probability is the score, for a classifier of R.
 #' @param n_jobs Threads; 1 for a model of R.
 #' @return An object of class `mcce_explainer`.
-#' @examples
-#' \dontrun{
-#' people <- read.csv("people.csv", check.names = FALSE)
-#' explainer <- load_mcce("bank.mcce", model, people)
+#' @examplesIf has_mcce()
+#' # in Python: an explainer of a model that both languages can compute, and its file
+#' code <- c(
+#'   "import mcce",
+#'   "loans = mcce.datasets.load_loans(500).X",
+#'   "fixed = ['age', 'sex', 'defaulted_last_year']",
+#'   "score = lambda X: X['salary'] / 1000",
+#'   "explainer = mcce.MCCE(score, decision=(80, 1e6), fixed=fixed, random_state=1)"
+#' )
+#' python <- reticulate::py_run_string(paste(code, collapse = "\n"), convert = FALSE)
+#' file <- tempfile(fileext = ".mcce")
+#' invisible(python$explainer$fit(python$loans)$save(file))
+#'
+#' # in R: the same model and rows
+#' people <- load_loans(500)
+#' people$default <- NULL
+#' explainer <- load_mcce(file, function(rows) rows$salary / 1000, people)
 #' explain(explainer, people[1:3, ], sparse = TRUE)
-#' }
 #' @export
 load_mcce <- function(file, model, data, of = NULL, n_jobs = 1) {
   if (!is.character(file) || length(file) != 1 || !file.exists(file)) {

@@ -2,10 +2,12 @@
 #'
 #' What [mcce()] and [explain_mcce()] ask of a model. For a regression it is the prediction, for a classifier the
 #' probability of one class: the second one of two, or `of`. Unlike `predict()`, a `glm` answers on the scale of the
-#' response. mlr3 puts the positive class first, whatever the order of the levels: there `of` has to be said.
+#' response. The score of a `coxph` is the hazard relative to that at the means of the covariates; one with strata is
+#' refused, because hazards of different strata do not compare. mlr3 puts the positive class first, whatever the order
+#' of the levels: there `of` has to be said.
 #'
 #' Models of `lm`, `glm`, rpart, party, partykit, ranger, nnet (`nnet()`, `multinom()`), mgcv, MASS (`polr()`,
-#' `lda()`), caret, mlr3, parsnip and workflows are known; every other one is asked by its own `predict()`. For what
+#' `lda()`), survival (`coxph()`), caret, mlr3, parsnip and workflows are known; every other one is asked by its own `predict()`. For what
 #' answers otherwise write a method, or give [mcce()] a function of the rows.
 #'
 #' @param model A fitted model, or a function of a data frame.
@@ -112,6 +114,17 @@ class_probabilities.glm <- function(model, newdata) {
 predict_score.glm <- function(model, newdata, of = NULL, ...) {
   if (!is.null(of)) return(NextMethod())
   as_numbers(stats::predict(model, newdata, type = "response"), model)
+}
+
+#' @export
+predict_score.coxph <- function(model, newdata, of = NULL, ...) {
+  if (length(attr(stats::terms(model), "specials")$strata)) {
+    refuse(
+      "the coxph has strata, each with a baseline hazard of its own, so hazards of different strata do not compare; ",
+      "give a function of the rows that returns one number, such as a probability of survival."
+    )
+  }
+  as_numbers(stats::predict(model, newdata, type = "risk", reference = "sample"), model)
 }
 
 #' @export

@@ -23,12 +23,11 @@ install_mcce <- function(envname = "r-mcce", method = "auto", package = "mcce", 
 #' an error instead.
 #'
 #' @return Nothing, or a condition that testthat takes for a skipped test.
-#' @examples
-#' \dontrun{
-#' test_that("refused rows are explained", {
+#' @examplesIf requireNamespace("testthat", quietly = TRUE)
+#' testthat::test_that("the engine is there", {
 #'   skip_if_no_mcce()
+#'   testthat::expect_true(has_mcce())
 #' })
-#' }
 #' @export
 skip_if_no_mcce <- function() {
   if (nzchar(Sys.getenv("MCCE_REQUIRE_R")) || has_mcce()) {
