@@ -28,9 +28,10 @@ from mcce.cli import checking as wanted
 from mcce.cli import files as texts
 from mcce.cli import options as job
 from mcce.cli.cells import Declared, TextColumn
-from mcce.constraints import encoding, grammar
+from mcce.constraints import encoding, grammar, reading
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.explain import relations
+from mcce.model import columns
 from mcce.report import languages, letter, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
@@ -51,6 +52,16 @@ class Case(NamedTuple):
 
 
 ALLOW = sys.modules["mcce.constraints.allow"]  # `mcce.constraints.allow` is the function
+
+
+def toml(text: str) -> object:
+    return reading.parse_file(text, "TOML", "it")
+
+
+def formula(text: str) -> object:
+    made = SimpleNamespace(formula=text)
+    fitted = type("Results", (), {"model": made, "__module__": "statsmodels.regression"})()
+    return columns.columns_of(fitted, ["y", "x"])
 
 
 def in_a_western_file(text: str) -> None:
@@ -96,6 +107,13 @@ CASES = {
     "a backtick that is not closed in a rule": Case(grammar, grammar.parse, lambda n: "`" + "a" * n),
     "blanks in a rule": Case(grammar, grammar.parse, lambda n: "a <" + " " * n + "?"),
     "a long name in a rule": Case(grammar, grammar.parse, lambda n: "a." * (n // 2) + " ?"),
+    "dots of a key in a file of constraints": Case(reading, toml, lambda n: "a." * 20 * (n // 40) + "="),
+    "a long key in a file of constraints": Case(reading, toml, lambda n: "a" * n),
+    "blanks after keys in a file of constraints": Case(reading, toml, lambda n: ("a" + " " * 50) * (n // 51)),
+    "quotes in a file of constraints": Case(reading, toml, lambda n: '"""' * 3 + '\\"""' * (n // 4)),
+    "backslashes in a file of constraints": Case(reading, toml, lambda n: '"\\' * (n // 2)),
+    "dots of the formula of a model": Case(columns, formula, lambda n: "y ~ " + "." * n),
+    "names in the formula of a model": Case(columns, formula, lambda n: "y(" * (n // 2) + " ~ x"),
     "digits as a date of a rule": Case(encoding, date_in_a_rule, lambda n: "1:" * (n // 2)),
     "digits as a value of a constraint": Case(ALLOW, ALLOW.say, lambda n: "1" * n + "-x"),
     "digits before a letter": Case(numerals, number, lambda n: "1" * n + "x"),
