@@ -214,7 +214,7 @@ def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[st
     return {"table": table, "accused": list(map(str, found.accused)), "words": repr(found)}
 
 
-def suggest_fixed(data: Sent, fixed: Sequence[str], kinds: Mapping[str, Any] | None) -> dict[str, Any]:
+def suggest_fixed(data: Sent, fixed: Sequence[str], kinds: Mapping[Any, Any] | None) -> dict[str, Any]:
     """Return the features of a table that look like facts that nobody can change."""
     return _written(index_as_columns(suggest(_read(data)[0], list(fixed), kinds)))
 

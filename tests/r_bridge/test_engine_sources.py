@@ -14,9 +14,8 @@ import mcce
 ROOT = Path(__file__).parents[2]
 R_PACKAGE = ROOT / "r_bridge" / "r"
 
-pytestmark = pytest.mark.skipif(
-    not (R_PACKAGE / "tools").exists() or not shutil.which("bash") or not shutil.which("tar"), reason="needs the checkout"
-)
+NEEDED = (R_PACKAGE / "tools").exists() and shutil.which("bash") and shutil.which("tar")
+pytestmark = pytest.mark.skipif(not NEEDED, reason="the checkout, bash and tar are needed")
 
 
 def add_engine(folder: Path) -> subprocess.CompletedProcess[str]:
