@@ -357,12 +357,9 @@ def explain_mcce(
     return told
 
 
-def load_loans(n: float) -> dict[str, Any]:
-    """Return the loans of `mcce.datasets` with the response as the last column."""
-    from mcce.datasets import load_loans as load
-
-    loans = load(_whole(n))
-    return _written(loans.X.assign(default=loans.y).reset_index(drop=True))
+def send_frame(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return a frame of Python's own, for example of `mcce.datasets`."""
+    return _written(frame.reset_index(drop=True))
 
 
 def round_trip(data: Sent) -> dict[str, Any]:
@@ -394,7 +391,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         describe,
         restore_result,
         explain_mcce,
-        load_loans,
+        send_frame,
         round_trip,
     )
 }

@@ -202,5 +202,7 @@ letter <- function(x, id) {
 #' }
 #' @export
 load_loans <- function(n = 3000) {
-  receive_table(call_python("load_loans", n))
+  engine()
+  made <- reticulate::import("mcce.datasets", convert = FALSE)$load_loans(as.integer(n))
+  receive_table(call_python("send_frame", made$X$assign(default = made$y)))
 }

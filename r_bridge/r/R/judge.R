@@ -7,8 +7,7 @@
 #' @param x What [explain()] returned.
 #' @return A data frame with `id`, `rank`, `reasons` and `words`.
 #' @examplesIf mcce::has_mcce()
-#' loans <- load_loans(1000)
-#' customers <- loans[c("age", "salary", "savings")]
+#' customers <- load_loans(500)[c("age", "salary", "savings")]
 #' granted <- function(rows) rows$savings + rows$salary > 90000
 #' explainer <- mcce(granted, customers, fixed = "age", decision = TRUE, random_state = 1)
 #' found <- explain(explainer, customers[1:50, ], sparse = TRUE)
@@ -31,10 +30,10 @@ suspicious <- function(x) {
 #' @return An object of class `mcce_criticism`: a list of `table`, a data frame with a row for each feature, and
 #'   `accused`, the features whose conditional does not pass, the worst first.
 #' @examplesIf mcce::has_mcce()
-#' loans <- load_loans(1200)[c("age", "education", "salary")]
+#' loans <- load_loans(600)[c("age", "salary")]
 #' rich <- function(rows) rows$salary > 50000
-#' explainer <- mcce(rich, loans[1:800, ], fixed = "age", decision = TRUE, random_state = 1)
-#' criticise(explainer, loans[801:1200, ])
+#' explainer <- mcce(rich, loans[1:400, ], fixed = "age", decision = TRUE, random_state = 1)
+#' criticise(explainer, loans[401:600, ], n_draws = 50)
 #' @export
 criticise <- function(x, newdata, ...) {
   if (!inherits(x, "mcce_explainer")) refuse("criticise() is of what mcce() returned, not of a ", class(x)[1], ".")
