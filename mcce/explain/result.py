@@ -207,7 +207,7 @@ def write_result(
 
 
 def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> Counterfactuals:
-    """Return a result with the rows that were left out, since they have an unknown level (`mcce.table.left_out`).
+    """Return a result with the rows that were left out, as those with an unknown level are (`mcce.table.left_out`).
 
     They stand in their places among the factuals, with the levels that they have, and in `unexplained`, each with its
     reason. The model was not asked about them, so that they have no prediction.
@@ -243,10 +243,10 @@ def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> 
 
 
 def _reason(schema: Schema, why: str) -> str:
-    known = next(
-        f.levels for f in schema.features if f.levels is not None and why.startswith(f"column {f.name!r} holds ")
-    )
-    return f"{UNREADABLE}: {why}, which is not a known level (known: {spell_all(known)})"
+    known = [f.levels for f in schema.features if f.levels is not None and why.startswith(f"column {f.name!r} holds ")]
+    if not known:
+        return f"{UNREADABLE}: {why}"
+    return f"{UNREADABLE}: {why}, which is not a known level (known: {spell_all(known[0])})"
 
 
 def _joined(known: pd.Series[Any], others: pd.Series[Any]) -> pd.Series[Any]:

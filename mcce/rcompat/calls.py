@@ -7,27 +7,36 @@
    keeps under the name `table`, and answers with one column. R has one thread; asked from any other it would hang, so
    `RScores` refuses that, and R sends `n_jobs` = 1.
 4. Fitted explainers and results are written as the bytes of their files (`MCCE.save`, `Counterfactuals.save`), which an
-   R object keeps when it is saved.
+   R object keeps when it is saved. Of a result only the tables are sent at once; `changes`, `sentences` and `words` are
+   sent when R asks for them.
+5. `connect` is called first, and checks that both packages have the same version.
+6. Rows with missing cells that the model cannot answer for are left out and listed in `unexplained`, as rows with
+   unknown levels are.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce.constraints import read
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import InputError, MCCEError, MCCEWarning, listing
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, did_you_mean, listing, spell, warn
+from mcce.explain.factuals import encode_factuals
+from mcce.explain.result import with_left_out
 from mcce.explain.stored import check_fields, read_decision
 from mcce.explainer import MCCE
+from mcce.generators.chain import ChainModel
 from mcce.model.decisions import Interval, Not, OneOf
 from mcce.rcompat.columns import (
     DATED,
@@ -49,6 +58,8 @@ from mcce.storage import load_fields
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
 from mcce.table.frames import index_as_columns
+from mcce.table.left_out import LeftOut
+from mcce.table.suggest import suggest_fixed as suggest
 
 Sent = Mapping[str, Any]  # a table: "n_rows", "columns", "index" or "labels"
 Ask = Callable[[str, int, list[bytearray]], Mapping[str, Any]]
@@ -112,10 +123,19 @@ class Fitted:
     columns: tuple[SentColumn, ...]
 
 
-def version() -> str:
-    """Return the version of mcce."""
+def connect(r_version: str) -> str:
+    """Return the version of this package; raise if the R package has another one.
+
+    Versions agree if their first three numbers do: R cannot write ".dev1".
+    """
     import mcce
 
+    if _release(r_version) != _release(mcce.__version__):
+        raise InputError(
+            f"the R package mcce has version {r_version}, and its engine, the Python package mcce, has version "
+            f"{mcce.__version__}; both must be the same. Run install_mcce(), which installs the engine that comes with "
+            "the R package, and start R again."
+        )
     return mcce.__version__
 
 
@@ -126,17 +146,24 @@ def fit(model: Any, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
     for name, reads in _READ.items():
         if options.get(name) is not None:
             arguments[name] = reads(options[name])
+    if isinstance(arguments.get("random_state"), str):  # R has no whole numbers beyond 2**53
+        arguments["random_state"] = _seed(arguments["random_state"])
     fitted = Fitted(MCCE(_model(model, columns), **arguments).fit(frame, progress=False), columns)
     return {"fitted": fitted, **describe(fitted)}
 
 
 def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
     """Explain the rows of a table."""
+    _check_names(options, inspect.signature(MCCE.explain).parameters, "explain()")
     frame, _ = _read(data)
     arguments = {name: _whole(value) for name, value in options.items()}
     if arguments.get("constraints") is not None:
         arguments["constraints"] = _constraints(arguments["constraints"])
-    found = fitted.explainer.explain(frame, progress=False, **arguments)
+    left_out = _unreadable(fitted.explainer, frame)
+    rows = frame if left_out is None else frame[left_out.kept]
+    found = fitted.explainer.explain(rows, progress=False, **arguments)
+    if left_out is not None:
+        found = with_left_out(found, left_out, fitted.explainer.generator_.schema_)
     return {"found": found, **_result(found, fitted.columns)}
 
 
@@ -145,6 +172,51 @@ def generate(fitted: Fitted, data: Sent, n_samples: float) -> dict[str, Any]:
     frame, _ = _read(data)
     drawn = fitted.explainer.generate(frame, n_samples=_whole(n_samples), progress=False)
     return _written(drawn.reset_index(drop=True), fitted.columns)
+
+
+def changes(found: Counterfactuals) -> dict[str, Any]:
+    """Return every changed cell of a result."""
+    table = found.changes()
+    table[["from", "to"]] = table[["from", "to"]].astype(object).map(_text)
+    table["feature"] = table["feature"].astype(str)
+    return _written(table)
+
+
+def sentences(found: Counterfactuals) -> dict[str, Any]:
+    """Return one sentence for each factual, and the ids."""
+    texts = found.sentences()
+    return {"texts": join_texts([str(text) for text in texts]), "ids": _index(texts.index)}
+
+
+def words(found: Counterfactuals) -> str:
+    """Return a result as it is printed."""
+    return repr(found)
+
+
+def suspicious(found: Counterfactuals) -> dict[str, Any]:
+    """Return the counterfactuals that a person should read first, and why."""
+    return _written(index_as_columns(found.suspicious()))
+
+
+def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Judge each conditional of a chain by new rows."""
+    _check_names(options, inspect.signature(ChainModel.criticise).parameters, "criticise()")
+    chain = fitted.explainer.generator_
+    if not isinstance(chain, ChainModel):
+        raise InputError(
+            f"criticise() judges the conditionals of a chain, and this explainer draws from a {type(chain).__name__}; "
+            "fit it without a generator."
+        )
+    frame, _ = _read(data)
+    wanted = fitted.explainer.decision_.ask(frame, "new rows").wanted if chain.conditions_on_decision_ else None
+    found = chain.criticise(frame, decision=wanted, progress=False, **_whole(options))
+    table = _written(index_as_columns(found.table))
+    return {"table": table, "accused": list(map(str, found.accused)), "words": repr(found)}
+
+
+def suggest_fixed(data: Sent, fixed: Sequence[str], kinds: Mapping[Any, Any] | None) -> dict[str, Any]:
+    """Return the features of a table that look like facts that nobody can change."""
+    return _written(index_as_columns(suggest(_read(data)[0], list(fixed), kinds)))
 
 
 def summary(found: Counterfactuals) -> dict[str, Any]:
@@ -221,7 +293,7 @@ def describe(fitted: Fitted) -> dict[str, Any]:
     generator = fitted.explainer.generator_
     return {
         "units": [column.unit for column in fitted.columns],
-        "seed": float(generator.seed_),
+        "seed": str(generator.seed_),
         "decision": fitted.explainer.decision_.describe(),
         "generator": type(generator).__name__,
         "seconds": float(fitted.explainer.fit_seconds_),
@@ -299,11 +371,17 @@ def round_trip(data: Sent) -> dict[str, Any]:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (
-        version,
+        connect,
         lend,
         fit,
         explain,
         generate,
+        changes,
+        sentences,
+        words,
+        suspicious,
+        criticise,
+        suggest_fixed,
         summary,
         picture,
         letter,
@@ -337,21 +415,13 @@ def _written(frame: pd.DataFrame, columns: Sequence[SentColumn] | None = None) -
 
 
 def _result(found: Counterfactuals, columns: Sequence[SentColumn]) -> dict[str, Any]:
-    """Return the tables of a result and its words."""
-    changes = found.changes()
-    changes[["from", "to"]] = changes[["from", "to"]].astype(object).map(_text)
-    changes["feature"] = changes["feature"].astype(str)
-    sentences = found.sentences()
+    """Return the tables of a result that need no more work."""
     return {
         "frame": _written(found.frame.reset_index(drop=True), columns),
         "index": _index(found.frame.index.get_level_values("id")),
         "rank": [int(rank) for rank in found.frame.index.get_level_values("rank")],
         "measures": _written(found.measures.reset_index(drop=True)),
         "unexplained": _written(index_as_columns(found.unexplained[["reason", "prediction"]].rename_axis("id"))),
-        "changes": _written(changes),
-        "sentences": join_texts([str(text) for text in sentences]),
-        "sentence_ids": _index(sentences.index),
-        "words": repr(found),
         "settings": {
             name: value
             for name, value in found.run.settings.items()
@@ -368,10 +438,13 @@ def _index(labels: pd.Index[Any]) -> dict[str, Any]:
 
 
 def _label(found: Counterfactuals, id: Any) -> Any:
-    """Return the label of a factual as its index has it."""
-    if found.factuals.index.dtype.kind in "iu" and not isinstance(id, str):
-        return int(id)
-    return str(id)
+    """Return the label of a factual as its index has it: R's row names are whole numbers or text."""
+    if found.factuals.index.dtype.kind in "iu":
+        try:
+            return int(id)
+        except (TypeError, ValueError, OverflowError):
+            return id
+    return str(_whole(id))
 
 
 def _text(value: Any) -> str | None:
@@ -417,7 +490,9 @@ def _sampler(sent: Any) -> Any:
         return sent
     if "sampler" not in sent or "parameters" not in sent:
         return {name: _sampler(each) for name, each in sent.items()}
-    return SAMPLERS.find(sent["sampler"])(**_whole(sent["parameters"]))
+    cls, parameters = SAMPLERS.find(sent["sampler"]), _whole(sent["parameters"])
+    _check_names(parameters, inspect.signature(cls).parameters, f'sampler("{sent["sampler"]}")')
+    return cls(**parameters)
 
 
 def _constraints(sent: Any) -> Any:
@@ -426,6 +501,79 @@ def _constraints(sent: Any) -> Any:
     if not isinstance(sent, list):
         raise InputError(f"constraints are a {type(sent).__name__}; give a list of allow() and of rules as text.")
     return read(_whole(sent))
+
+
+def _check_names(given: Iterable[str], known: Iterable[str], of: str) -> None:
+    """Raise if an argument has a name that the function does not take."""
+    names = [name for name in known if name not in ("self", "X", "X_new", "decision")]
+    for name in given:
+        if name not in names:
+            raise InputError(f"{of} has no argument {name!r}; {did_you_mean(name, names)}")
+
+
+def _release(version: str) -> list[str]:
+    return version.split(".")[:3]
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"random_state is {spell(text)}; give a whole number, beyond 2^53 as text.") from None
+
+
+def _unreadable(explainer: MCCE, frame: pd.DataFrame) -> LeftOut | None:
+    """Return the rows with missing cells that the model cannot answer for; None if there are none (step 6).
+
+    Rows with the same columns missing are asked about together, and refused together if the first of them is refused.
+    Where no row would be left, none is left out: the model's own error says more.
+    """
+    schema = explainer.generator_.schema_
+    if any(name not in frame.columns for name in schema.names):
+        return None
+    missing = frame[schema.names].isna().to_numpy(dtype=bool)
+    rows = np.flatnonzero(missing.any(axis=1))
+    if not rows.size or _answers(explainer, frame.iloc[rows]):
+        return None
+    patterns, pattern_of = np.unique(missing[rows], axis=0, return_inverse=True)
+    reasons: dict[int, str] = {}
+    for k, pattern in enumerate(patterns):
+        lacking = listing([name for name, is_missing in zip(schema.names, pattern) if is_missing])
+        for place in _refused(explainer, frame, rows[pattern_of.ravel() == k]):
+            reasons[place] = f"the model cannot answer where {lacking} is missing"
+    if not reasons or len(reasons) == len(frame):
+        return None
+    left_out = LeftOut(frame, dict(sorted(reasons.items())))
+    some = "; ".join(f"{spell(frame.index[place])} ({why})" for place, why in list(left_out.reasons.items())[:5])
+    warn(
+        f"{len(reasons)} of {len(frame)} rows are not explained: {some}{'; ...' if len(reasons) > 5 else ''}. Impute "
+        "or drop such rows; `unexplained` lists them."
+    )
+    return left_out
+
+
+def _refused(explainer: MCCE, frame: pd.DataFrame, rows: npt.NDArray[np.intp]) -> list[int]:
+    """Return the places, among some, of rows that the model cannot answer for; a half is asked about at a time."""
+    if not rows.size or _answers(explainer, frame.iloc[rows]):
+        return []
+    if not _answers(explainer, frame.iloc[rows[:1]]):
+        return [int(place) for place in rows]
+    half = rows.size // 2
+    return _refused(explainer, frame, rows[:half]) + _refused(explainer, frame, rows[half:])
+
+
+def _answers(explainer: MCCE, frame: pd.DataFrame) -> bool:
+    """Whether the model answers for all of some rows; rows that cannot be encoded are left to `explain`."""
+    schema = explainer.generator_.schema_
+    try:
+        _, matrix = encode_factuals(frame, schema)
+    except InputError:
+        return True
+    try:
+        explainer.decision_.ask(schema.decode_for_model(matrix), "rows with missing cells")
+    except ModelError:
+        return False
+    return True
 
 
 _READ = {"decision": _decision, "sampler": _sampler, "constraints": _constraints}

@@ -110,7 +110,7 @@ class RConditional(ConditionalSampler):
     """
 
     thread_safe = False
-    maker: ClassVar[str]  # whom the user gave the functions to
+    maker: str  # the function of the user's that made the sampler, for messages
     own_rng_as_written: ClassVar[str] = "own_rng=True"
 
     own_rng: bool

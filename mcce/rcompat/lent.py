@@ -13,18 +13,19 @@ Tables cross as `mcce.rcompat.columns` writes them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Floats
-from mcce.exceptions import InputError, MCCEError, SamplerError, did_you_mean
+from mcce.exceptions import InputError, MCCEError, SamplerError, did_you_mean, listing
 from mcce.rcompat.columns import columns_of, describe_table
 from mcce.rcompat.conditional import N_QUANTILES, QUESTIONS, RConditional
 from mcce.samplers.base import SAMPLERS
 from mcce.samplers.registry import register_sampler
+from mcce.table import Feature
 
 Lent = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
 
@@ -55,13 +56,16 @@ class LentSampler(RConditional):
         What they can be asked for.
     own_rng : bool
         Whether `draw` takes R's generator.
+    kinds : sequence of str or None
+        Kinds of target that the functions can draw; None for all that `asks` can give.
+    maker : str
+        The function of the R package that made the sampler, for messages.
     n_quantiles : int
         Levels that `quantiles` is asked for.
     random_state : int
         Seed of R's generator while it learns, together with the chain's.
     """
 
-    maker = "r_sampler()"
     own_rng_as_written = "own_rng = TRUE"
 
     def __init__(
@@ -70,14 +74,32 @@ class LentSampler(RConditional):
         name: str = "",
         asks: str = "draw",
         own_rng: bool = False,
+        kinds: Sequence[str] | None = None,
+        maker: str = "r_sampler()",
         n_quantiles: int = N_QUANTILES,
         random_state: int = 0,
     ) -> None:
         self.name = name
         self.asks = asks
         self.own_rng = own_rng
+        self.kinds = kinds
+        self.maker = maker
         self.n_quantiles = n_quantiles
         self.random_state = random_state
+
+    @property
+    def handles(self) -> frozenset[str]:  # type: ignore[override]
+        """Kinds of target that the functions can draw."""
+        can = super().handles
+        return can if self.kinds is None else can & frozenset(self.kinds)
+
+    def check_target(self, feature: Feature) -> None:
+        """Raise if the functions cannot draw such a target."""
+        if feature.kind not in self.handles:
+            raise SamplerError(
+                f"{self.maker} cannot model {feature.name!r}: it is {feature.kind}, and the sampler handles "
+                f"{listing(sorted(self.handles))}. Choose another sampler for it."
+            )
 
     def question(self) -> str:
         """Return what R can be asked for."""
@@ -113,7 +135,7 @@ class LentSampler(RConditional):
         answer = function(what, key, table)
         if answer.get("error") is not None:
             called = "draw" if what == "own_draw" else what
-            raise RError(f"feature {self.target_}: {called} of r_sampler() stopped: {answer['error']}")
+            raise RError(f"feature {self.target_}: {called} of {self.maker} stopped: {answer['error']}")
         return answer
 
 

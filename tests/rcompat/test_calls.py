@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from mcce import MCCE, ConditionalSampler, InputError, Within, rcompat
+import mcce
+from mcce import MCCE, ConditionalSampler, Counterfactuals, InputError, SamplerError, Within, rcompat
 from mcce.rcompat import calls
 from mcce.rcompat.columns import SentColumn, columns_of, read_table, write_table
 from mcce.rcompat.lent import NAME, LentSampler, RError, lend
@@ -345,3 +346,154 @@ def test_frames_of_python_are_sent_as_r_s_nearest():
     table = told("send_frame", pd.DataFrame({"x": [1, 2], "y": ["a", None]}))
     assert [each["kind"] for each in table["columns"]] == ["integer", "character"]
     assert SentColumn("x", "integer") in columns_of(pd.DataFrame({"x": [1, 2]}))
+
+
+@pytest.mark.parametrize("version", [mcce.__version__, f"{mcce.__version__}.9000"])
+def test_the_same_version_connects(version):
+    assert told("connect", version) == mcce.__version__
+
+
+def test_another_version_is_refused():
+    answer = calls.attempt("connect", "99.0.0")
+    assert answer["kind"] == "InputError"
+    assert f"99.0.0, and its engine, the Python package mcce, has version {mcce.__version__}" in answer["error"]
+    assert "install_mcce()" in answer["error"]
+
+
+def test_seeds_cross_in_full_and_may_be_text():
+    data, seed = people(), 2**62 + 1
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "random_state": str(seed)})
+    assert made["seed"] == str(seed)
+    answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "random_state": "first"})
+    assert "random_state is 'first'; give a whole number" in answer["error"]
+
+
+def test_a_question_makes_no_sentences_changes_and_files(monkeypatch):
+    data = people()
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    made_later = ("sentences", "changes", "save", "__repr__", "_compare")
+    count: list[str] = []
+    for name in made_later:
+        whole = getattr(Counterfactuals, name)
+        monkeypatch.setattr(Counterfactuals, name, lambda *a, n=name, f=whole, **k: count.append(n) or f(*a, **k))
+    found = told("explain", made["fitted"], sent(data.head(20)), {"n_samples": 50.0})
+    assert count == []
+    ids = np.frombuffer(told("sentences", found["found"])["ids"]["index"], "<i4")
+    assert ids.tolist() == list(range(1, 21))
+    table = received(told("changes", found["found"]))
+    assert len(table) == received(found["measures"])["L0"].sum()
+    assert told("words", found["found"]).count("explained") > 0
+
+
+@pytest.mark.parametrize("id", [3, 3.0, "3"])
+def test_ids_are_numbers_or_text(id):
+    data = people()
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    rows = data[data["income"] < 60].head(5)
+    whole = told("explain", made["fitted"], sent(rows), {"n_samples": 50.0})["found"]
+    assert told("letter", whole, id) == whole.letter(3)
+    named = {**sent(rows), "labels": b"1\0002\0003\0004\0005\0"}
+    texts = told("explain", made["fitted"], named, {"n_samples": 50.0})["found"]
+    assert told("letter", texts, id) == texts.letter("3")
+
+
+def test_an_unknown_id_is_named():
+    data = people()
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    found = told("explain", made["fitted"], sent(data[data["income"] < 60].head(2)), {"n_samples": 50.0})["found"]
+    assert "'Ada'" in calls.attempt("letter", found, "Ada")["error"]
+
+
+def test_misspelt_arguments_are_refused_with_the_nearest():
+    data = people()
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    answer = calls.attempt("explain", made["fitted"], sent(data.head(2)), {"sprase": True})
+    assert answer["error"] == "explain() has no argument 'sprase'; did you mean 'sparse'?"
+    sampler = {"sampler": "cart", "parameters": {"min_laef": 5.0}}
+    answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": sampler})
+    assert answer["error"] == "sampler(\"cart\") has no argument 'min_laef'; did you mean 'min_leaf'?"
+
+
+class StrictR(PlayedR):
+    """A model of R that answers NA where a column is missing, or stops, as `lm` and `ranger` do."""
+
+    def __init__(self, like: pd.DataFrame, column: str, *, stops: bool) -> None:
+        super().__init__(like)
+        self.column, self.stops = column, stops
+
+    def __call__(self, table: str, n_rows: int, parts: list[bytearray]) -> dict[str, Any]:
+        reply = super().__call__(table, n_rows, parts)
+        states = bytes(parts[3 * [c.name for c in self.columns].index(self.column) + 1]) or bytes(n_rows)
+        if self.stops and any(states):
+            return {"error": f"Missing data in columns: {self.column}."}
+        return {**reply, "states": states}
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_rows_with_missing_cells_that_the_model_cannot_read_leave_the_others_explained(stops):
+    data = people()
+    ask = StrictR(data, "age", stops=stops)
+    made = told("fit", {"ask": ask}, sent(data), {**OPTIONS, "fixed": ["town"]})
+    rows = data[data["income"] < 60].head(12).reset_index(drop=True)
+    rows.loc[[2, 7, 8], "age"] = np.nan
+    rows.loc[[5], "town"] = None  # which the model can read
+    answer = calls.attempt("explain", made["fitted"], sent(rows), {"n_samples": 50.0})
+    assert answer["error"] is None
+    found = answer["value"]
+    listed = received(found["unexplained"]).set_index("id")["reason"]
+    assert listed.index.tolist() == [3, 8, 9]
+    assert set(listed) == {"it could not be read: the model cannot answer where 'age' is missing"}
+    alone = told("explain", made["fitted"], sent(rows), {"n_samples": 50.0})
+    assert sorted(set(np.frombuffer(found["index"]["index"], "<i4"))) == [1, 2, 4, 5, 6, 7, 10, 11, 12]
+    assert alone["frame"] == found["frame"]
+    assert any("3 of 12 rows are not explained: 3 (the model cannot answer" in text for text in answer["warnings"])
+    every = calls.attempt("explain", made["fitted"], sent(rows.iloc[[2, 7]]), {"n_samples": 50.0})
+    assert every["kind"] == "ModelError"
+
+
+def test_refused_rows_are_found_by_few_questions():
+    data = people()
+    ask = StrictR(data, "age", stops=True)
+    made = told("fit", {"ask": ask}, sent(data), {**OPTIONS, "fixed": ["town"]})
+    rows = pd.concat([data[data["income"] < 60]] * 5, ignore_index=True)
+    rows.loc[50:, "age"] = np.nan
+    ask.asked.clear()
+    told("explain", made["fitted"], sent(rows), {"n_samples": 20.0})
+    assert len(ask.asked) < 20
+
+
+def test_results_are_judged_and_facts_suggested():
+    data = people()
+    made = told("fit", {"ask": PlayedR(data)}, sent(data.iloc[:200]), OPTIONS)
+    explainer = made["fitted"].explainer
+    found = told("explain", made["fitted"], sent(data.head(40)), {"n_samples": 100.0, "sparse": True})
+    listed = received(told("suspicious", found["found"]))
+    assert list(listed.columns) == ["id", "rank", "reasons", "words"]
+    assert len(listed) == len(found["found"].suspicious())
+    new = data.iloc[200:]
+    judged = told("criticise", made["fitted"], sent(new), {"n_draws": 50.0, "random_state": 3.0})
+    wanted = new["income"].to_numpy() >= 60
+    own = explainer.chain_.criticise(new, decision=wanted, n_draws=50, random_state=3)
+    assert judged["accused"] == own.accused
+    np.testing.assert_array_equal(received(judged["table"])["p"], own.table["p"])
+    answer = calls.attempt("criticise", made["fitted"], sent(new), {"n_draw": 5.0})
+    assert "did you mean 'n_draws'?" in answer["error"]
+    facts = received(told("suggest_fixed", sent(data), [], None))
+    assert facts["feature"].tolist() == mcce.suggest_fixed(data).index.tolist() != []
+
+
+def test_generators_and_kinds_are_taken():
+    data = people().drop(columns=["town"])
+    options = {**OPTIONS, "generator": "forest", "kinds": {"age": "categorical"}}
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), options)
+    assert made["generator"] == "AdversarialForest"
+    assert made["fitted"].explainer.generator_.schema_.kinds["age"] == "categorical"
+    answer = calls.attempt("criticise", made["fitted"], sent(data.head(50)), {})
+    assert "draws from a AdversarialForest" in answer["error"]
+
+
+def test_functions_that_r_lends_may_be_for_some_kinds(lent):
+    problem = make_problem("categorical", 0)
+    sampler = LentSampler(name=lent, asks="draw", kinds=["numeric"], maker='mice_sampler("pmm")')
+    with pytest.raises(SamplerError, match=r'mice_sampler\("pmm"\) cannot model .* handles \'numeric\''):
+        sampler.fit(problem.given, problem.target)

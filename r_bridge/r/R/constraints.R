@@ -13,12 +13,14 @@
 #' @param max_share Largest change as a share of the range of the training data.
 #' @param step Numbers that it changes to are multiples of it.
 #' @param missing Whether it may become missing.
+#' @param ... Not used: a misspelt argument is an error that names the nearest one.
 #' @return A list that [mcce()] and [explain()] read.
 #' @examples
 #' allow("salary", low = 0, step = 500, direction = "increase")
 #' @export
 allow <- function(feature, low = NULL, high = NULL, levels = NULL, never = NULL, direction = NULL, max_step = NULL,
-                  max_share = NULL, step = NULL, missing = NULL) {
+                  max_share = NULL, step = NULL, missing = NULL, ...) {
+  refuse_unknown(list(...), names(formals(allow)), "allow()")
   given <- list(
     feature = feature, low = as_text_of_date(low), high = as_text_of_date(high),
     levels = if (!is.null(levels)) as.list(as.vector(levels)), never = if (!is.null(never)) as.list(as.vector(never)),

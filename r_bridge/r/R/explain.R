@@ -3,6 +3,9 @@
 #' For each row without the wanted decision, a row that has it and differs in few features and by little: steps 2 and 3
 #' of the method.
 #'
+#' The packages dplyr, generics and lime have a function `explain()` as well; whichever is attached last, it explains what
+#' [mcce()] returned.
+#'
 #' @param x What [mcce()] returned.
 #' @param newdata Rows to explain. Their row names name them in the result.
 #' @param sparse Whether draws are crossed with the row itself, so that few features change; else whole drawn rows are
@@ -13,14 +16,18 @@
 #' @param constraints What may change and how, besides what the explainer was made with; see [allow()].
 #' @param ... Further arguments of the engine: `caution`, `measures`, `weights`, `max_changes`, `max_gower`, `diverse`,
 #'   `independent`.
+#' @param keep Whether the result can be used in another session after [saveRDS()]. Without it, what was saved has its
+#'   tables, but no sentences, letters and pictures. It makes the call about 0.05 s slower.
 #' @param progress Whether to show how far a slow model is.
 #' @return An object of class `mcce_counterfactuals`, with
 #'   \item{rows}{the counterfactuals, with exactly the columns of the training data}
 #'   \item{index}{a data frame of their `id` and `rank`}
 #'   \item{measures}{the prediction, `L0` (number of changes), `gower`, ...}
 #'   \item{changes}{every changed cell}
-#'   \item{unexplained}{rows without a counterfactual, and why}
+#'   \item{unexplained}{rows without a counterfactual, and why: among them rows with missing values that the model
+#'   cannot answer for}
 #'   \item{sentences}{one sentence a row, by id}
+#'   `changes` and `sentences` are made when they are first asked for.
 #' @examplesIf has_mcce()
 #' air <- na.omit(airquality)
 #' model <- lm(Ozone ~ ., air)
@@ -33,10 +40,23 @@
 #' @export
 explain <- function(x, ...) UseMethod("explain")
 
+#' @export
+explain.default <- function(x, ...) {
+  refuse("explain() of mcce is of what mcce() returned, not of a ", class(x)[1], "; for that of another package, as dplyr, write dplyr::explain().")
+}
+
 #' @rdname explain
 #' @export
+#' @rawNamespace S3method(dplyr::explain, mcce_explainer)
+#' @rawNamespace S3method(generics::explain, mcce_explainer)
+#' @rawNamespace S3method(lime::explain, mcce_explainer)
 explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = 0.05, n_samples = 1000, n_counterfactuals = 1,
-                         constraints = NULL, ..., progress = interactive()) {
+                                   constraints = NULL, ..., keep = FALSE, progress = interactive()) {
+  if (missing(newdata)) {
+    refuse_unknown(list(...), names(formals(explain.mcce_explainer)), "explain()")
+    refuse("explain() needs the rows to explain: explain(explainer, newdata).")
+  }
+  engine()
   options <- list(
     sparse = sparse, floor = floor, n_samples = n_samples, n_counterfactuals = n_counterfactuals,
     constraints = read_constraints(constraints), ...
@@ -47,18 +67,40 @@ explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = 0.05, n_s
   told <- with_progress(progress, call_python("explain", revive(x), sent, Filter(Negate(is.null), options)))
   state <- new.env(parent = emptyenv())
   state$python <- told$found
+  measures <- receive_table(told$measures)
+  unexplained <- receive_table(told$unexplained)
+  measures$prediction <- as_labels(measures$prediction, x$decision$labels)
+  unexplained$prediction <- as_labels(unexplained$prediction, x$decision$labels)
   structure(
     list(
       rows = receive_table(told$frame, x$template),
       index = data.frame(id = receive_ids(told$index), rank = as.integer(unlist(told$rank))),
-      measures = receive_table(told$measures), changes = receive_table(told$changes),
-      unexplained = receive_table(told$unexplained),
-      sentences = stats::setNames(split_texts(told$sentences), receive_ids(told$sentence_ids)),
-      words = told$words, settings = told$settings, n_explained = nrow(newdata), fixed = x$fixed,
-      file = bytes_of(told$found), state = state
+      measures = measures, unexplained = unexplained, settings = told$settings, n_explained = nrow(newdata),
+      fixed = x$fixed, file = if (keep) bytes_of(told$found), state = state
     ),
     class = "mcce_counterfactuals"
   )
+}
+
+# parts of a result that are made when they are first asked for, and kept in its state
+LATER <- list(
+  changes = function(python) receive_table(call_python("changes", python)),
+  sentences = function(python) {
+    told <- call_python("sentences", python)
+    stats::setNames(split_texts(told$texts), receive_ids(told$ids))
+  },
+  words = function(python) call_python("words", python)
+)
+
+#' @export
+`$.mcce_counterfactuals` <- function(x, name) x[[name]]
+
+#' @export
+`[[.mcce_counterfactuals` <- function(x, i, ...) {
+  if (!is.character(i) || !i %in% names(LATER)) return(.subset2(x, i))
+  state <- .subset2(x, "state")
+  if (is.null(state[[i]])) state[[i]] <- LATER[[i]](revive(x))
+  state[[i]]
 }
 
 #' Results of an explanation
@@ -68,7 +110,7 @@ explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = 0.05, n_s
 #' @param x,object What [explain()] returned.
 #' @param row.names,optional Ignored.
 #' @param what Which table: "all", the counterfactuals with id, rank and measures; or one of the parts.
-#' @param id A row name of `newdata`: what its counterfactual changes, in the engine's picture (needs the package png).
+#' @param id A row name of `newdata`, as a number or as text: what its counterfactual changes, in the engine's picture (needs the package png).
 #'   Without it, a bar for each feature: how often the best counterfactuals change it.
 #' @param rank Which of its counterfactuals.
 #' @param ... Passed on to [graphics::barplot()].
@@ -100,7 +142,11 @@ as.data.frame.mcce_counterfactuals <- function(x, row.names = NULL, optional = F
 
 #' @export
 print.mcce_counterfactuals <- function(x, ...) {
-  cat(x$words, "\n", sep = "")
+  if (is.null(x$state$words) && is_dead(x$state$python)) {
+    cat(length(unique(x$index$id)), "of", x$n_explained, "factuals explained\n")
+  } else {
+    cat(x$words, "\n", sep = "")
+  }
   say_if_dead(x)
   invisible(x)
 }
@@ -160,6 +206,7 @@ letter <- function(x, id) {
 #' head(load_loans())
 #' @export
 load_loans <- function(n = 3000) {
+  engine()
   made <- reticulate::import("mcce.datasets", convert = FALSE)$load_loans(as.integer(n))
   receive_table(call_python("send_frame", made$X$assign(default = made$y)))
 }

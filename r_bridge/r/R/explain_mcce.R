@@ -47,6 +47,7 @@ explain_mcce <- function(model, x_explain, x_train, predict_model = NULL,
                          return_sim_data = FALSE,
                          timing = TRUE,
                          ...) {
+  engine()
   if (!is.null(predict_model) && !is.function(predict_model)) refuse("predict_model is a ", class(predict_model)[1], "; give a function, or NULL.")
   x_explain <- as_plain_frame(x_explain, "x_explain")
   explained <- template_of(x_explain, "x_explain")
@@ -130,11 +131,8 @@ random_seed <- function() {
 
 go_on_with <- function(bytes) put_stream(readBin(bytes, "integer", length(bytes) / 4, endian = "little"))
 
-# the stream of the session is the user's own: mcceR moves it, and so do we, by its seed alone
-put_stream <- function(seed) {
-  put <- get("assign", baseenv())
-  put(".Random.seed", seed, envir = globalenv())
-}
+# the seed is the only thing that the package writes into the user's environment: mcceR moves the session's stream too
+put_stream <- function(seed) assign(".Random.seed", seed, envir = globalenv())
 
 # the arguments of the trees as names and values; `control` lists everything, also what cannot be set here
 tree_arguments <- function(...) {

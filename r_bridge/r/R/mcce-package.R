@@ -14,14 +14,3 @@ NULL
 
 # what a session has one of: the module of Python that is called, and how far a call has come
 the <- new.env(parent = emptyenv())
-
-.onLoad <- function(libname, pkgname) {
-  if ("py_require" %in% getNamespaceExports("reticulate")) {
-    getExportedValue("reticulate", "py_require")(Sys.getenv("MCCE_PYTHON_PACKAGE", "mcce"))
-  }
-  the$calls <- reticulate::import(
-    "mcce.rcompat.calls",
-    convert = FALSE,
-    delay_load = list(environment = "r-mcce", on_error = function(e) stop(no_python(e)))
-  )
-}

@@ -11,7 +11,8 @@
 #'
 #' @param model A fitted model that [predict_score()] knows, a function of a data frame that returns one number (or
 #'   label) for each row, or a model of Python's that reticulate holds.
-#' @param data Training rows: a data frame with the features of the model, without the response.
+#' @param data Training rows: a data frame with the features of the model, without the response. Where the model knows
+#'   its formula, the response among them is an error, and columns that it does not read are warned of.
 #' @param fixed Names of features that may not change.
 #' @param decision The wanted decision: two numbers, the ends of an interval for the score; a class label; or
 #'   [interval()], [one_of()], [none_of()].
@@ -19,10 +20,16 @@
 #' @param constraints What may change and how, for every call of [explain()]; see [allow()].
 #' @param visit_sequence "data", "correlation", or the names of all features that may change, in order.
 #' @param condition_on_decision Whether the chain conditions on the wanted decision, which makes most draws valid.
-#' @param random_state The seed; `NULL` takes a fresh one. R's own stream is neither read nor changed.
+#' @param random_state The seed; `NULL` takes a fresh one, which the printed explainer shows. A whole number, beyond 2^53
+#'   as text. R's own stream is neither read nor changed.
 #' @param n_jobs Threads; 1 for a model of R.
+#' @param generator What draws the rows instead of a chain of conditionals: the name of a generator of the engine, as
+#'   "forest", "mixture" or "vine", or an unfitted one that reticulate holds.
+#' @param kinds A named list or vector with the kind of some columns, "numeric", "categorical" or "ordered", where it is
+#'   not that of their class: `c(zip = "categorical")`.
 #' @param names A list of `labels`, `units` and `formats`, each a named list by feature, for sentences and letters.
 #' @param keep Whether the object can be saved.
+#' @param ... Not used: a misspelt argument is an error that names the nearest one.
 #' @param progress Whether to show how far a slow model is, after a second (or `getOption("mcce.seconds")`).
 #' @return An object of class `mcce_explainer`.
 #' @examplesIf has_mcce()
@@ -37,9 +44,12 @@
 #' @export
 mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler = "cart", constraints = NULL,
                  visit_sequence = "data", condition_on_decision = TRUE, random_state = NULL, n_jobs = 1, names = NULL,
-                 keep = TRUE, progress = interactive()) {
+                 generator = NULL, kinds = NULL, keep = TRUE, ..., progress = interactive()) {
+  refuse_unknown(list(...), base::names(formals(mcce)), "mcce()")
+  engine()
   data <- as_plain_frame(data, "data")
-  decision <- read_decision(decision)
+  check_columns(model, base::names(data), as.character(fixed))
+  decision <- read_decision(own_interval(decision, parent.frame()))
   template <- template_of(data)
   of_python <- inherits(model, "python.builtin.object")
   held <- new.env(parent = emptyenv())
@@ -50,11 +60,12 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
   asked <- model_for_python(model, decision, template)
   if (!of_python) decision["of"] <- list(NULL) # `predict_score` has chosen the class
   options <- list(
-    decision = unclass(decision), fixed = as.list(as.character(fixed)), sampler = sampler,
+    decision = unclass(if (of_python) decision else with_text_labels(decision)), fixed = as.list(as.character(fixed)), sampler = sampler,
     constraints = read_constraints(constraints),
     visit_sequence = if (length(visit_sequence) == 1) visit_sequence else as.list(visit_sequence),
     condition_on_decision = condition_on_decision, random_state = random_state, n_jobs = n_jobs,
-    names = if (!is.null(names)) lapply(names, as.list)
+    names = if (!is.null(names)) lapply(names, as.list), generator = generator,
+    kinds = if (!is.null(kinds)) as.list(kinds)
   )
   options <- Filter(Negate(is.null), options)
   told <- with_progress(progress, call_python("fit", asked, send_table(data), options))
@@ -64,7 +75,7 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
   structure(
     list(
       model = model, decision = decision, fixed = as.character(fixed), template = template, n_rows = nrow(data),
-      seed = told$seed, wanted = told$decision, generator = told$generator, seconds = told$seconds, n_jobs = n_jobs,
+      seed = seed_of(told), wanted = told$decision, generator = told$generator, seconds = told$seconds, n_jobs = n_jobs,
       file = if (keep) with_progress(progress, bytes_of(told$fitted)), samplers = as.list(held), state = state
     ),
     class = "mcce_explainer"
@@ -107,6 +118,7 @@ load_mcce <- function(file, model, data, of = NULL, n_jobs = 1) {
   if (!is.character(file) || length(file) != 1 || !file.exists(file)) {
     refuse("there is no file ", if (is.character(file)) paste0("'", file[1], "'") else deparse(file)[1], "; give the path of a file that MCCE.save() wrote.")
   }
+  engine()
   data <- as_plain_frame(data, "data")
   of_python <- inherits(model, "python.builtin.object")
   if (!of_python && !identical(as.double(n_jobs), 1)) {
@@ -116,6 +128,7 @@ load_mcce <- function(file, model, data, of = NULL, n_jobs = 1) {
   template <- template_of(data)
   told <- call_python("columns_of_file", send_table(data[0, , drop = FALSE]), bytes)
   template <- template[unlist(told$names)]
+  check_columns(model, names(template), as.character(unlist(told$fixed)))
   for (j in seq_along(template)) {
     if (template[[j]]$kind %in% c("factor", "ordered")) template[[j]]$attributes$levels <- split_texts(told$levels[[j]])
     template[[j]]$unit <- told$units[[j]]
@@ -129,8 +142,15 @@ load_mcce <- function(file, model, data, of = NULL, n_jobs = 1) {
     class = "mcce_explainer"
   )
   about <- call_python("describe", revive(made))
-  made[c("seed", "wanted", "generator", "seconds")] <- about[c("seed", "decision", "generator", "seconds")]
+  made[c("wanted", "generator", "seconds")] <- about[c("decision", "generator", "seconds")]
+  made$seed <- seed_of(about)
   made
+}
+
+# a seed as a number, or as text where a double cannot hold it
+seed_of <- function(told) {
+  number <- as.double(told$seed)
+  if (abs(number) <= 2^53) number else told$seed
 }
 
 # the file of an object; what cannot be written is told, and ends with the session
@@ -149,20 +169,27 @@ model_for_python <- function(model, decision, template) {
   } else {
     function(rows) predict_score(model, rows, of = decision$of)
   }
-  list(ask = asker(scores, list(data = template)))
+  list(ask = asker(scores, list(data = template), as_text = length(decision$labels) > 0))
 }
 
-# What Python calls for scores. An error must not leave R through Python: its text is the answer.
-asker <- function(scores, templates) {
+with_text_labels <- function(decision) {
+  if (length(decision$labels)) decision$labels <- as.list(label_text(unlist(decision$labels)))
+  decision
+}
+
+# What Python calls for scores, or with `as_text` for labels. An error must not leave R through Python: its text is the
+# answer.
+asker <- function(scores, templates, as_text = FALSE) {
   force(scores)
   force(templates)
+  force(as_text)
   function(table, n, parts) {
     tryCatch(
       {
         n <- to_r(n)
         rows <- receive_parts(to_r(parts), n, templates[[to_r(table)]])
         tell_progress(n)
-        send_answer(scores(rows))
+        send_answer(scores(rows), as_text)
       },
       error = function(e) list(error = conditionMessage(e))
     )
@@ -171,25 +198,28 @@ asker <- function(scores, templates) {
 
 to_r <- function(x) if (inherits(x, "python.builtin.object")) reticulate::py_to_r(x) else x
 
-send_answer <- function(answer) {
+send_answer <- function(answer, as_text) {
   if (is.data.frame(answer) && ncol(answer) == 1) answer <- answer[[1]]
   if (length(dim(answer)) == 2 && ncol(answer) == 1) answer <- answer[, 1]
   if (is.factor(answer)) answer <- as.character(answer)
   names(answer) <- NULL
   if (is.array(answer) && length(dim(answer)) == 1) answer <- as.vector(answer)
+  if (as_text && is.atomic(answer)) answer <- label_text(answer)
   template <- list(name = "answer", kind = kind_of(answer, "answer", "the model"), type = typeof(answer))
   c(send_column(answer, template), n_rows = length(answer))
 }
 
-is_dead <- function(python) is.null(python) || reticulate::py_is_null_xptr(python)
+# whether an object of Python's belongs to a session that is over; one that has not used the engine holds no other
+is_dead <- function(python) is.null(python) || is.null(the$calls) || reticulate::py_is_null_xptr(python)
 
 # the Python half of an object: made again from its bytes if the session that it belonged to is over
 revive <- function(x) {
+  engine()
   if (!is_dead(x$state$python)) return(x$state$python)
   if (is.null(x$file)) {
     refuse(
       "the Python half of this ", class(x)[1], " ended with the R session that made it, and nothing was kept; ",
-      if (inherits(x, "mcce_explainer")) "fit it again, with keep = TRUE." else "explain again."
+      if (inherits(x, "mcce_explainer")) "fit it again, with keep = TRUE." else "explain again, with keep = TRUE."
     )
   }
   if (inherits(x, "mcce_explainer")) {
@@ -225,7 +255,7 @@ print.mcce_explainer <- function(x, ...) {
     "wanted:  ", x$wanted, "\n",
     "learned: ", if (is.na(x$n_rows)) "by Python, " else paste0(x$n_rows, " rows, "), length(x$template), " columns (", paste(kinds, names(kinds), collapse = ", "), ")\n",
     "fixed:   ", if (length(x$fixed)) paste(x$fixed, collapse = ", ") else "nothing", "\n",
-    "seed:    ", format(x$seed, scientific = FALSE), "\n",
+    "seed:    ", if (is.numeric(x$seed)) sprintf("%.0f", x$seed) else x$seed, "\n",
     sep = ""
   )
   say_if_dead(x)

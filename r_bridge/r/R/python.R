@@ -1,20 +1,45 @@
-#' Install the Python package
+#' Install the engine
 #'
-#' For those who manage Python themselves, or whose reticulate has no `py_require()`. Elsewhere the package is found, or
-#' installed, when it is first needed.
+#' The engine is the Python package mcce of the same version. `install_mcce()` installs it from the sources that come
+#' with this package, or from those at `path`, into a Python environment of its own, which later sessions find. It is not
+#' taken from a package index by its name. pip takes what the engine needs (numpy, pandas and others) from its index.
 #'
+#' @param path A folder or file (.tar.gz, .whl) with the sources of the Python package; `NULL` for those that come with
+#'   this package.
 #' @param envname,method,... Passed on to [reticulate::py_install()].
-#' @param package What pip installs: the name of the package, a version of it, or the folder of its source.
-#' @return `install_mcce()` nothing; `has_mcce()` whether the Python package is there.
+#' @return `install_mcce()` the path of what was installed, invisibly; `has_mcce()` whether the engine can be used.
 #' @examples
+#' has_mcce()
 #' \dontrun{
 #' install_mcce()
-#' install_mcce(package = "path/to/the/source")
+#' install_mcce("path/to/the/source")
 #' }
 #' @export
-install_mcce <- function(envname = "r-mcce", method = "auto", package = "mcce", ...) {
-  reticulate::py_install(package, envname = envname, method = method, pip = TRUE, ...)
-  invisible()
+install_mcce <- function(path = NULL, envname = "r-mcce", method = "auto", ...) {
+  source <- engine_source(path)
+  message("mcce: installing the engine from ", source, " into the Python environment '", envname, "'")
+  pip_install(source, envname = envname, method = method, pip = TRUE, ...)
+  invisible(source)
+}
+
+pip_install <- function(...) reticulate::py_install(...)
+
+# the sources to install: tools/add-engine puts them into inst/engine before the package is built
+engine_source <- function(path = NULL, shipped = system.file("engine", package = "mcce")) {
+  if (is.null(path)) {
+    path <- if (nzchar(shipped)) list.files(shipped, "^mcce-.*[.]tar[.]gz$", full.names = TRUE)
+    if (!length(path)) {
+      refuse(
+        "this copy of the R package mcce was built without the sources of its engine; give the folder of the Python ",
+        "package: install_mcce(\"path/to/the/source\")."
+      )
+    }
+  } else if (!is.character(path) || length(path) != 1 || !file.exists(path)) {
+    refuse("there is nothing at the path ", deparse(path)[1], "; give the folder of the Python package, or its .tar.gz or .whl file.")
+  } else if (dir.exists(path) && !file.exists(file.path(path, "pyproject.toml"))) {
+    refuse("the folder '", path, "' has no pyproject.toml; give the folder of the Python package mcce.")
+  }
+  normalizePath(path[1])
 }
 
 #' Skip a test where the Python package is not there
@@ -38,18 +63,34 @@ skip_if_no_mcce <- function() {
 
 #' @rdname install_mcce
 #' @export
-has_mcce <- function() {
-  found <- tryCatch(reticulate::py_module_available("mcce.rcompat.calls"), error = function(e) FALSE)
-  isTRUE(found)
+has_mcce <- function() !inherits(tryCatch(engine(), error = identity), "error")
+
+# The module of Python that is called, imported once. All that can be wrong with Python or the engine is one error.
+engine <- function() {
+  if (is.null(the$calls)) {
+    calls <- tryCatch(import_engine(), error = function(e) stop(no_engine(conditionMessage(e))))
+    version <- as.character(utils::packageVersion("mcce"))
+    told <- reticulate::py_to_r(calls$attempt("connect", version))
+    if (identical(told$kind, "PythonError")) stop(no_engine(paste("it has not the version of the R package,", version)))
+    if (!is.null(told$error)) stop(no_engine(told$error))
+    the$calls <- calls
+  }
+  the$calls
 }
 
-no_python <- function(e) {
+import_engine <- function() {
+  chosen <- nzchar(Sys.getenv("RETICULATE_PYTHON")) || reticulate::py_available()
+  if (!chosen && reticulate::virtualenv_exists("r-mcce")) reticulate::use_virtualenv("r-mcce", required = FALSE)
+  reticulate::import("mcce.rcompat.calls", convert = FALSE)
+}
+
+no_engine <- function(why) {
   mcce_condition(
     paste0(
-      "the Python package mcce cannot be loaded: ", conditionMessage(e), "\n",
-      "Run install_mcce(), or set RETICULATE_PYTHON to a Python (3.10 or later) that has it, and start R again."
+      "the engine, the Python package mcce, cannot be used: ", sub("[.\n ]+$", "", why), ".\n",
+      "Run install_mcce() and start R again, or set RETICULATE_PYTHON to a Python (3.10 or later) that has the engine."
     ),
-    c("mcce_no_python", "mcce_error", "error")
+    c("mcce_no_engine", "mcce_error", "error")
   )
 }
 
@@ -61,9 +102,10 @@ refuse <- function(..., call = NULL) stop(mcce_condition(paste0(...), c("mcce_er
 
 # the value of a function of Python; its warnings and errors are raised as ours
 call_python <- function(name, ...) {
+  calls <- engine()
   begin_progress()
   on.exit(end_progress())
-  told <- reticulate::py_to_r(the$calls$attempt(name, ...))
+  told <- reticulate::py_to_r(calls$attempt(name, ...))
   for (text in unlist(told$warnings)) {
     warning(mcce_condition(text, c("mcce_warning", "warning")))
   }
@@ -71,6 +113,20 @@ call_python <- function(name, ...) {
     stop(mcce_condition(told$error, c(paste0("mcce_", told$kind), "mcce_error", "error")))
   }
   told$value
+}
+
+# raise if `...` holds an argument that the function does not have
+refuse_unknown <- function(given, known, of) {
+  if (!length(given)) return(invisible())
+  name <- names(given)[1]
+  if (is.null(name) || !nzchar(name)) refuse(of, " got an argument without a name that it has no place for: ", deparse(given[[1]])[1], ".")
+  refuse(of, " has no argument '", name, "'; ", did_you_mean(name, setdiff(known, "...")))
+}
+
+did_you_mean <- function(name, known) {
+  steps <- utils::adist(name, known, ignore.case = TRUE)
+  if (min(steps) <= max(2, nchar(name) / 3)) return(paste0("did you mean '", known[which.min(steps)], "'?"))
+  paste0("known: '", paste(known, collapse = "', '"), "'.")
 }
 
 as_dict <- function(x) if (length(x)) x else reticulate::py_dict(character(), list())

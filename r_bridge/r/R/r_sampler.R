@@ -51,7 +51,8 @@ r_sampler <- function(learn, probs = NULL, quantiles = NULL, draw = NULL, own_rn
 
 #' @export
 print.mcce_r_sampler <- function(x, ...) {
-  cat("conditional of R, by ", paste(names(x), collapse = " and "), if (attr(x, "own_rng")) ", row by row", "\n", sep = "")
+  by <- if (is.null(attr(x, "maker"))) paste(names(x), collapse = " and ") else attr(x, "maker")
+  cat("conditional of R, by ", by, if (attr(x, "own_rng")) ", row by row", "\n", sep = "")
   invisible(x)
 }
 
@@ -60,8 +61,12 @@ hold_sampler <- function(sampler, held) {
   name <- sprintf("%s-%d-%d", format(Sys.time(), "%Y%m%d%H%M%OS6"), Sys.getpid(), the$lent)
   held[[name]] <- list(functions = sampler, learned = new.env(parent = emptyenv()))
   lend_sampler(name, held[[name]])
-  asks <- setdiff(names(sampler), "learn")
-  list(sampler = "lent_by_r", parameters = list(name = name, asks = asks, own_rng = attr(sampler, "own_rng")))
+  asks <- setdiff(names(sampler), c("learn", "prepare"))
+  parameters <- list(
+    name = name, asks = asks, own_rng = attr(sampler, "own_rng"), maker = attr(sampler, "maker"),
+    kinds = if (!is.null(attr(sampler, "kinds"))) as.list(attr(sampler, "kinds"))
+  )
+  list(sampler = "lent_by_r", parameters = Filter(Negate(is.null), parameters))
 }
 
 lend_sampler <- function(name, one) call_python("lend", name, conditional_asker(one$functions, one$learned))

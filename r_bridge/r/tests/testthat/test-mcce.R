@@ -151,7 +151,7 @@ test_that("progress is one line that is wiped away, and none for a quick model",
 
 test_that("what was saved goes on in another session, and says when its Python half is gone", {
   skip_if_no_mcce()
-  found <- explain(fitted(), refused, sparse = TRUE, n_samples = 200)
+  found <- explain(fitted(), refused, sparse = TRUE, n_samples = 200, keep = TRUE)
   file <- tempfile(fileext = ".rds")
   answer <- tempfile(fileext = ".rds")
   on.exit(unlink(c(file, answer)))
@@ -183,6 +183,119 @@ test_that("an object of which nothing was kept says so", {
   dead <- unserialize(serialize(some, NULL))
   expect_output(print(dead), "nothing was kept: make it again")
   expect_error(explain(dead, refused), "fit it again, with keep = TRUE", class = "mcce_error")
+  found <- explain(some, refused, n_samples = 50)
+  changes <- found$changes
+  dead <- unserialize(serialize(found, NULL))
+  expect_output(print(dead), "5 of 5 factuals explained.*nothing was kept: make it again")
+  expect_identical(dead$rows, found$rows)
+  expect_identical(dead$changes, changes) # which was asked for before
+  expect_error(dead$sentences, "explain again, with keep = TRUE", class = "mcce_error")
+  expect_error(letter(dead, 1), "explain again, with keep = TRUE", class = "mcce_error")
+})
+
+test_that("a question makes no sentences, changes and files; they are made when asked for, once", {
+  skip_if_no_mcce()
+  asked <- character()
+  count <- function(name, ...) asked <<- c(asked, name)
+  suppressMessages(trace("call_python", bquote(.(count)(name)), print = FALSE, where = asNamespace("mcce")))
+  on.exit(suppressMessages(untrace("call_python", where = asNamespace("mcce"))))
+  found <- explain(fitted(), refused, n_samples = 50)
+  expect_identical(asked, "explain")
+  expect_identical(found$sentences, found[["sentences"]])
+  expect_identical(nrow(found$changes), as.integer(sum(found$measures$L0)))
+  as.data.frame(found, what = "changes")
+  expect_identical(asked, c("explain", "sentences", "changes"))
+})
+
+test_that("the seed that is printed gives the same run, also one that Python chose", {
+  skip_if_no_mcce()
+  for (seed in list(NULL, 2^53 - 1, "4611686018427387905")) {
+    first <- suppressWarnings(mcce(rich, people, fixed = "age", decision = c(0.6, 1), random_state = seed, keep = FALSE))
+    shown <- sub("seed: *", "", grep("^seed:", capture.output(print(first)), value = TRUE))
+    expect_match(shown, "^[0-9]+$")
+    if (is.null(seed)) expect_lt(as.double(shown), 2^53) else expect_identical(shown, if (is.numeric(seed)) sprintf("%.0f", seed) else seed)
+    typed <- if (is.character(seed)) shown else as.double(shown)
+    again <- suppressWarnings(mcce(rich, people, fixed = "age", decision = c(0.6, 1), random_state = typed, keep = FALSE))
+    expect_identical(again$seed, first$seed)
+    expect_identical(explain(again, refused, n_samples = 50)$rows, explain(first, refused, n_samples = 50)$rows)
+  }
+})
+
+test_that("ids are row names, as numbers or as text", {
+  skip_if_no_mcce()
+  found <- explain(fitted(), refused, sparse = TRUE, n_samples = 50)
+  id <- found$index$id[2]
+  expect_type(id, "integer")
+  expect_identical(letter(found, as.character(id)), letter(found, id))
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  if (requireNamespace("png", quietly = TRUE)) expect_identical(plot(found, id = as.character(id)), found)
+  expect_error(letter(found, "Ada"), "'Ada'", class = "mcce_error")
+  numbered <- refused
+  rownames(numbered) <- paste0("0", 1:5)
+  expect_error(letter(explain(fitted(), numbered, n_samples = 50), 1), class = "mcce_error")
+  attr(numbered, "row.names") <- as.character(11:15)
+  found <- explain(fitted(), numbered, n_samples = 50)
+  expect_identical(letter(found, 12), letter(found, "12"))
+})
+
+test_that("class labels may be logical, numbers or levels", {
+  skip_if_no_mcce()
+  air <- stats::na.omit(datasets::airquality)
+  air$hot <- air$Temp > 80
+  air$one <- as.integer(air$hot)
+  air$level <- factor(ifelse(air$hot, 4, 10))
+  rows <- air[c("Wind", "Solar.R", "Month")]
+  explained <- function(model, decision) {
+    some <- mcce(model, rows, fixed = "Month", decision = decision, random_state = 1, keep = TRUE)
+    cold <- rows[!predict_label(model, rows) %in% c("TRUE", "1", "4"), ][1:4, ]
+    found <- explain(some, cold, n_samples = 100)
+    again <- explain(unserialize(serialize(some, NULL)), cold, n_samples = 100)
+    expect_identical(again$rows, found$rows)
+    found
+  }
+  truth <- glm(hot ~ Wind + Solar.R + Month, binomial, air)
+  found <- explained(truth, TRUE)
+  expect_true(all(predict(truth, found$rows, type = "response") > 0.5))
+  expect_identical(found$measures$prediction, rep(TRUE, 4))
+  number <- glm(one ~ Wind + Solar.R + Month, binomial, air)
+  expect_identical(explained(number, 1)$rows, found$rows)
+  expect_identical(explained(number, 1L)$measures$prediction, rep(1, 4))
+  skip_if_not_installed("rpart")
+  level <- rpart::rpart(level ~ Wind + Solar.R + Month, air)
+  for (decision in list(4, 4L, "4", factor(4, c(10, 4)), one_of(4), none_of(10))) {
+    expect_true(all(predict(level, explained(level, decision)$rows, type = "class") == "4"))
+  }
+  large <- function(rows) ifelse(rows$Wind > 9, 1e5, 5)
+  some <- mcce(large, rows, fixed = "Month", decision = 100000, random_state = 1, keep = FALSE)
+  expect_identical(explain(some, rows[rows$Wind < 8, ][1:2, ], n_samples = 50)$measures$prediction, c(1e5, 1e5))
+})
+
+test_that("a row with NA that the model cannot read leaves the others explained", {
+  skip_if_no_mcce()
+  air <- stats::na.omit(datasets::airquality)
+  data <- air[c("Solar.R", "Wind", "Temp")]
+  models <- list(stats::lm(Ozone ~ Solar.R + Wind + Temp, air))
+  if (requireNamespace("ranger", quietly = TRUE)) { # which stops
+    models$ranger <- ranger::ranger(Ozone ~ Solar.R + Wind + Temp, air, num.trees = 20, num.threads = 1, seed = 1)
+  }
+  for (model in models) {
+    some <- mcce(model, data, fixed = "Solar.R", decision = c(-Inf, 30), random_state = 1, keep = FALSE)
+    rows <- data[predict_score(model, data) > 40, ][1:5, ]
+    whole <- explain(some, rows[-2, ], n_samples = 100)
+    rows$Temp[2] <- NA
+    expect_warning(found <- explain(some, rows, n_samples = 100), "1 of 5 rows are not explained.*'Temp' is missing", class = "mcce_warning")
+    expect_identical(found$rows, whole$rows)
+    expect_identical(found$unexplained$id, as.integer(rownames(rows))[2])
+    expect_match(found$unexplained$reason, "it could not be read: the model cannot answer where 'Temp' is missing")
+    expect_error(explain(some, rows[2, ], n_samples = 100), class = "mcce_ModelError")
+  }
+  if (!requireNamespace("rpart", quietly = TRUE)) skip("rpart is not installed")
+  tree <- rpart::rpart(Ozone ~ Solar.R + Wind + Temp, air) # which reads NA
+  some <- mcce(tree, data, fixed = "Solar.R", decision = c(-Inf, 30), random_state = 1, keep = FALSE)
+  rows <- data[predict(tree, data) > 40, ][1:3, ]
+  rows$Temp[2] <- NA
+  expect_length(grep("could not be read", explain(some, rows, n_samples = 100)$unexplained$reason), 0)
 })
 
 test_that("pictures are drawn", {

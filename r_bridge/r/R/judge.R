@@ -1,0 +1,70 @@
+#' Counterfactuals to read before they are sent
+#'
+#' Lists the counterfactuals that a person should read first, and why: those below the floor of plausibility, that
+#' change a past event, with a very large step, at the edge of the training values, and others. An answer that is not
+#' listed is not therefore good advice.
+#'
+#' @param x What [explain()] returned.
+#' @return A data frame with `id`, `rank`, `reasons` and `words`.
+#' @examplesIf mcce::has_mcce()
+#' customers <- load_loans(500)[c("age", "salary", "savings")]
+#' granted <- function(rows) rows$savings + rows$salary > 90000
+#' explainer <- mcce(granted, customers, fixed = "age", decision = TRUE, random_state = 1)
+#' found <- explain(explainer, customers[1:50, ], sparse = TRUE)
+#' suspicious(found)
+#' @export
+suspicious <- function(x) {
+  if (!inherits(x, "mcce_counterfactuals")) refuse("suspicious() is of what explain() returned, not of a ", class(x)[1], ".")
+  receive_table(call_python("suspicious", revive(x)))
+}
+
+#' Judge the conditionals by new rows
+#'
+#' Compares what each conditional of the chain predicts with rows that it was not fitted on: which conditionals are
+#' wrong, how, and where.
+#'
+#' @param x What [mcce()] returned, without a `generator`.
+#' @param newdata Some hundreds of rows that the explainer was not fitted on.
+#' @param ... Further arguments of the engine: `n_draws`, `level` (of the tests, for all features together) and
+#'   `random_state`.
+#' @return An object of class `mcce_criticism`: a list of `table`, a data frame with a row for each feature, and
+#'   `accused`, the features whose conditional does not pass, the worst first.
+#' @examplesIf mcce::has_mcce()
+#' loans <- load_loans(600)[c("age", "salary")]
+#' rich <- function(rows) rows$salary > 50000
+#' explainer <- mcce(rich, loans[1:400, ], fixed = "age", decision = TRUE, random_state = 1)
+#' criticise(explainer, loans[401:600, ], n_draws = 50)
+#' @export
+criticise <- function(x, newdata, ...) {
+  if (!inherits(x, "mcce_explainer")) refuse("criticise() is of what mcce() returned, not of a ", class(x)[1], ".")
+  engine()
+  told <- call_python("criticise", revive(x), send_table(newdata, "newdata", x$template), as_dict(list(...)))
+  structure(
+    list(table = receive_table(told$table), accused = as.character(unlist(told$accused)), words = told$words),
+    class = "mcce_criticism"
+  )
+}
+
+#' @export
+print.mcce_criticism <- function(x, ...) {
+  cat(x$words, "\n", sep = "")
+  invisible(x)
+}
+
+#' Features that nobody can change
+#'
+#' Lists the columns that look like facts that nobody can change, or should be told to change: dates of the past,
+#' identifiers, facts of a person, past events. It goes by values and by English names: read the columns yourself as well.
+#'
+#' @param data Training rows.
+#' @param fixed Names of features that are fixed already.
+#' @param kinds As in [mcce()].
+#' @return A data frame with `feature`, `reason` and `evidence`.
+#' @examplesIf mcce::has_mcce()
+#' suggest_fixed(load_loans(500), fixed = "age")
+#' @export
+suggest_fixed <- function(data, fixed = character(), kinds = NULL) {
+  engine()
+  told <- call_python("suggest_fixed", send_table(data), as.list(as.character(fixed)), if (!is.null(kinds)) as.list(kinds))
+  receive_table(told)
+}

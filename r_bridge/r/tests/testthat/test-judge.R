@@ -1,0 +1,54 @@
+set.seed(2)
+people <- data.frame(age = sample(20:69, 600, TRUE))
+people$salary <- round(exp(10 + people$age / 100 + 0.5 * rnorm(600)), -2)
+people$defaulted_last_year <- runif(600) < 0.2
+rich <- function(rows) rows$salary > 40000
+fitted <- function(..., model = rich, data = people[1:400, ]) {
+  suppressWarnings(mcce(model, data, fixed = "age", decision = TRUE, random_state = 1, keep = FALSE, ...))
+}
+
+test_that("suspicious() lists counterfactuals by id, rank and reason", {
+  skip_if_no_mcce()
+  solvent <- function(rows) rows$salary - 20000 * rows$defaulted_last_year > 20000
+  found <- explain(fitted(model = solvent), people[1:100, ], sparse = TRUE, n_samples = 300)
+  listed <- suspicious(found)
+  expect_identical(names(listed), c("id", "rank", "reasons", "words"))
+  expect_true(nrow(listed) > 0 && all(listed$id %in% found$index$id))
+  past <- found$changes$id[found$changes$feature == "defaulted_last_year"]
+  expect_true(length(past) > 0 && all(past %in% listed$id[grepl("past event", listed$reasons)]))
+  expect_error(suspicious(people), "of what explain\\(\\) returned, not of a data.frame", class = "mcce_error")
+})
+
+test_that("criticise() finds the conditional that is wrong", {
+  skip_if_no_mcce()
+  few <- people[c("age", "salary")]
+  wrong <- criticise(fitted(data = few[1:400, ], sampler = "norm"), few[401:600, ], random_state = 1)
+  expect_identical(wrong$accused, "salary") # log-normal, and cut off at 40000 by the decision
+  expect_identical(wrong$table$feature, "salary")
+  expect_false(wrong$table$passes)
+  expect_output(print(wrong), "1 accused at level")
+  expect_error(criticise(fitted(), people[401:600, ], n_draw = 9), "did you mean 'n_draws'", class = "mcce_error")
+  expect_error(criticise(people), "of what mcce\\(\\) returned", class = "mcce_error")
+})
+
+test_that("suggest_fixed() lists facts that nobody can change", {
+  skip_if_no_mcce()
+  expect_identical(suggest_fixed(people)$feature, c("age", "defaulted_last_year"))
+  listed <- suggest_fixed(people, fixed = "age")
+  expect_identical(listed$feature, "defaulted_last_year")
+  expect_match(listed$reason, "past event")
+})
+
+test_that("mcce() takes a generator and kinds", {
+  skip_if_no_mcce()
+  joint <- fitted(generator = "forest")
+  expect_identical(joint$generator, "AdversarialForest")
+  expect_true(all(explain(joint, people[people$salary < 30000, ][1:3, ], n_samples = 100)$rows$salary > 40000))
+  expect_error(criticise(joint, people), "draws from a AdversarialForest", class = "mcce_error")
+  expect_error(fitted(generator = "forrest"), "did you mean 'forest'", class = "mcce_error")
+  rounded <- transform(people, salary = round(salary, -4))
+  by_level <- fitted(data = rounded, kinds = c(salary = "categorical"))
+  found <- suppressWarnings(explain(by_level, rounded[rounded$salary < 30000, ][1:20, ], sparse = TRUE, n_samples = 200))
+  expect_true(all(found$rows$salary %in% rounded$salary))
+  expect_error(fitted(kinds = list(salary = "number")), "salary", class = "mcce_error")
+})
