@@ -85,6 +85,7 @@ from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import handed, own_frame
 from mcce.table.weights import read_weights, rows_with_weight
+from mcce.wording import Option, PythonOnly, Setting, Value, call
 
 if TYPE_CHECKING:
     from mcce.batches import BatchResult, Letters
@@ -250,13 +251,22 @@ class MCCE(Learner):
         for name in ("fit_seconds_", "generator_", "training_keys_", *learned):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
-            raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
+            raise InputError(
+                Option("condition_on_decision"),
+                " is ",
+                Value(self.condition_on_decision),
+                "; it must be ",
+                Value(True),
+                " or ",
+                Value(False),
+                ".",
+            )
         self.decision_ = resolve_decision(self.decision, self.model)
         X = own_frame(X)
         frame, _ = as_frame(X)
         if frame.empty:
             raise InputError(
-                f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
+                Option("X"), f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
         X, frame, weights = rows_with_weight(X, frame, sample_weight)
         fixed = check_fixed(self.fixed, list(frame.columns))
@@ -416,12 +426,17 @@ class MCCE(Learner):
         self._check_fitted()
         if diverse and n_samples == "auto":
             raise InputError(
-                "diverse=True chooses among all draws at once, and n_samples='auto' draws in rounds; give a number."
+                Setting("diverse", True),
+                " chooses among all draws at once, and ",
+                Setting("n_samples", "auto"),
+                " draws in rounds; set ",
+                Option("n_samples"),
+                " to a number.",
             )
         settings = Settings(
             n_samples="auto"
             if n_samples == "auto"
-            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=', or "auto"'),
+            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto"))),
             n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
             independent=independent,
             sparse=sparse,
@@ -745,7 +760,7 @@ class MCCE(Learner):
 
         Returns
         -------
-        An anywidget, for Jupyter, VS Code, Colab and marimo; it needs ``pip install 'mcce[explore]'``.
+        An anywidget, for Jupyter, VS PythonOnly, Colab and marimo; it needs ``pip install 'mcce[explore]'``.
 
         Examples
         --------
@@ -1046,7 +1061,11 @@ class MCCE(Learner):
         known = self._keys_by_columns()
         if columns not in known:
             matrix = self._training.matrix(
-                "Make it with constraints=[mcce.k_anonymous(...)], or explain with it once before saving.",
+                (
+                    "Fit with ",
+                    Setting("constraints", [call("mcce.k_anonymous", ...)]),
+                    ", or explain with it once before saving.",
+                ),
                 needed_by="k_anonymous",
             )
             known[columns] = TrainingKeys.of(matrix, columns)
@@ -1086,7 +1105,9 @@ class MCCE(Learner):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
-            raise exceptions.NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
+            raise exceptions.NotFittedError(
+                "this MCCE is not fitted; call ", PythonOnly("fit(X)"), " with the training rows first."
+            )
 
     def _can_learn(self) -> bool:
         return "plausibility_" in vars(self) or self._training.table is not None
@@ -1157,8 +1178,11 @@ class MCCE(Learner):
         """Return the scale of plausibility, learned once, when it is first needed; `margins_` with it."""
         if "plausibility_" not in vars(self):
             matrix = self._training.matrix(
-                "Fit it again, or call explain(..., sparse=True) once before saving it; what earlier versions have "
-                "saved of plausibility is no longer used."
+                (
+                    "Fit again, or explain once with ",
+                    Setting("sparse", True),
+                    " before saving; the plausibility that earlier versions saved is no longer used.",
+                )
             )
             weights = self._training.weights
             read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)

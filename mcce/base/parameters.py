@@ -112,15 +112,7 @@ class Parameters:
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
     def __repr__(self) -> str:
-        defaults = {
-            p.name: p.default
-            for p in inspect.signature(type(self).__init__).parameters.values()
-            if p.default is not p.empty
-        }
-        # compared as written: arrays and estimators need not have a truth value
-        changed = {
-            k: v for k, v in self.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)
-        }
+        changed = changed_parameters(self)
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
     @classmethod
@@ -130,6 +122,15 @@ class Parameters:
             for p in inspect.signature(cls.__init__).parameters.values()
             if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
         ]
+
+
+def changed_parameters(obj: Parameters) -> dict[str, Any]:
+    """Return the parameters of an object that differ from their defaults."""
+    defaults = {
+        p.name: p.default for p in inspect.signature(type(obj).__init__).parameters.values() if p.default is not p.empty
+    }
+    # compared as written: arrays and estimators need not have a truth value
+    return {k: v for k, v in obj.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)}
 
 
 class Learner(Parameters):

@@ -26,6 +26,7 @@ from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.samplers.base import samplers_that_handle_missing, samplers_with_min_donors
 from mcce.table import Data, Feature, Kind, Schema, Table
 from mcce.table.checks import check_fixed, check_magnitudes, refuse_iterator
+from mcce.wording import Value
 
 Predictors = Mapping[Any, Sequence[Hashable]]
 Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
@@ -192,7 +193,7 @@ def samplers_for(
     `table` are the training rows, columns in chain order.
     """
     if min_donors is not None:
-        check_count(min_donors, "min_donors", or_else=", or None for any number")
+        check_count(min_donors, "min_donors", or_else=(", or ", Value(None), " for any number"))
     known = [table.features[k].name for k in layout.place_in_chain]  # without the decision
     weighted = table.weights is not None
     made = make_samplers(sampler, layout, known, min_donors, weighted=weighted)

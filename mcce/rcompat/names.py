@@ -1,4 +1,4 @@
-"""R's names and ours: one table for the call, one for the arguments of the trees.
+"""R's names and ours: tables for the functions of the R package, for the call of mcceR, and for arguments of the trees.
 
 The call's arguments have R's names with dots as underscores (`generate.K` is `generate_K`). Arguments of the trees keep
 R's names here and are translated for `mcce.trees`.
@@ -28,6 +28,17 @@ class Name:
         """Spelling in `explain_mcce`: R's, dots as underscores."""
         return self.r.replace(".", "_")
 
+
+FUNCTIONS = {  # of the R package, by the name of their counterpart in Python
+    "mcce.allow": "allow",
+    "mcce.Interval": "interval",
+    "mcce.Not": "none_of",
+    "mcce.OneOf": "one_of",
+    "explain": "explain",
+    "letter": "letter",
+}
+TABLES = {"fit": "data", "explain": "newdata", "generate": "newdata"}  # what X is called there, by the called function
+ABSENT = frozenset({"predictors", "relations", "sample_weight", "training"})  # parameters without a counterpart in R
 
 CALL = (
     Name("model", "model"),
