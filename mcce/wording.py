@@ -198,6 +198,11 @@ class Message:
         return dialect.say(self.args)
 
 
+def parts_of(error: BaseException) -> tuple[Any, ...]:
+    """Return the parts of the message of an error, for a message that contains it."""
+    return error.args if isinstance(error, Message) else (str(error),)
+
+
 def list_values(words: list[str], n_values: int) -> str:
     """Return values in words, comma-separated, with the number of those that are left out."""
     if not words:

@@ -3,10 +3,10 @@
 import re
 
 PYTHON_SYNTAX = {
-    "a constant": r"\b(True|False|None|nan|NaN)\b",
+    "a constant": r"\b(True|False|None|nan)\b",
     "the module": r"\b(mcce|pd|pandas|np|numpy)\.[A-Za-z_]",
     "a keyword argument": r"[A-Za-z_]\w*=(?=[\[({'\"\w.])",
-    "a list": r"(?<!\[)\[(?!\[)(?=[^\]]*\])(?![-(]?[0-9.]+, [-0-9.a-z]+[\])])",
+    "a list": r"(?<!\[)(?<!in )\[(?!\[)(?=[^\]]*\])(?![-(]?[0-9.]+, [-0-9.a-z]+[\])])",
     "a dict": r"\{[^}]*:[^}]*\}",
     "a tuple of texts": r"(?<![A-Za-z_])\(('[^']*'|\"[^\"]*\")?, ",
     "no keyword": r"\w=\B",

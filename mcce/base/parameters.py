@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.wording import Value
 
 Self = TypeVar("Self", bound="Parameters")
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -83,7 +84,7 @@ class Parameters:
         for full in params:
             name, _, part = full.partition("__")
             if name not in names:
-                raise InputError(f"{type(self).__name__} has no parameter {name!r}; {did_you_mean(name, names)}")
+                raise InputError(Value(type(self)), f" has no parameter {name!r}; {did_you_mean(name, names)}")
             if part:
                 inner.setdefault(name, {})[part] = params[full]
         for name in names:  # first what is set as a whole: its own parameters may be set in the same call

@@ -65,8 +65,8 @@ class CommandLineDialect(Dialect):
         if issubclass(cls, Parameters):
             names = {each: name for family in (SAMPLERS, GENERATORS) for name, each in family.known.items()}
             return names.get(cls, cls.__name__)
-        if isinstance(plain, (Interval, Not, OneOf)):
-            return plain.describe()
+        if issubclass(cls, (Interval, Not, OneOf)):
+            return "the decision"
         return super().value(plain) if plain is ... or isinstance(plain, (int, float, str)) else _kind(plain)
 
     def call(self, given: Call) -> str | None:

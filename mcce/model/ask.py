@@ -135,7 +135,7 @@ def _join(parts: list[Answer]) -> Answer:
     return Answer(scores, np.concatenate([part.wanted for part in parts]))
 
 
-AGAIN = "Fit it again."
+AGAIN = "Fit again."
 
 
 @dataclass

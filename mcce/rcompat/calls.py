@@ -419,7 +419,7 @@ def _sampler(sent: Any) -> Any:
         return sent
     if "sampler" not in sent or "parameters" not in sent:
         return {name: _sampler(each) for name, each in sent.items()}
-    return SAMPLERS.find(sent["sampler"])(**_whole(sent["parameters"]))
+    return SAMPLERS.find(sent["sampler"])().set_params(**_whole(sent["parameters"]))
 
 
 def _constraints(sent: Any) -> Any:

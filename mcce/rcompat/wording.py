@@ -57,29 +57,33 @@ class RDialect(Dialect):
         if isinstance(value, list) and any(isinstance(each, Call) for each in value):
             calls = [self.word(each) for each in value]
             return None if None in calls else f"{known} = list({', '.join(map(str, calls))})"
-        return f"{known} = {self.value(value)}"
+        return f"{known} = {self._argument(value)}"
 
     def value(self, value: Any) -> str:
-        """Return a value as R code; a text in double quotes."""
-        try:
-            return shorten(self._value(value))
-        except RecursionError:
-            return spell(value)
+        """Return a value as R code, but a text in single quotes, as messages have them."""
+        return spell(value) if isinstance(value, str) else self._argument(value)
 
     def call(self, given: Call) -> str | None:
         """Return a call as R code; a rule is its text."""
         if given.function == "mcce.rule":
-            return self.value(given.arguments[0])
+            return self._argument(given.arguments[0])
         if given.function not in FUNCTIONS:
             return None
-        options = [f"{_name(name)} = {self.value(value)}" for name, value in given.options]
-        return f"{FUNCTIONS[given.function]}({', '.join([*map(self.value, given.arguments), *options])})"
+        options = [f"{_name(name)} = {self._argument(value)}" for name, value in given.options]
+        return f"{FUNCTIONS[given.function]}({', '.join([*map(self._argument, given.arguments), *options])})"
 
     def python_only(self, text: str) -> str | None:
         """Return None: the words are for Python alone."""
         return None
 
+    def _argument(self, value: Any) -> str:
+        try:
+            return shorten(self._value(value))
+        except RecursionError:
+            return spell(value)
+
     def _value(self, value: Any) -> str:
+        """Return a value as R code, a text in double quotes."""
         plain = value.item() if isinstance(value, np.generic) else value
         if plain is None or plain is ...:
             return "NULL" if plain is None else "..."
@@ -98,6 +102,8 @@ class RDialect(Dialect):
             return f"list({', '.join(f'{_name(str(key))} = {self._value(each)}' for key, each in plain.items())})"
         if isinstance(plain, Parameters) or (isinstance(plain, type) and issubclass(plain, Parameters)):
             return self._member(plain)
+        if isinstance(plain, type) and plain in _DECISIONS:
+            return f"{FUNCTIONS[_DECISIONS[plain]]}()"
         if type(plain) in _DECISIONS:
             return self._decision(plain)
         if isinstance(plain, (pd.Timestamp, pd.Timedelta, pd.Period)):

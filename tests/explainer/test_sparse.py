@@ -299,7 +299,9 @@ def test_a_feature_that_costs_much_is_spared():
 def test_an_explainer_saved_after_a_sparse_explanation_gives_the_same_rows(found):
     loaded = pickle.loads(pickle.dumps(explainer_of("score")))
     assert_same(found, loaded.explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True))
-    with pytest.raises(InputError, match=r"saved does not have its training rows, needed here\. Fit it again\.$"):
+    with pytest.raises(
+        InputError, match=r"training rows are not stored with an explainer, and are needed here\. Fit again\.$"
+    ):
         loaded.explain(FEW, measures="mad")
 
 
@@ -314,7 +316,7 @@ def test_a_training_table_that_was_changed_is_refused():
     X = TABLE.copy()
     explainer = fitted(X=X)
     X.iloc[0, 2] = 0.0
-    with pytest.raises(InputError, match=r"table given to fit has been changed since\. Fit again"):
+    with pytest.raises(InputError, match=r"training table has been changed since the fit\. Fit again"):
         explainer.explain(FEW, n_samples=10, sparse=True)
 
 

@@ -359,7 +359,7 @@ def test_a_measure_that_no_file_holds_is_named(tmp_path):
     explainer.save(tmp_path / "a.mcce")
     loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
     loaded.distances_ = {}  # as a file of an earlier version
-    with pytest.raises(mcce.InputError, match="measure 'hvdm': an explainer that was saved does not have its training"):
+    with pytest.raises(mcce.InputError, match="measure 'hvdm': training rows are not stored"):
         loaded.explain(good.table(4), measures=("L0", "hvdm"))
 
 
