@@ -228,7 +228,9 @@ def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = ()) -> Relati
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         one = "1 relation" if len(found) == 1 else f"{len(found)} relations"
         warn(
-            f"{one} between columns found, kept by sparse counterfactuals: {shown}{more}.",
+            f"{one} between columns found, kept by sparse counterfactuals: {shown}{more}",
+            PythonOnly(" (see relations_)" if more else ""),
+            ".",
             PythonOnly(
                 " To confirm, fit(X, relations=explainer.relations_); to leave one out, "
                 "relations=explainer.relations_.without(...); for none, relations=()."

@@ -137,15 +137,19 @@ class Reply:
         rows = np.flatnonzero(missing)
         if rows.size:
             more = ", ..." if rows.size > 5 else ""
-            where = f"at positions {spell_all(rows[:5])}{more}"
+            where: list[Part] = [f"at positions {spell_all(rows[:5])}{more}"]
             if isinstance(self.frame, pd.DataFrame):
-                where += f" (index {spell_all(self.frame.index[rows[:5]])}{more})"
+                labels = f"{spell_all(self.frame.index[rows[:5]])}{more}"
                 first = self.frame.iloc[[rows[0]]].astype(object).iloc[0]
-                cells = [f"{name} = {spell(value)}" for name, value in first.items()]
-                where += f"; the first has {', '.join(cells[:CELLS_SHOWN])}{', ...' if cells[CELLS_SHOWN:] else ''}"
+                cells = [(f"{', ' if j else ''}{name} = ", Value(cell)) for j, (name, cell) in enumerate(first.items())]
+                where += [" (", Either(PythonOnly("index"), "row names"), f" {labels}); the first has "]
+                where += [*cells[:CELLS_SHOWN], ", ..." if cells[CELLS_SHOWN:] else ""]
             self.refuse(
-                f"returned missing values (NaN or None) for {rows.size} of {len(missing)} rows, {where}. "
-                "Drop or impute such rows, or give a model that can answer for them."
+                "returned missing values",
+                PythonOnly(" (NaN or None)"),
+                f" for {rows.size} of {len(missing)} rows, ",
+                *where,
+                ". Drop or impute such rows, or give a model that can answer for them.",
             )
 
     def check_sums(self, probabilities: npt.NDArray[np.float64]) -> None:

@@ -24,6 +24,7 @@ _SYNTACTIC = re.compile(r"([A-Za-z]|\.(?![0-9]))[A-Za-z0-9._]*")
 _RESERVED = frozenset({"if", "else", "repeat", "while", "function", "for", "next", "break", "in", "TRUE", "FALSE"}) | {
     "NULL", "Inf", "NaN", "NA",
 }  # fmt: skip
+EXACT = 2**53
 _DECISIONS = {Interval: "mcce.Interval", Not: "mcce.Not", OneOf: "mcce.OneOf"}
 
 
@@ -91,13 +92,14 @@ class RDialect(Dialect):
             return "TRUE" if plain else "FALSE"
         if isinstance(plain, float) and not math.isfinite(plain):
             return "NaN" if math.isnan(plain) else "Inf" if plain > 0 else "-Inf"
+        if isinstance(plain, float) and plain.is_integer() and abs(plain) < EXACT:
+            return str(int(plain))
         if isinstance(plain, str):
             return json.dumps(shorten(plain), ensure_ascii=False)
         if isinstance(plain, (list, tuple)):
             kinds = {type(each) for each in plain} - {type(...)}
-            vector = len(kinds) == 1 or kinds <= {int, float}
-            vector &= kinds <= {int, float, str, bool}
-            return f"{'c' if vector else 'list'}({', '.join(map(self._value, plain))})"
+            is_vector = bool(kinds) and (kinds <= {int, float} or kinds == {str} or kinds == {bool})
+            return f"{'c' if is_vector else 'list'}({', '.join(map(self._value, plain))})"
         if isinstance(plain, Mapping):
             return f"list({', '.join(f'{_name(str(key))} = {self._value(each)}' for key, each in plain.items())})"
         if isinstance(plain, Parameters) or (isinstance(plain, type) and issubclass(plain, Parameters)):

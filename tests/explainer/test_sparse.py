@@ -348,7 +348,7 @@ def test_a_new_fit_forgets_what_was_plausible():
         ({"measures": lambda candidates, factual: 1}, r"returned shape \(\) for \d+ candidates"),
         ({"weights": {"incom": 2}}, "weights names 'incom', which is not a feature; did you mean 'income'"),
         ({"weights": {"income": -1}}, r"weights\['income'\] is -1; give a number of at least 0"),
-        ({"weights": [1]}, r"weights is \[1\]; give a dict by feature"),
+        ({"weights": [1]}, r"weights is \[1\]; give weights by feature, for example weights={'age': 2}"),
         ({"sparse": False, "measures": "plausibility"}, "measure 'plausibility' needs a score"),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
         ({"labels": {"salery": "pay"}}, "labels names 'salery', which is no column of X; did you mean 'salary'"),
         ({"units": {"predicton": "EUR"}}, "did you mean 'prediction'"),
         ({"formats": {"Rate": "0 %"}}, "formats names 'Rate'"),
-        ({"labels": ["salary"]}, "labels is a list; give a dict by feature"),
+        ({"labels": ["salary"]}, "labels is a list; give values by feature, as in labels={'salary': "),
         ({"labels": {"salary": 3}}, r"labels\['salary'\] is 3; give a text"),
         ({"units": {"salary": " "}}, r"units\['salary'\] is ' '"),
         ({"labels": {"salary": "loan_amount"}}, "as another feature is called"),

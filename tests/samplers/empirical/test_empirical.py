@@ -231,7 +231,7 @@ def test_the_bandwidth_knows_what_the_givens_say():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bandwidth": 0.0}, 'bandwidth of EmpiricalSampler is 0.0; it must be "aicc" or above 0'),
+        ({"bandwidth": 0.0}, "bandwidth of EmpiricalSampler is 0.0; it must be 'aicc' or above 0"),
         ({"bandwidth": "AIC"}, "bandwidth of EmpiricalSampler is 'AIC'"),
         ({"keep": 1.5}, "keep of EmpiricalSampler is 1.5; it must be a share above 0, at most 1"),
         ({"random_state": "x"}, "random_state is 'x'"),
