@@ -8,7 +8,6 @@ PYTHON_SYNTAX = {
     "a keyword argument": r"[A-Za-z_]\w*=(?=[\[({'\"\w.])",
     "a list": r"(?<!\[)(?<!in )\[(?!\[)(?=[^\]]*\])(?![-(]?[0-9.]+, [-0-9.a-z]+[\])])",
     "a dict": r"\{[^}]*:[^}]*\}",
-    "a tuple of texts": r"(?<![A-Za-z_])\(('[^']*'|\"[^\"]*\")?, ",
     "no keyword": r"\w=\B",
     "a class of the package": r"\b(MCCE|Interval|OneOf|Not|Several|Privacy|Robust|Names|Within)\b",
     "a sampler": r"\b[A-Z]\w*(Sampler|Generator|Forest|Model)\b",
@@ -18,6 +17,7 @@ PYTHON_SYNTAX = {
     "the table": r"\bX\b",
 }
 R_CALLS = r"\b(explain|letter)\("  # which R has, too
+OF_FILES = r"\b[a-z_]+ = \[[^\]]*\]|for example \[[^\]]*\]|--kinds says \w+="  # lists of TOML, pairs of options
 
 
 def find_python(text: str, ours: str = "") -> list[str]:

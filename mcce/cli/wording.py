@@ -12,6 +12,7 @@ from mcce.base.parameters import Parameters
 from mcce.cli import readers as read
 from mcce.cli.options import OPTIONS, to_toml
 from mcce.constraints import available_constraints
+from mcce.constraints.base import CONSTRAINTS
 from mcce.generators.base import GENERATORS
 from mcce.model.decisions import Interval, Not, OneOf
 from mcce.samplers.base import SAMPLERS
@@ -46,6 +47,8 @@ class CommandLineDialect(Dialect):
         if isinstance(value, list) and any(isinstance(each, Call) for each in value):
             calls = [self.word(each) for each in value]
             return None if None in calls else f"{', '.join(map(str, calls))} in the file of {flag}"
+        if flag is None and name in _fields():
+            return f"{name} = {to_toml(value)}"
         if flag is None or not flag.startswith("--"):
             return None
         if next(each for each in OPTIONS if each.flag == flag).read is read.flag:
@@ -58,7 +61,7 @@ class CommandLineDialect(Dialect):
         if plain is None or isinstance(plain, bool):
             return {None: "nothing", True: "true", False: "false"}[plain]
         if isinstance(plain, (list, tuple)):
-            return shorten(", ".join(map(self.value, plain)))
+            return shorten(f"[{', '.join(map(self.value, plain))}]")
         if isinstance(plain, Mapping):
             return shorten(_typed(plain))
         cls = plain if isinstance(plain, type) else type(plain)
@@ -84,6 +87,11 @@ class CommandLineDialect(Dialect):
 
 
 COMMAND_LINE = CommandLineDialect()
+
+
+def _fields() -> set[str]:
+    """Return the fields of constraints in a file."""
+    return {name for kind in CONSTRAINTS.known.values() for name in kind.keys()}  # noqa: SIM118  # a method of the class
 
 
 def _typed(value: Any) -> str:

@@ -28,7 +28,7 @@ from mcce.storage.state import Fields
 from mcce.table import Schema
 from mcce.table.dtypes import EXACT
 from mcce.table.frames import is_other_frame, read_frame
-from mcce.wording import Value, parts_of
+from mcce.wording import Value, call, parts_of
 
 Self = TypeVar("Self", bound="OfFactuals")
 Direction = Literal["increase", "decrease", "none"]
@@ -178,8 +178,9 @@ def allow(
     )
     if not any(True for _ in made._words()):
         raise InputError(
-            f"allow({feature!r}) says nothing about it; give at least one of low, high, levels, never, direction, "
-            "max_step, max_share, step or missing."
+            call("mcce.allow", feature),
+            " says nothing about it; give at least one of low, high, levels, never, direction, "
+            "max_step, max_share, step or missing.",
         )
     _check(made)
     return made

@@ -241,7 +241,12 @@ class Interval:
             raise InputError(f"the interval from {self.low:g} to {self.high:g} has low > high; swap the ends.")
         if self.low == self.high and self.closed != "both":
             raise InputError(
-                f"the interval {self.bounds()} is empty; a single score needs ", Setting("closed", "both"), "."
+                f"the interval {self.bounds()} is empty; ",
+                Either(
+                    ("a single score needs ", Setting("closed", "both")),
+                    "an interval of a single score includes both ends",
+                ),
+                ".",
             )
         object.__setattr__(self, "margin", check_margin(self.margin))
         check_label(self.label)
