@@ -66,7 +66,7 @@ from mcce.storage.state import Fields, to_state
 from mcce.table import FrameKind
 from mcce.table.checks import find_labels
 from mcce.table.frames import handed, index_as_columns, without_formulas
-from mcce.wording import Either, Option, PythonOnly
+from mcce.wording import Either, Parameter, PythonOnly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -1283,7 +1283,7 @@ class Counterfactuals:
             raise InputError(
                 f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
                 "ask for one of these, or explain with a larger ",
-                Option("n_counterfactuals"),
+                Parameter("n_counterfactuals"),
                 ".",
             )
         return factual, int(rows[ranks == rank][0]) if len(rows) else None

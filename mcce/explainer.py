@@ -85,7 +85,7 @@ from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import handed, own_frame
 from mcce.table.weights import read_weights, rows_with_weight
-from mcce.wording import Option, PythonOnly, Setting, Value, call
+from mcce.wording import Parameter, PythonOnly, Setting, Value, call
 
 if TYPE_CHECKING:
     from mcce.batches import BatchResult, Letters
@@ -252,7 +252,7 @@ class MCCE(Learner):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(
-                Option("condition_on_decision"),
+                Parameter("condition_on_decision"),
                 " is ",
                 Value(self.condition_on_decision),
                 "; it must be ",
@@ -266,7 +266,8 @@ class MCCE(Learner):
         frame, _ = as_frame(X)
         if frame.empty:
             raise InputError(
-                Option("X"), f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
+                Parameter("X"),
+                f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each.",
             )
         X, frame, weights = rows_with_weight(X, frame, sample_weight)
         fixed = check_fixed(self.fixed, list(frame.columns))
@@ -430,7 +431,7 @@ class MCCE(Learner):
                 " chooses among all draws at once, and ",
                 Setting("n_samples", "auto"),
                 " draws in rounds; set ",
-                Option("n_samples"),
+                Parameter("n_samples"),
                 " to a number.",
             )
         settings = Settings(

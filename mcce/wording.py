@@ -21,7 +21,7 @@ MOST_QUOTED = 200  # characters of one value in a message
 
 
 @dataclass(frozen=True)
-class Option:
+class Parameter:
     """A parameter by its Python name: ``n_samples``, in R ``n_samples``, on the command line ``--n-samples``."""
 
     name: str
@@ -58,7 +58,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """A call, as of a function of the package: ``mcce.allow('age', low=18)``; see `call`."""
 
     function: str
@@ -90,10 +90,10 @@ class Either:
         object.__setattr__(self, "ways", ways)
 
 
-Part: TypeAlias = "str | Option | Setting | Value | Values | Call | PythonOnly | Either | tuple[Part, ...]"
+Part: TypeAlias = "str | Parameter | Setting | Value | Values | FunctionCall | PythonOnly | Either | tuple[Part, ...]"
 
 
-def call(function: str, *arguments: Any, **options: Any) -> Call:
+def call(function: str, *arguments: Any, **options: Any) -> FunctionCall:
     """Return a call of a function, by its Python name.
 
     Examples
@@ -101,7 +101,7 @@ def call(function: str, *arguments: Any, **options: Any) -> Call:
     >>> PYTHON.say([call("mcce.allow", "*", missing=True)])
     "mcce.allow('*', missing=True)"
     """
-    return Call(function, arguments, tuple(options.items()))
+    return FunctionCall(function, arguments, tuple(options.items()))
 
 
 def entry(option: str, key: object) -> Either:
@@ -112,7 +112,7 @@ def entry(option: str, key: object) -> Either:
     >>> PYTHON.say([entry("weights", "age")])
     "weights['age']"
     """
-    return Either(PythonOnly(f"{option}[{spell(key)}]"), (Option(option), f" of {spell(key)}"))
+    return Either(PythonOnly(f"{option}[{spell(key)}]"), (Parameter(option), f" of {spell(key)}"))
 
 
 class Dialect:
@@ -123,7 +123,7 @@ class Dialect:
 
         Examples
         --------
-        >>> PYTHON.say(["set ", Setting("sparse", True), ", or leave ", Option("floor"), " out."])
+        >>> PYTHON.say(["set ", Setting("sparse", True), ", or leave ", Parameter("floor"), " out."])
         'set sparse=True, or leave floor out.'
         """
         return "".join(self._without_syntax(each) if (words := self.word(each)) is None else words for each in parts)
@@ -132,15 +132,15 @@ class Dialect:
         """Return the text of a part; None if it cannot be expressed."""
         if isinstance(part, str):
             return part
-        if isinstance(part, Option):
-            return self.option(part.name)
+        if isinstance(part, Parameter):
+            return self.parameter(part.name)
         if isinstance(part, Setting):
             return self.setting(part.name, part.value)
         if isinstance(part, Value):
             return self.value(part.value)
         if isinstance(part, Values):
             return list_values([self.value(each) for each in part.values[: part.most]], len(part.values))
-        if isinstance(part, Call):
+        if isinstance(part, FunctionCall):
             return self.call(part)
         if isinstance(part, PythonOnly):
             return self.python_only(part.text)
@@ -149,13 +149,13 @@ class Dialect:
         words = [self.word(each) for each in part]
         return None if None in words else "".join(map(str, words))
 
-    def option(self, name: str) -> str | None:
+    def parameter(self, name: str) -> str | None:
         """Return the name of a parameter."""
         return name
 
     def setting(self, name: str, value: Any) -> str | None:
         """Return a parameter with its value; a list may hold calls."""
-        if isinstance(value, list) and any(isinstance(each, Call) for each in value):
+        if isinstance(value, list) and any(isinstance(each, FunctionCall) for each in value):
             return f"{name}=[{', '.join(str(self.word(each)) for each in value)}]"
         return f"{name}={self.value(value)}"
 
@@ -167,7 +167,7 @@ class Dialect:
             return f"[{', '.join(map(self.value, value))}]"
         return value.__name__ if isinstance(value, type) else spell(value)
 
-    def call(self, given: Call) -> str | None:
+    def call(self, given: FunctionCall) -> str | None:
         """Return a call as source text; its arguments may be code."""
         options = [f"{name}={self.value(value)}" for name, value in given.options]
         return f"{given.function}({', '.join([*map(self.value, given.arguments), *options])})"
@@ -177,9 +177,9 @@ class Dialect:
         return text
 
     def _without_syntax(self, part: Part) -> str:
-        if isinstance(part, (Option, Setting)):
+        if isinstance(part, (Parameter, Setting)):
             return part.name
-        return part.function.removeprefix("mcce.") if isinstance(part, Call) else ""
+        return part.function.removeprefix("mcce.") if isinstance(part, FunctionCall) else ""
 
 
 PYTHON = Dialect()

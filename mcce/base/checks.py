@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from mcce.exceptions import InputError
-from mcce.wording import Option, Part, Value
+from mcce.wording import Parameter, Part, Value
 
 MOST_DRAWS = 10_000_000  # rows drawn for one factual, which stand in memory together
 MOST = 2**63 - 1  # what an array counts to
@@ -64,7 +64,7 @@ def check_count(
     most = MOST if most is None and is_whole(value) and value > MOST else most
     upper = "" if most is None else f" and at most {most}"
     raise InputError(
-        Option(name),
+        Parameter(name),
         whose,
         " is ",
         Value(value),
@@ -77,12 +77,12 @@ def check_count(
 def check_share(value: Any, name: str) -> float:
     """Return a parameter that has to be a number from 0 to below 1."""
     if not is_number(value) or not 0 <= value < 1:
-        raise InputError(Option(name), " is ", Value(value), "; it must be a number from 0 to below 1.")
+        raise InputError(Parameter(name), " is ", Value(value), "; it must be a number from 0 to below 1.")
     return float(value)
 
 
 def check_not_negative(value: float, name: str) -> float:
     """Return a parameter that has to be a number of at least 0."""
     if not is_number(value) or not value >= 0:
-        raise InputError(Option(name), " is ", Value(value), "; it must be a number of at least 0.")
+        raise InputError(Parameter(name), " is ", Value(value), "; it must be a number of at least 0.")
     return float(value)

@@ -16,7 +16,7 @@ from mcce.constraints.base import CONSTRAINTS
 from mcce.generators.base import GENERATORS
 from mcce.model.decisions import Interval, Not, OneOf
 from mcce.samplers.base import SAMPLERS
-from mcce.wording import Call, Dialect, shorten, spell
+from mcce.wording import Dialect, FunctionCall, shorten, spell
 
 _NAMES = {"decision": "wanted", "n_jobs": "jobs", "random_state": "seed"}  # that differ from Python's
 _FIRST = {"allow": "feature", "rule": "says", "k_anonymous": "k"}  # what the first argument is called in a file
@@ -34,7 +34,7 @@ class CommandLineDialect(Dialect):
     '[[allow]] with feature = "*" and missing = true'
     """
 
-    def option(self, name: str) -> str | None:
+    def parameter(self, name: str) -> str | None:
         """Return an option as it is typed; None if there is none."""
         if name == "X":
             return "the table"
@@ -43,8 +43,8 @@ class CommandLineDialect(Dialect):
 
     def setting(self, name: str, value: Any) -> str | None:
         """Return an option with its value; None if there is none, or if it cannot have the value."""
-        flag = self.option(name)
-        if isinstance(value, list) and any(isinstance(each, Call) for each in value):
+        flag = self.parameter(name)
+        if isinstance(value, list) and any(isinstance(each, FunctionCall) for each in value):
             calls = [self.word(each) for each in value]
             return None if None in calls else f"{', '.join(map(str, calls))} in the file of {flag}"
         if flag is None and name in _fields():
@@ -72,7 +72,7 @@ class CommandLineDialect(Dialect):
             return "the decision"
         return super().value(plain) if plain is ... or isinstance(plain, (int, float, str)) else _kind(plain)
 
-    def call(self, given: Call) -> str | None:
+    def call(self, given: FunctionCall) -> str | None:
         """Return a constraint as it stands in a file; None for other calls."""
         kind = given.function.removeprefix("mcce.")
         if kind not in available_constraints():

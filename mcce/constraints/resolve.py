@@ -50,7 +50,7 @@ from mcce.samplers.restricted import Within
 from mcce.table import Feature, Schema
 from mcce.table.checks import find_labels
 from mcce.table.grid import common_multiple, is_multiple, put_on_multiples
-from mcce.wording import Option, parts_of
+from mcce.wording import Parameter, parts_of
 
 
 def find_contradictions(
@@ -503,7 +503,7 @@ def resolve(
         if each != Allow(ALL, missing=each.missing):
             raise InputError(
                 f"{each}: '*' stands for all features, for which only ",
-                Option("missing"),
+                Parameter("missing"),
                 " can be given; name the feature.",
             )
         allow_missing = bool(each.missing)

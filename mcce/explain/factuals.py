@@ -34,7 +34,7 @@ from mcce.model.decisions import Answer, Decision
 from mcce.table import Data, Feature, FrameKind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_magnitudes, check_missing, check_row_names
 from mcce.table.left_out import LeftOut, without_unknown_levels
-from mcce.wording import Option
+from mcce.wording import Parameter
 
 FAR = 0.2  # of the training range
 TAIL, EXCESSES = 0.1, 4.0
@@ -146,7 +146,7 @@ def _warn(words_of_row: dict[int, str], index: pd.Index[Any], what: str, remedy:
     words = f"has {rows} {what}: {shown}{more}. {remedy}"
     collected = _collected.get()
     if collected is None:
-        warn(Option("X"), f" {words}")
+        warn(Parameter("X"), f" {words}")
     else:
         collected.words.append(words)
 
@@ -190,7 +190,7 @@ def encode_factuals(X: Data, schema: Schema) -> tuple[pd.Index[Any], Floats]:
     if isinstance(X, pd.Series):
         if not X.index.isin(schema.names).any():
             raise InputError(
-                Option("X"),
+                Parameter("X"),
                 " is a Series whose index holds none of the training columns; a Series is read as one "
                 "row. Give a DataFrame with all columns.",
             )

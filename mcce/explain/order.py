@@ -25,7 +25,7 @@ from mcce.base.checks import is_number
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.distances import MEASURES, Distance, NamedMeasure, available_measures
 from mcce.table import Feature, Schema
-from mcce.wording import Either, Option, PythonOnly, Setting, Value, entry
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, entry
 
 Cost = Literal["free", "density", "model"]
 COSTS: tuple[Cost, ...] = ("free", "density", "model")
@@ -119,7 +119,7 @@ def resolve_measures(
         given = list(measures)
     if not given:
         raise InputError(
-            Option("measures"), " is empty; name at least one, for example ", Setting("measures", list(DEFAULT)), "."
+            Parameter("measures"), " is empty; name at least one, for example ", Setting("measures", list(DEFAULT)), "."
         )
     by_feature = resolve_weights(weights, features)
     found = []
@@ -132,7 +132,7 @@ def resolve_measures(
             measure = Measure(_name_of(item), _AskedWithFrames(item, Schema(features)))
         else:
             raise InputError(
-                Option("measures"),
+                Parameter("measures"),
                 " holds ",
                 Value(item),
                 "; give names",
@@ -144,7 +144,7 @@ def resolve_measures(
         found.append(measure)
     twice = [m.name for i, m in enumerate(found) if m.name in [other.name for other in found[:i]]]
     if twice:
-        raise InputError(Option("measures"), f" names {twice[0]!r} twice; name each measure once.")
+        raise InputError(Parameter("measures"), f" names {twice[0]!r} twice; name each measure once.")
     return Ordering(tuple(found))
 
 
@@ -154,7 +154,7 @@ def resolve_weights(weights: Mapping[Any, float] | None, features: Sequence[Feat
         return None
     if not isinstance(weights, Mapping):
         raise InputError(
-            Option("weights"),
+            Parameter("weights"),
             " is ",
             Value(weights),
             "; give weights by feature, for example ",
@@ -165,13 +165,15 @@ def resolve_weights(weights: Mapping[Any, float] | None, features: Sequence[Feat
     found = np.ones(len(names))
     for name, weight in weights.items():
         if name not in names:
-            raise InputError(Option("weights"), f" names {name!r}, which is not a feature; {did_you_mean(name, names)}")
+            raise InputError(
+                Parameter("weights"), f" names {name!r}, which is not a feature; {did_you_mean(name, names)}"
+            )
         if not is_number(weight) or not 0 <= weight < np.inf:
             raise InputError(entry("weights", name), " is ", Value(weight), "; give a number of at least 0.")
         found[names.index(name)] = weight
     if not found.any():
         raise InputError(
-            Option("weights"), " are all 0, so that all candidates rank equally. Give some feature a weight."
+            Parameter("weights"), " are all 0, so that all candidates rank equally. Give some feature a weight."
         )
     return found
 
@@ -226,7 +228,7 @@ def find_measure(item: str | NamedMeasure, where: str = "measures") -> NamedMeas
     if isinstance(item, NamedMeasure):
         return item
     if item not in MEASURES.known and item not in MEASURES.all():
-        raise InputError(Option(where), f" names {item!r}; {did_you_mean(item, MEASURES.known)}")
+        raise InputError(Parameter(where), f" names {item!r}; {did_you_mean(item, MEASURES.known)}")
     return MEASURES.known[item]
 
 

@@ -38,7 +38,7 @@ from mcce.storage.fields import (
 from mcce.storage.state import IF_ANY, Fields, stateful
 from mcce.table import Schema
 from mcce.table.checks import check_fixed
-from mcce.wording import Option, PythonOnly, Value
+from mcce.wording import Parameter, PythonOnly, Value
 
 
 @stateful("plausibility.Scorer")
@@ -81,7 +81,7 @@ def read_decision(written: Fields, model: Any, decision: Any) -> Any:
     if "function" in written:
         if not callable(decision):
             raise InputError(
-                Option("decision"),
+                Parameter("decision"),
                 " is ",
                 Value(decision),
                 ", but the wanted decision of this explainer was a function, which a file does not hold; give it again",

@@ -29,7 +29,7 @@ from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Table
-from mcce.wording import Option, Value
+from mcce.wording import Parameter, Value
 
 if TYPE_CHECKING:
     from mcce.judging.crossvalidation import Contest, Folds, Record, Wanted
@@ -275,7 +275,7 @@ class Auto:
         self.check_state()
         if n_rows < 2 * self.folds:
             raise InputError(
-                Option("X"),
+                Parameter("X"),
                 f" has {n_rows} rows, too few to choose samplers by evidence in {self.folds} folds, which "
                 f"takes {2 * self.folds}; name a sampler.",
             )

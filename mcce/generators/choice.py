@@ -20,7 +20,7 @@ from mcce.exceptions import InputError, listing
 from mcce.generators.base import GENERATORS, METHODS, Generator
 from mcce.generators.chain import ChainModel
 from mcce.table import Data
-from mcce.wording import Either, Option, PythonOnly, Setting, Value
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value
 
 OF_A_CHAIN = {
     "sampler": "cart",
@@ -48,7 +48,7 @@ def choose_generator(
     if isinstance(generator, type) or lacking:
         what = f"lacks {listing(lacking)}" if lacking else "is a class"
         raise InputError(
-            Option("generator"),
+            Parameter("generator"),
             " is ",
             Value(generator),
             f", which {what}; give a name ({GENERATORS.names_that(bool)})",
@@ -67,7 +67,7 @@ def _refuse_settings(settings: Mapping[str, Any], generator: object) -> None:
         default = OF_A_CHAIN[name]
         if not (value is default or (isinstance(value, str) and value == default)):
             raise InputError(
-                Option(name),
+                Parameter(name),
                 " is ",
                 Value(value),
                 ", a setting of the chain, but ",
@@ -90,9 +90,9 @@ def fit_generator(
             "the generator ",
             Value(generator),
             " does not take ",
-            Option("sample_weight"),
+            Parameter("sample_weight"),
             ", and would learn from all rows alike; leave ",
-            Option("sample_weight"),
+            Parameter("sample_weight"),
             " out, or use a chain.",
         )
     weighing: Any = generator.fit
@@ -104,7 +104,7 @@ def check_generator(generator: Generator, fixed: list[Any], condition_on_decisio
     given = list(generator.fixed_)
     if given != fixed:
         raise InputError(
-            Option("fixed"),
+            Parameter("fixed"),
             " is ",
             Value(fixed),
             ", but the generator ",
@@ -117,7 +117,7 @@ def check_generator(generator: Generator, fixed: list[Any], condition_on_decisio
     if bool(generator.conditions_on_decision_) != bool(condition_on_decision):
         does = "conditions" if generator.conditions_on_decision_ else "does not condition"
         raise InputError(
-            Option("condition_on_decision"),
+            Parameter("condition_on_decision"),
             " is ",
             Value(condition_on_decision),
             ", but the generator ",

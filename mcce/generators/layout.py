@@ -26,7 +26,7 @@ from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.samplers.base import samplers_that_handle_missing, samplers_with_min_donors
 from mcce.table import Data, Feature, Kind, Schema, Table
 from mcce.table.checks import check_fixed, check_magnitudes, refuse_iterator
-from mcce.wording import Option, Setting, Value
+from mcce.wording import Parameter, Setting, Value
 
 Predictors = Mapping[Any, Sequence[Hashable]]
 Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
@@ -234,12 +234,14 @@ def make_samplers(
     chosen = dict(sampler) if isinstance(sampler, Mapping) else {REST: sampler}
     for name in chosen:
         if name != REST and name not in visited:
-            what = ("is fixed and has no sampler",) if name in known else ("is not a column of ", Option("X"))
-            raise InputError(Option("sampler"), f" names {name!r}, which ", *what, f"; {did_you_mean(name, visited)}")
+            what = ("is fixed and has no sampler",) if name in known else ("is not a column of ", Parameter("X"))
+            raise InputError(
+                Parameter("sampler"), f" names {name!r}, which ", *what, f"; {did_you_mean(name, visited)}"
+            )
     without = [name for name in visited if name not in chosen]
     if without and REST not in chosen:
         raise InputError(
-            Option("sampler"),
+            Parameter("sampler"),
             f" says nothing of {listing(without)}; add a sampler for the rest, as in ",
             Setting("sampler", {"*": "cart"}),
             ".",
@@ -290,7 +292,7 @@ def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> Co
             Setting("min_donors", min_donors),
             ": it does not draw from pools of training rows. Use a sampler that does "
             f"({samplers_with_min_donors()}), or leave ",
-            Option("min_donors"),
+            Parameter("min_donors"),
             " out.",
         )
     return type(made)(**{**parameters, "min_donors": max(min_donors, parameters["min_donors"])})
@@ -336,7 +338,7 @@ def arrange(
     given = check_fixed(fixed, schema.names)
     visited, associations = make_visit_sequence(visit_sequence, table, given, progress)
     if not visited:
-        raise InputError(f"all {len(given)} columns of ", Option("X"), " are fixed; leave at least one mutable.")
+        raise InputError(f"all {len(given)} columns of ", Parameter("X"), " are fixed; leave at least one mutable.")
     check_training_decision(decision, table.n_rows)
     layout = ChainLayout.arrange(schema, given, visited, decision is not None, predictors)
     ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))

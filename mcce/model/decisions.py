@@ -50,7 +50,7 @@ from mcce.model.source import (
     position_of,
 )
 from mcce.storage.state import stateful
-from mcce.wording import Either, Option, PythonOnly, Setting, Value, Values, call
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, call
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def check_margin(margin: Any) -> float:
     """Return a margin as a float: a finite number that is not negative."""
     if not is_number(margin) or not 0 <= margin < float("inf"):
         raise InputError(
-            Option("margin"),
+            Parameter("margin"),
             " is ",
             Value(margin),
             "; it must be a number, 0 or more, as in ",
@@ -163,7 +163,7 @@ def check_label(label: Any) -> None:
     """Refuse words for a decision that are no text, or empty."""
     if label is not None and (not isinstance(label, str) or not label.strip()):
         raise InputError(
-            Option("label"),
+            Parameter("label"),
             " is ",
             Value(label),
             "; give the decision in a few words, or ",
@@ -223,7 +223,7 @@ class Interval:
     def __post_init__(self) -> None:
         if self.closed not in list(_BRACKETS):  # a list is compared, not hashed
             raise InputError(
-                Option("closed"), " is ", Value(self.closed), f"; it must be one of {spell_all(_BRACKETS)}."
+                Parameter("closed"), " is ", Value(self.closed), f"; it must be one of {spell_all(_BRACKETS)}."
             )
         for end, value in (("low", self.low), ("high", self.high)):
             if not is_number(value) or math.isnan(value):
@@ -771,7 +771,7 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
     if isinstance(decision, (tuple, list)):
         if len(decision) != 2 or not all(map(is_number, decision)):
             raise InputError(
-                Option("decision"),
+                Parameter("decision"),
                 " ",
                 Value(decision),
                 " is not a pair of numbers. Give ",
@@ -791,7 +791,7 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
         return resolve_interval(decision, model)
     if not is_label(decision):
         raise InputError(
-            Option("decision"),
+            Parameter("decision"),
             " is ",
             Value(decision),
             PythonOnly(f" (a {type(decision).__name__})"),

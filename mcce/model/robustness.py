@@ -37,7 +37,7 @@ from mcce.table import Schema
 from mcce.table.checks import rows_of
 from mcce.table.dtypes import is_dated
 from mcce.table.frames import is_other_frame
-from mcce.wording import Option, PythonOnly, Value
+from mcce.wording import Parameter, PythonOnly, Value
 
 NEIGHBOURS = 32  # of a row, with noise
 MISTAKEN = 0.05  # how often a row of just the share that is demanded may pass
@@ -253,7 +253,8 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
     for name, share in noise.items():
         if name not in names:
             raise InputError(
-                Option("noise"), f" names {name!r}, which is not a number that may change; {did_you_mean(name, names)}"
+                Parameter("noise"),
+                f" names {name!r}, which is not a number that may change; {did_you_mean(name, names)}",
             )
         by_column[schema.names.index(name)] = _check_noise(share, f"noise[{name!r}]")
     return by_column
@@ -262,7 +263,7 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
 def _check_share(value: Any) -> float:
     if not is_number(value) or not 0.0 < value <= 1.0:
         raise InputError(
-            Option("robust"),
+            Parameter("robust"),
             " is ",
             Value(value),
             "; it is a share, above 0 and at most 1, as 0.9 for nine in ten",
@@ -274,5 +275,7 @@ def _check_share(value: Any) -> float:
 
 def _check_noise(value: Any, name: str) -> float:
     if not is_number(value) or not 0.0 <= value < 1.0:
-        raise InputError(Option(name), " is ", Value(value), "; it is a share of the value, as 0.02 for two per cent.")
+        raise InputError(
+            Parameter(name), " is ", Value(value), "; it is a share of the value, as 0.02 for two per cent."
+        )
     return float(value)

@@ -22,7 +22,7 @@ from mcce.base.checks import is_number
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, ModelError, spell, spell_all
 from mcce.table.frames import is_other_frame, read_frame
-from mcce.wording import Either, Option, Part, PythonOnly, Value, Values
+from mcce.wording import Either, Parameter, Part, PythonOnly, Value, Values
 
 Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any] | Any"
 
@@ -168,7 +168,7 @@ def find_source(model: Any, methods: Sequence[str]) -> Source:
     """Choose whom to ask: the first of the methods that the model has, else the model as a function."""
     if model is None:
         raise InputError(
-            Option("model"),
+            Parameter("model"),
             " is ",
             Value(None),
             "; give a model",
@@ -212,7 +212,7 @@ def position_of(label: object, known: list[Any], parameter: str) -> int:
     spelled = {str(k): k for k in known}
     close = difflib.get_close_matches(str(label), spelled, n=1)
     hint = ("; did you mean ", Value(spelled[close[0]]), "?") if close else (".",)
-    raise InputError(Option(parameter), " is ", Value(label), ", but the model's classes are ", Values(known), *hint)
+    raise InputError(Parameter(parameter), " is ", Value(label), ", but the model's classes are ", Values(known), *hint)
 
 
 def check_columns_are_classes(model: Any, classes: list[Any]) -> None:

@@ -58,7 +58,7 @@ from mcce.samplers.restricted import draw_until_allowed, log_of
 from mcce.storage.fields import FLOAT, check_array, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import KINDS, Column, Feature, Table
-from mcce.wording import Option, Value
+from mcce.wording import Parameter, Value
 
 QUESTIONS = ("probs", "quantiles", "draw")
 NUMBERS, LEVELS = frozenset({"numeric"}), frozenset({"categorical", "ordered"})
@@ -281,7 +281,7 @@ class RConditional(ConditionalSampler):
                 f"own_rng of {self.maker} is ",
                 Value(self.own_rng),
                 " with ",
-                Option(question),
+                Parameter(question),
                 "; it is ",
                 Value(True),
                 " or ",
@@ -289,7 +289,7 @@ class RConditional(ConditionalSampler):
                 ", and ",
                 Value(True),
                 " for ",
-                Option("draw"),
+                Parameter("draw"),
                 " only: probabilities and quantiles take no random numbers.",
             )
         check_count(self.n_quantiles, "n_quantiles", self, 2)

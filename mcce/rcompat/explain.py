@@ -29,7 +29,7 @@ from mcce.rcompat.stages import (
 )
 from mcce.rng import RGenerator
 from mcce.table import Data, as_frame
-from mcce.wording import Option, Setting, Value
+from mcce.wording import Parameter, Setting, Value
 
 Seed = int | np.integer[Any] | RGenerator | None
 
@@ -155,11 +155,11 @@ def explain_mcce(
         fitted, rng = featuremodel_object, RGenerator(None)
     elif x_train is None:
         raise InputError(
-            Option("x_train"),
+            Parameter("x_train"),
             " is ",
             Value(None),
             "; give the training rows, or a ",
-            Option("featuremodel_object"),
+            Parameter("featuremodel_object"),
             " of an earlier call.",
         )
     else:
@@ -208,7 +208,7 @@ def _decision(
         return resolve_decision(interval, model)
     if not callable(predict_model):
         raise InputError(
-            Option("predict_model"),
+            Parameter("predict_model"),
             f" is a {type(predict_model).__name__}; give a function of the model and a frame, or ",
             Value(None),
             ".",
@@ -226,18 +226,20 @@ def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
     if isinstance(c_int, Interval):
         if c_int.closed != "both":
             raise InputError(
-                Option("c_int"),
+                Parameter("c_int"),
                 f" is {c_int}; mcceR's interval includes both ends: use ",
                 Setting("closed", "both"),
                 ".",
             )
         if c_int.margin:
-            raise InputError(Option("c_int"), f" is {c_int}; mcceR knows no margin: give the narrower interval itself.")
+            raise InputError(
+                Parameter("c_int"), f" is {c_int}; mcceR knows no margin: give the narrower interval itself."
+            )
         return c_int.low, c_int.high
     ends = list(c_int) if isinstance(c_int, (Sequence, np.ndarray)) and not isinstance(c_int, str) else []
     if len(ends) != 2 or not all(map(is_number, ends)) or not ends[0] <= ends[1]:
         raise InputError(
-            Option("c_int"),
+            Parameter("c_int"),
             " is ",
             Value(c_int),
             "; give two numbers, the lower one first, ",

@@ -14,7 +14,7 @@ import numpy as np
 
 from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell_all
-from mcce.wording import Either, Option, PythonOnly, Value
+from mcce.wording import Either, Parameter, PythonOnly, Value
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
     """Translate R's arguments of the trees; an unknown one is an error."""
     if engine not in TREES:
         raise InputError(
-            Option("fit_autoregressive_model"),
+            Parameter("fit_autoregressive_model"),
             " is ",
             Value(engine),
             f"; mcceR knows {spell_all(TREES)}: {did_you_mean(engine, TREES)}",
@@ -112,7 +112,7 @@ def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
     control = arguments.pop(CONTROLS[engine], None) or {}
     if not isinstance(control, Mapping):
         raise InputError(
-            Option(CONTROLS[engine]),
+            Parameter(CONTROLS[engine]),
             f" is a {type(control).__name__}; give ",
             Either(PythonOnly("a dict"), "a list"),
             " of R's names and values.",
@@ -168,12 +168,12 @@ def _whole(given: dict[str, Any], name: str, default: int, low: int, high: int |
 def _number(given: dict[str, Any], name: str, default: float) -> float:
     value = given.get(name, default)
     if not is_number(value) or value != value:
-        raise InputError(Option(name), " is ", Value(value), "; it must be a number.")
+        raise InputError(Parameter(name), " is ", Value(value), "; it must be a number.")
     return float(value)
 
 
 def _choice(given: dict[str, Any], name: str, default: str) -> str:
     value = given.get(name, default)
     if value not in VALUES[name]:
-        raise InputError(Option(name), " is ", Value(value), f"; supported here: {spell_all(VALUES[name])}.")
+        raise InputError(Parameter(name), " is ", Value(value), f"; supported here: {spell_all(VALUES[name])}.")
     return VALUES[name][value]

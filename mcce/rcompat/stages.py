@@ -65,7 +65,7 @@ from mcce.trees.ctree import tree as ctree
 from mcce.trees.ctree.tree import CtreeTree
 from mcce.trees.rpart import RpartTree
 from mcce.trees.tree import Tree
-from mcce.wording import Either, Option, PythonOnly, Value
+from mcce.wording import Either, Parameter, PythonOnly, Value
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
 DUMMY = "dummy"  # the constant column that the first tree is grown on where there is nothing else
@@ -78,7 +78,7 @@ def read_columns(frame: pd.DataFrame, where: str) -> list[Feature]:
         if is_dated(dtype):
             raise InputError(
                 f"column {name!r} of ",
-                Option(where),
+                Parameter(where),
                 " holds dates",
                 PythonOnly(f" (dtype {dtype})"),
                 ", on which R's trees and measures do not agree: convert it to a number, such as days.",
@@ -102,7 +102,7 @@ def encode_column(column: pd.Series[Any], feature: Feature, where: str) -> Float
     if missing.size:
         raise InputError(
             f"column {column.name!r} of ",
-            Option(where),
+            Parameter(where),
             f" has {missing.size} missing value(s), the first in row "
             f"{spell(column.index[missing[0]])}; mcceR's measures and draws do not handle them: fill "
             "them in or drop the rows, or use ",
@@ -143,9 +143,9 @@ def check_fixed(fixed_features: str | Iterable[Hashable] | None, names: Sequence
     fixed = check_fixed_names(fixed_features, names, "fixed_features", "x_train")
     if len(fixed) == len(names):
         raise InputError(
-            Option("fixed_features"),
+            Parameter("fixed_features"),
             " names every column of ",
-            Option("x_train"),
+            Parameter("x_train"),
             "; leave at least one that may change.",
         )
     return fixed
@@ -166,10 +166,10 @@ def check_present(frame: pd.DataFrame, names: Iterable[Hashable], where: str) ->
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise InputError(
-            Option(where), f" lacks the column(s) {listing(absent)} of x_train; it has {listing(frame.columns)}."
+            Parameter(where), f" lacks the column(s) {listing(absent)} of x_train; it has {listing(frame.columns)}."
         )
     if len(frame) == 0:
-        raise InputError(Option(where), " has no rows; give at least one.")
+        raise InputError(Parameter(where), " has no rows; give at least one.")
 
 
 def _grow_ctree(given: Table, target: Column, **settings: Any) -> CtreeTree:
@@ -533,10 +533,13 @@ def check_measures(measures: Sequence[str]) -> list[str]:
     names = [measures] if isinstance(measures, str) else list(measures)
     for name in names:
         if name not in MEASURES:
-            raise InputError(Option("process_measures"), f" names {spell(name)}; {did_you_mean(name, MEASURES)}")
+            raise InputError(Parameter("process_measures"), f" names {spell(name)}; {did_you_mean(name, MEASURES)}")
     if not names or len(set(names)) < len(names):
         raise InputError(
-            Option("process_measures"), " is ", Value(names), f"; name at least one of {listing(MEASURES)}, each once."
+            Parameter("process_measures"),
+            " is ",
+            Value(names),
+            f"; name at least one of {listing(MEASURES)}, each once.",
         )
     return names
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,9 +17,8 @@ from mcce.model.decisions import Interval, Not, OneOf
 from mcce.rcompat.conditional import RConditional
 from mcce.rcompat.names import ABSENT, CALL, FUNCTIONS, TABLES
 from mcce.samplers.base import SAMPLERS, ConditionalSampler
-from mcce.wording import Call, Dialect, shorten, spell
+from mcce.wording import Dialect, FunctionCall, shorten, spell
 
-_SYNTACTIC = re.compile(r"([A-Za-z]|\.(?![0-9]))[A-Za-z0-9._]*")
 _RESERVED = frozenset({"if", "else", "repeat", "while", "function", "for", "next", "break", "in", "TRUE", "FALSE"}) | {
     "NULL", "Inf", "NaN", "NA",
 }  # fmt: skip
@@ -46,16 +44,16 @@ class RDialect(Dialect):
     def __init__(self, function: str) -> None:
         self._names = {"X": TABLES.get(function, "data"), **{name.here: name.r for name in CALL}}
 
-    def option(self, name: str) -> str | None:
+    def parameter(self, name: str) -> str | None:
         """Return the name of an argument; None if R has none."""
         return None if name in ABSENT else self._names.get(name, name)
 
     def setting(self, name: str, value: Any) -> str | None:
         """Return an argument with its value."""
-        known = self.option(name)
+        known = self.parameter(name)
         if known is None:
             return None
-        if isinstance(value, list) and any(isinstance(each, Call) for each in value):
+        if isinstance(value, list) and any(isinstance(each, FunctionCall) for each in value):
             calls = [self.word(each) for each in value]
             return None if None in calls else f"{known} = list({', '.join(map(str, calls))})"
         return f"{known} = {self._argument(value)}"
@@ -64,7 +62,7 @@ class RDialect(Dialect):
         """Return a value as R code, but a text in single quotes, as messages have them."""
         return spell(value) if isinstance(value, str) else self._argument(value)
 
-    def call(self, given: Call) -> str | None:
+    def call(self, given: FunctionCall) -> str | None:
         """Return a call as R code; a rule is its text."""
         if given.function == "mcce.rule":
             return self._argument(given.arguments[0])
@@ -137,6 +135,8 @@ class RDialect(Dialect):
 
 def _name(name: str) -> str:
     """Return a name of R, in backticks where R needs them."""
-    if _SYNTACTIC.fullmatch(name) and name not in _RESERVED:
+    plain = name.replace(".", "x")
+    is_word = plain.isascii() and plain.isidentifier() and not plain.startswith("_") and name not in _RESERVED
+    if is_word and not (name.startswith(".") and name[1:2].isdigit()):
         return name
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"

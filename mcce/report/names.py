@@ -38,7 +38,7 @@ from mcce.storage.fields import check_type, require, stored
 from mcce.storage.state import add_check, register, stateful
 from mcce.table import Schema
 from mcce.table.dtypes import date_text, is_dated
-from mcce.wording import Either, Option, Part, PythonOnly, Setting, Value, entry
+from mcce.wording import Either, Parameter, Part, PythonOnly, Setting, Value, entry
 
 MARKS = ",.' \u00a0\u202f"
 MOST_ZEROS, MOST_LETTERS = 100, 1000
@@ -374,7 +374,7 @@ class Names:
             given = getattr(self, role)
             if given is not None and not isinstance(given, Mapping):
                 raise InputError(
-                    Option(role),
+                    Parameter(role),
                     f" is a {type(given).__name__}; give values by feature, as in ",
                     Setting(role, {"salary": ...}),
                     ".",
@@ -405,9 +405,9 @@ class Names:
             for name in getattr(names, role):
                 if name not in known:
                     raise InputError(
-                        Option(role),
+                        Parameter(role),
                         f" names {spell(name)}, which is not a column of ",
-                        Option("X"),
+                        Parameter("X"),
                         f"; {did_you_mean(name, known)}",
                     )
         _check_different(names.labels, known)
@@ -419,7 +419,7 @@ class Names:
             return given
         if given is not None and not isinstance(given, Mapping):
             raise InputError(
-                Option("names"),
+                Parameter("names"),
                 f" is a {type(given).__name__}; give ",
                 Either(
                     (PythonOnly("mcce.Names(labels=..., units=..., formats=...), or a dict of these"),),
@@ -430,7 +430,7 @@ class Names:
         for role in given or {}:
             if role not in ROLES:
                 raise InputError(
-                    Option("names"),
+                    Parameter("names"),
                     f" has the entry {spell(role)}; {did_you_mean(role, ROLES)} Features are named inside them, as in ",
                     Setting("names", {"labels": {"salary": "pay"}}),
                     ".",
@@ -464,7 +464,7 @@ class Names:
             where = entry("formats", feature.name)
             if feature.name in self.units and not is_number:
                 raise InputError(
-                    Option("units"), f" names {spell(feature.name)}, which holds {what}; units go with numbers."
+                    Parameter("units"), f" names {spell(feature.name)}, which holds {what}; units go with numbers."
                 )
             if isinstance(pattern, NumberPattern) and not is_number:
                 raise InputError(
@@ -686,7 +686,7 @@ def _check_different(labels: Mapping[Any, str], known: list[Any]) -> None:
     twice = [name for name, label in zip(known, called) if called.count(label) > 1 and name in labels]
     if twice:
         raise InputError(
-            Option("labels"),
+            Parameter("labels"),
             f" calls {spell(twice[0])} {labels[twice[0]]!r}, as another feature is called; give each its own.",
         )
 

@@ -32,7 +32,7 @@ from mcce.storage.fields import check_fields
 from mcce.storage.state import flatten, from_state, to_state, unflatten
 from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
-from mcce.wording import Option, Value
+from mcce.wording import Parameter, Value
 
 IMPOSSIBLE = 1e-12
 REACH = 7.034483825301131  # standard deviations: a normal draw is farther out, on one side, with probability IMPOSSIBLE
@@ -397,10 +397,10 @@ class ConditionalSampler(Parameters, ABC):
             raise SamplerError(
                 Value(self),
                 f" for {feature.name!r} does not take ",
-                Option("sample_weight"),
+                Parameter("sample_weight"),
                 ", and would learn from all rows alike; use a sampler that does "
                 f"({SAMPLERS.names_that(lambda cls: cls.takes_weights)}), or leave ",
-                Option("sample_weight"),
+                Parameter("sample_weight"),
                 " out.",
             )
 

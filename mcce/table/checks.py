@@ -25,7 +25,7 @@ from mcce.table.dtypes import holds_missing, is_dated
 from mcce.table.feature import Feature
 from mcce.table.frames import is_other_frame, take_rows
 from mcce.table.schema import Data, Table
-from mcce.wording import Either, Option, PythonOnly, Value, call
+from mcce.wording import Either, Parameter, PythonOnly, Value, call
 
 
 def find_labels(index: pd.Index[Any], labels: pd.Index[Any]) -> npt.NDArray[np.intp]:
@@ -60,10 +60,10 @@ def warn_of_columns(table: Table, fixed: Sequence[Hashable]) -> None:
         found = ", ".join(f"{name!r} ({what})" for name, what in list(names.items())[:SHOWN])
         first = next(iter(names))
         warn(
-            Option("X"),
+            Parameter("X"),
             f" has columns that look like identifiers: {found}{_more(len(names) - SHOWN)}. Changing "
             "an identifier is not actionable, and nothing can be learned from it. Leave it out of ",
-            Option("X"),
+            Parameter("X"),
             " and of the features of the model",
             PythonOnly(f"; as the index, X.set_index({first!r}), it names the rows"),
             ".",
@@ -76,7 +76,7 @@ def warn_of_columns(table: Table, fixed: Sequence[Hashable]) -> None:
     if rare:
         found = "; ".join(f"{f.name!r}: {spell_all(levels, SHOWN)}" for f, levels in rare)
         warn(
-            Option("X"),
+            Parameter("X"),
             f" has levels that one row only has, {found}. Nothing can be learned of them, and a "
             "counterfactual with such a level points at one person. Join them with others, or forbid "
             "them, as in ",
@@ -120,7 +120,7 @@ def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
         raise InputError(
-            Option("fixed"),
+            Parameter("fixed"),
             " is ",
             Value(fixed),
             "; give a list of column names, for example ",
@@ -138,11 +138,11 @@ def check_fixed_names(fixed: Iterable[Hashable], columns: Sequence[Hashable], ro
     for name in names:
         if name not in columns:
             raise InputError(
-                f"fixed feature {name!r} is not a column of ", Option(where), f"; {did_you_mean(name, columns)}"
+                f"fixed feature {name!r} is not a column of ", Parameter(where), f"; {did_you_mean(name, columns)}"
             )
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        raise InputError(Option(role), f" names {listing(twice)} more than once; name each feature once.")
+        raise InputError(Parameter(role), f" names {listing(twice)} more than once; name each feature once.")
     return names
 
 
@@ -156,7 +156,7 @@ def check_magnitudes(table: Table, where: str) -> None:
             found = f"numbers of size {size:.3g}" if size > LARGEST else f"numbers in a range of {feature.span:.3g}"
             raise InputError(
                 f"column {feature.name!r} of ",
-                Option(where),
+                Parameter(where),
                 f" holds {found}, whose squares are out of the range of floats; rescale it.",
             )
 
@@ -168,7 +168,7 @@ def check_missing(table: Table, index: pd.Index[Any], where: str) -> None:
         if missing.size and not holds_missing(feature.dtype):
             raise InputError(
                 f"column {feature.name!r} of ",
-                Option(where),
+                Parameter(where),
                 f" has {missing.size} missing value(s), the first in row {spell(index[missing[0]])}, "
                 "which the training data's ",
                 Either(PythonOnly(f"dtype {feature.dtype}"), "type"),
@@ -184,14 +184,14 @@ def check_row_names(index: pd.Index[Any], where: str, named: str) -> None:
         twice = index[index.duplicated()].unique()
         raise InputError(
             "the index of ",
-            Option(where),
+            Parameter(where),
             f" holds {spell_all(twice)} more than once; it names the {named}. ",
             Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
         )
     if isinstance(index, pd.MultiIndex):
         raise InputError(
             "the index of ",
-            Option(where),
+            Parameter(where),
             f" has several levels; it names the {named}. ",
             Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
         )
@@ -199,7 +199,7 @@ def check_row_names(index: pd.Index[Any], where: str, named: str) -> None:
     if len(missing) > 1:  # None beside NaN
         raise InputError(
             "the index of ",
-            Option(where),
+            Parameter(where),
             f" holds {spell_all(missing)}, which are one missing label; it names the {named}. ",
             Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
         )
@@ -216,6 +216,6 @@ def refuse_iterator(names: Iterable[Any], role: str) -> None:
     """Refuse names that can be read only once: whatever reads them next would find none, and leave them out."""
     if iter(names) is iter(names):
         raise InputError(
-            Option(role),
+            Parameter(role),
             f" is an iterator ({type(names).__name__}), which is empty once it has been read; give a list instead.",
         )

@@ -38,7 +38,7 @@ from mcce.table.dtypes import (
     to_ticks,
 )
 from mcce.table.grid import MOST_DECIMALS, Grid, decimals_of
-from mcce.wording import Either, Option, PythonOnly, Setting, Values, entry
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Values, entry
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
@@ -117,7 +117,7 @@ class Feature:
         if not holds_numbers(column):
             raise InputError(
                 f"column {self.name!r} of ",
-                Option(where),
+                Parameter(where),
                 " is numeric in the training data but ",
                 Either(PythonOnly(f"has dtype {column.dtype} here"), "not here"),
                 "; convert it to numbers.",
@@ -152,7 +152,7 @@ class Feature:
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"column {self.name!r} of ",
-                Option(where),
+                Parameter(where),
                 Either(
                     PythonOnly(
                         f" has dtype {column.dtype}, which does not convert to the training data's {self.dtype}"
@@ -170,7 +170,7 @@ class Feature:
             first = int(np.argmax(unheld))
             raise InputError(
                 f"column {self.name!r} of ",
-                Option(where),
+                Parameter(where),
                 f" holds {column.iloc[first]!s} in row {spell(column.index[first])}, which the training data's ",
                 Either(PythonOnly(str(self.dtype)), "type"),
                 " cannot hold exactly; convert it, or train on a wider type.",
@@ -184,7 +184,7 @@ class Feature:
             first, row = column[unknown].iloc[0], column.index[unknown][0]
             raise InputError(
                 f"column {self.name!r} of ",
-                Option(where),
+                Parameter(where),
                 f" holds the level {spell(first)} (row {spell(row)}), unknown here (known: ",
                 Values(self.levels),
                 "). Refit with it, or drop the row.",
@@ -266,7 +266,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
     if isinstance(inner, np.dtype) and not inner.isnative:  # pandas takes no rows of such a frame
         raise InputError(
             f"column {column.name!r} of ",
-            Option(where),
+            Parameter(where),
             f" has dtype {dtype}, whose bytes are in the order of another processor; convert it",
             PythonOnly(f", as in .astype({inner.newbyteorder('=').name!r})"),
             ".",
@@ -275,7 +275,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
         if not (is_numeric(dtype) or is_dated(dtype)):
             raise InputError(
                 f"column {column.name!r} of ",
-                Option(where),
+                Parameter(where),
                 PythonOnly(f" has dtype {dtype} and"),
                 " cannot be numeric; convert it first, or leave it categorical.",
             )
@@ -336,7 +336,7 @@ def default_kind(column: pd.Series[Any], where: str) -> Kind:
 def _not_supported(column: pd.Series[Any], where: str) -> InputError:
     return InputError(
         f"column {column.name!r} of ",
-        Option(where),
+        Parameter(where),
         " has ",
         Either(PythonOnly(f"dtype {column.dtype}"), "a type"),
         ", which is not supported; convert it to numbers, dates, strings or categories.",
@@ -356,7 +356,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
         seen = column[~missing].unique()
     except (TypeError, ValueError, NotImplementedError) as error:  # lists, structs, bytes in a foreign order
         raise InputError(
-            f"column {column.name!r} of ", Option(where), f" holds values that cannot be levels: {error}"
+            f"column {column.name!r} of ", Parameter(where), f" holds values that cannot be levels: {error}"
         ) from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
@@ -367,7 +367,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     if not found.is_unique:  # Arrow counts times finer than Python does
         raise InputError(
             f"column {column.name!r} of ",
-            Option(where),
+            Parameter(where),
             f" holds values that are different in {dtype} and equal in Python, such as "
             f"{spell(found[found.duplicated()][0])}; round them, or convert the column.",
         )
@@ -383,7 +383,7 @@ def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) 
         if type(value) is not type(kept[value]):
             raise InputError(
                 f"column {values.name!r} of ",
-                Option(where),
+                Parameter(where),
                 f" holds both {kept[value]!r} and {value!r}, which are equal and so one level; write them alike.",
             )
 
@@ -393,7 +393,7 @@ def _check_finite(values: Floats, name: Hashable, where: str) -> None:
     if infinite.size:
         raise InputError(
             f"column {name!r} of ",
-            Option(where),
+            Parameter(where),
             f" holds {infinite.size} infinite value(s), the first in row {infinite[0]} (counted from "
             "0); replace them by missing or by finite numbers.",
         )
@@ -403,7 +403,7 @@ def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
     if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= EXACT:
         raise InputError(
             f"column {column.name!r} of ",
-            Option(where),
+            Parameter(where),
             " holds integers of 2**53 or beyond, which cannot be compared exactly; drop it if it is "
             "an identifier, rescale it, or set ",
             Setting("kinds", {column.name: "categorical"}),

@@ -27,7 +27,7 @@ import pandas as pd
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
-from mcce.wording import Option
+from mcce.wording import Parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,13 +157,13 @@ def _narwhalled(X: Any, where: str) -> Any:
     names = list(getattr(X, "column_names", ()))  # only Arrow's tables may repeat one
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(Option(where), f" has the column label(s) {spell_all(twice)} more than once; rename them.")
+        raise InputError(Parameter(where), f" has the column label(s) {spell_all(twice)} more than once; rename them.")
     for name in names:
         kind = str(X.schema.field(name).type)
         if kind.endswith("_view"):
             raise InputError(
                 f"column {name!r} of ",
-                Option(where),
+                Parameter(where),
                 f" has Arrow's type {kind}, of which Arrow cannot take single rows; cast it, to "
                 f"{kind.removesuffix('_view')}.",
             )
@@ -193,7 +193,7 @@ def _need(package: str, X: object, where: str) -> None:
         __import__(package)
     except ImportError as error:
         raise InputError(
-            Option(where),
+            Parameter(where),
             f" is a {type(X).__module__.partition('.')[0]} {type(X).__name__}, and reading it needs "
             f"{package}; install it (pip install 'mcce[frames]'), or give a pandas DataFrame.",
         ) from error
@@ -211,7 +211,7 @@ def _with_nan(table: pa.Table, where: str) -> tuple[str, ...]:
         if column.null_count:
             raise InputError(
                 f"column {name!r} of ",
-                Option(where),
+                Parameter(where),
                 " holds both null and NaN; missing values are written in one way here. Replace one of "
                 "them, in polars by fill_nan(None).",
             )

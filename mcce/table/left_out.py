@@ -17,7 +17,7 @@ from mcce.base.arrays import Bools
 from mcce.exceptions import spell, warn
 from mcce.table.feature import Feature
 from mcce.table.schema import Data, Schema, as_frame
-from mcce.wording import Option
+from mcce.wording import Parameter
 
 SHOWN = 5
 
@@ -52,7 +52,7 @@ class LeftOut:
 
     def tell(self, where: str, then: str) -> None:
         """Warn of the rows, once for all; `then` says what becomes of them."""
-        warn(Option(where), f" {self.words()} {then}")
+        warn(Parameter(where), f" {self.words()} {then}")
 
     def cut(self, values: Any) -> Any:
         """Return values of the rows that were not left out; what is not one for each row stays as it is."""

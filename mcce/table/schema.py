@@ -26,7 +26,7 @@ from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.storage.state import stateful
 from mcce.table.feature import KINDS, Feature, Kind, read_feature
 from mcce.table.frames import FrameKind, frame_kind, is_other_frame, read_frame
-from mcce.wording import Option, PythonOnly, Setting, Value, entry
+from mcce.wording import Parameter, PythonOnly, Setting, Value, entry
 
 __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
 
@@ -72,12 +72,12 @@ class Schema:
         frame, array_dtype = as_frame(X, where)
         if frame.shape[0] == 0 or frame.shape[1] == 0:
             raise InputError(
-                Option(where),
+                Parameter(where),
                 f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each.",
             )
         if kinds is not None and not isinstance(kinds, Mapping):
             raise InputError(
-                Option("kinds"),
+                Parameter("kinds"),
                 " is ",
                 Value(kinds),
                 "; give kinds by column, for example ",
@@ -88,9 +88,9 @@ class Schema:
         for name, kind in overrides.items():
             if name not in frame.columns:
                 raise InputError(
-                    Option("kinds"),
+                    Parameter("kinds"),
                     f" names {name!r}, which is not a column of ",
-                    Option(where),
+                    Parameter(where),
                     f"; {did_you_mean(name, frame.columns)}",
                 )
             if kind not in KINDS:
@@ -124,7 +124,7 @@ class Schema:
             return self.names.index(name)
         except ValueError:
             raise InputError(
-                f"{role} {name!r} is not a column of ", Option(where), f"; {did_you_mean(name, self.names)}"
+                f"{role} {name!r} is not a column of ", Parameter(where), f"; {did_you_mean(name, self.names)}"
             ) from None
 
     def subset(self, names: Sequence[Hashable]) -> Schema:
@@ -147,13 +147,13 @@ class Schema:
         absent = [name for name in names if name not in frame.columns]
         if absent:
             raise InputError(
-                Option(where),
+                Parameter(where),
                 f" lacks the column(s) {listing(absent)} of the training data; it has {listing(frame.columns)}.",
             )
         extra = [name for name in frame.columns if name not in names]
         if extra:
             raise InputError(
-                Option(where),
+                Parameter(where),
                 f" has the column(s) {listing(extra)}, unknown to the training data; drop them, or refit with them.",
             )
 
@@ -338,14 +338,18 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
     """Return `X` as a frame, and its dtype if it is a numpy array (columns are then named x0, x1, ...)."""
     if isinstance(X, pd.DataFrame):
         if isinstance(X.columns, pd.MultiIndex):
-            raise InputError(Option(where), f" has {X.columns.nlevels} levels of column labels; flatten them to one.")
+            raise InputError(
+                Parameter(where), f" has {X.columns.nlevels} levels of column labels; flatten them to one."
+            )
         if not X.columns.is_unique:
             twice = X.columns[X.columns.duplicated()].unique()
-            raise InputError(Option(where), f" has the column label(s) {listing(twice)} more than once; rename them.")
+            raise InputError(
+                Parameter(where), f" has the column label(s) {listing(twice)} more than once; rename them."
+            )
         unnamed = np.flatnonzero(X.columns.isna())
         if unnamed.size:  # pandas finds such a column under None, NaN or NaT, as the other labels are
             raise InputError(
-                Option(where),
+                Parameter(where),
                 f" has no label for column {unnamed[0]} (counted from 0): it is {X.columns[unnamed[0]]}; "
                 "give the column a name.",
             )
@@ -353,7 +357,7 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
     if isinstance(X, np.ndarray):
         if X.ndim != 2:
             raise InputError(
-                Option(where), f" is an array with {X.ndim} dimension(s); a table has two: rows and columns."
+                Parameter(where), f" is an array with {X.ndim} dimension(s); a table has two: rows and columns."
             )
         frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
         return (frame.infer_objects() if X.dtype == object else frame), X.dtype
@@ -361,15 +365,15 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
         return read_frame(X, where), None
     if type(X).__name__ == "LazyFrame":
         raise InputError(
-            Option(where), " is a LazyFrame, which has no rows yet; give ", PythonOnly(f"{where}.collect()"), "."
+            Parameter(where), " is a LazyFrame, which has no rows yet; give ", PythonOnly(f"{where}.collect()"), "."
         )
     if hasattr(X, "toarray"):
         raise InputError(
-            Option(where),
+            Parameter(where),
             f" is a sparse {type(X).__name__}, and a table is not sparse; give ",
             PythonOnly(f"{where}.toarray()"),
             ".",
         )
     raise InputError(
-        Option(where), f" is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array."
+        Parameter(where), f" is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array."
     )

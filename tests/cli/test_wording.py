@@ -13,7 +13,7 @@ from mcce.cli import main
 from mcce.cli.wording import COMMAND_LINE
 from mcce.exceptions import MCCEWarning
 from mcce.samplers import CartSampler
-from mcce.wording import Either, Option, PythonOnly, Setting, Value, Values, call, entry
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, call, entry
 from tests.python_syntax import OF_FILES, find_python
 
 OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
@@ -186,10 +186,10 @@ def test_remedies_are_options_or_lines_of_a_file(said, provoked, remedy):
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        (Option("X"), "the table"),
-        (Option("n_samples"), "--n-samples"),
-        (Option("random_state"), "--seed"),
-        (Option("min_leaf"), "min_leaf"),  # without a counterpart: the bare name
+        (Parameter("X"), "the table"),
+        (Parameter("n_samples"), "--n-samples"),
+        (Parameter("random_state"), "--seed"),
+        (Parameter("min_leaf"), "min_leaf"),  # without a counterpart: the bare name
         (Setting("sparse", True), "--sparse"),
         (Setting("n_samples", 5000), "--n-samples 5000"),
         (Setting("fixed", ["age", "a b"]), "--fixed age,'a b'"),

@@ -15,7 +15,7 @@ from mcce.rcompat import calls
 from mcce.rcompat.wording import RDialect
 from mcce.rng import RGenerator
 from mcce.samplers import CartSampler
-from mcce.wording import Either, Option, PythonOnly, Setting, Value, Values, call, entry
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, call, entry
 from tests.python_syntax import R_CALLS, find_python
 from tests.rcompat.problem import people
 from tests.rcompat.test_calls import OPTIONS, PlayedR, sent
@@ -302,8 +302,8 @@ def test_remedies_are_in_r(said, provoked, remedy):
 @pytest.mark.parametrize(
     ("part", "python", "r"),
     [
-        (Option("X"), "X", "newdata"),
-        (Option("generate_K"), "generate_K", "generate.K"),
+        (Parameter("X"), "X", "newdata"),
+        (Parameter("generate_K"), "generate_K", "generate.K"),
         (Setting("n_samples", 5000), "n_samples=5000", "n_samples = 5000"),
         (Setting("fixed", ["age", ...]), "fixed=['age', ...]", 'fixed = c("age", ...)'),
         (Setting("kinds", {"a b": "level"}), "kinds={'a b': 'level'}", 'kinds = list(`a b` = "level")'),

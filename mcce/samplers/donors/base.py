@@ -46,7 +46,7 @@ from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy
 from mcce.trees.cart import with_donors
 from mcce.trees.tree import Tree
-from mcce.wording import Option, Value
+from mcce.wording import Parameter, Value
 
 if TYPE_CHECKING:
     from mcce.trees.display import FittedTree
@@ -93,7 +93,7 @@ def check_resampling(owner: object, proper: object, honest: object) -> None:
     for name, value in (("proper", proper), ("honest", honest)):
         if not isinstance(value, bool):
             raise InputError(
-                Option(name),
+                Parameter(name),
                 " of ",
                 Value(type(owner)),
                 " is ",
@@ -182,9 +182,9 @@ class DonorSampler(ConditionalSampler):
             raise SamplerError(
                 Value(self),
                 f" would draw {feature.name!r} from {fewest} training rows, and ",
-                Option("min_donors"),
+                Parameter("min_donors"),
                 f" is {self.min_donors}; there are too few rows with a known value. Lower ",
-                Option("min_donors"),
+                Parameter("min_donors"),
                 ", or leave it out.",
             )
 

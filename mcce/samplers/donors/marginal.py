@@ -23,7 +23,7 @@ from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, check_codes, learned, require
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy, sorted_with_weights
-from mcce.wording import Option, Value
+from mcce.wording import Parameter, Value
 
 Self = TypeVar("Self", bound="MarginalSampler")
 
@@ -71,9 +71,9 @@ class MarginalSampler(ConditionalSampler):
             raise SamplerError(
                 Value(self),
                 f" would draw {target.feature.name!r} from {target.values.size} training rows, and ",
-                Option("min_donors"),
+                Parameter("min_donors"),
                 f" is {self.min_donors}. Lower ",
-                Option("min_donors"),
+                Parameter("min_donors"),
                 ", or leave it out.",
             )
         for name in ("weights_", "row_weights_"):
