@@ -242,7 +242,7 @@ def make_samplers(
     if without and REST not in chosen:
         raise InputError(
             Parameter("sampler"),
-            f" says nothing of {listing(without)}; add a sampler for the rest, as in ",
+            f" says nothing of {listing(without)}; name one for the rest under '*', as in ",
             Setting("sampler", {"*": "cart"}),
             ".",
         )

@@ -30,7 +30,7 @@ def test_a_kept_file_draws_as_it_did(path):
     if path.stem == "explainer":
         explainer = mcce.MCCE.load(path, model=making.score)
         assert drawn.startswith(making.drawn_by_explainer(explainer, sparse=False))
-        with pytest.raises(InputError, match="what earlier versions have saved of plausibility is no longer used"):
+        with pytest.raises(InputError, match="the plausibility that earlier versions saved is no longer used"):
             making.drawn_by_explainer(explainer, sparse=True)
     elif path.stem == "counterfactuals":
         assert making.shown_of_result(mcce.Counterfactuals.load(path)) == drawn

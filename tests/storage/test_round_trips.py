@@ -236,7 +236,7 @@ def test_models_and_functions_are_given_again(tmp_path):
     again = mcce.MCCE.load(path, model={"score": good.accepted, "answer": answers})
     X = good.table(10, seed=4)
     pd.testing.assert_frame_equal(made.explain(X).frame, again.explain(X).frame)
-    with pytest.raises(InputError, match="asks several models; give a dict of them by name: 'score', 'answer'"):
+    with pytest.raises(InputError, match="asks several models; give them by name: 'score', 'answer'"):
         mcce.MCCE.load(path, model=good.accepted)
     with pytest.raises(InputError, match="model has no 'answer'"):
         mcce.MCCE.load(path, model={"score": good.accepted})
