@@ -48,7 +48,7 @@ class LeftOut:
         some = [f"{spell(index[place])} ({why})" for place, why in list(self.reasons.items())[:SHOWN]]
         more = f" and {len(self.reasons) - SHOWN} more" if len(self.reasons) > SHOWN else ""
         rows = "a row" if len(self.reasons) == 1 else f"{len(self.reasons)} rows"
-        return f"has {rows} with an unknown level: {'; '.join(some)}{more}."
+        return f"has {rows} with a level that is not known: {'; '.join(some)}{more}."
 
     def tell(self, where: str, then: str) -> None:
         """Warn of the rows, once for all; `then` says what becomes of them."""
