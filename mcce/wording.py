@@ -146,8 +146,8 @@ class Dialect:
             return self.python_only(part.text)
         if isinstance(part, Either):
             return next((words for each in part.ways if (words := self.word(each)) is not None), "")
-        words = [self.word(each) for each in part]
-        return None if None in words else "".join(map(str, words))
+        each_in_words = [self.word(each) for each in part]
+        return None if None in each_in_words else "".join(map(str, each_in_words))
 
     def parameter(self, name: str) -> str | None:
         """Return the name of a parameter."""

@@ -250,7 +250,7 @@ def test_models_and_functions_are_given_again(tmp_path):
     made.save(path)
     again = mcce.MCCE.load(path, decision=many)
     pd.testing.assert_frame_equal(made.explain(X).frame, again.explain(X).frame)
-    with pytest.raises(InputError, match="was a function, which no file holds; give it again"):
+    with pytest.raises(InputError, match="was a function, which a file does not hold; give it again"):
         mcce.MCCE.load(path)
     several = mcce.Several([(good.accepted, (0.3, 1)), (None, many)])
     made = mcce.MCCE(None, decision=several, fixed=["sex"], random_state=5).fit(good.table())
