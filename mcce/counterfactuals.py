@@ -66,6 +66,7 @@ from mcce.table import FrameKind
 from mcce.table.checks import find_labels
 from mcce.table.frames import handed, index_as_columns
 from mcce.table.spreadsheet import escape_formulas
+from mcce.wording import Either, Parameter, PythonOnly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -1020,7 +1021,11 @@ class Counterfactuals:
         """
         if id is None:
             if not len(self):
-                raise InputError("there is no counterfactual to plot; `unexplained` holds the reasons.")
+                raise InputError(
+                    "there is no counterfactual to plot; ",
+                    Either(PythonOnly("`unexplained`"), "the table of unexplained rows"),
+                    " holds the reasons.",
+                )
             id = self.factuals.index[self._row_of_factual()[0]]
         factual, row = self._find(id, rank)
         if row is None:
@@ -1215,14 +1220,18 @@ class Counterfactuals:
             factual = -1
         if factual < 0:
             raise InputError(
-                f"no factual has the id {spell(id)}; the ids are the index of the explained table: {spell_all(ids)}."
+                f"no factual has the id {spell(id)}; the ids are the ",
+                Either(PythonOnly("index"), "row names"),
+                f" of the explained table: {spell_all(ids)}.",
             )
         rows = np.flatnonzero(self._row_of_factual() == factual)
         ranks = self.frame.index.get_level_values("rank")[rows]
         if len(rows) and rank not in ranks:
             raise InputError(
                 f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
-                "ask for one of these, or explain with a larger n_counterfactuals."
+                "ask for one of these, or explain with a larger ",
+                Parameter("n_counterfactuals"),
+                ".",
             )
         return factual, int(rows[ranks == rank][0]) if len(rows) else None
 

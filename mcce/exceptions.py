@@ -10,14 +10,13 @@ modules write `exceptions.NotFittedError`.
 from __future__ import annotations
 
 import difflib
-import math
 import sys
 import warnings
 from collections.abc import Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from mcce.wording import MOST_QUOTED, Message, Part, shorten, spell, spell_all
 
 __all__ = [
     "InputError",
@@ -34,7 +33,6 @@ __all__ = [
     "warn",
 ]
 
-MOST_QUOTED = 200  # characters of one value in a message
 _making = Lock()
 _NOT_FITTED = """A method that needs `fit` was called before it.
 
@@ -49,8 +47,8 @@ this ChainModel is not fitted; call fit(X) first.
 """
 
 
-class MCCEError(ValueError):
-    """Base of every error that mcce raises on purpose.
+class MCCEError(Message, ValueError):
+    """Base of every error that mcce raises on purpose; its arguments are the parts of the message (`mcce.wording`).
 
     Examples
     --------
@@ -115,7 +113,7 @@ if TYPE_CHECKING:
         """A method that needs `fit` was called before it."""
 
 
-class MCCEWarning(UserWarning):
+class MCCEWarning(Message, UserWarning):
     """Something works, but the user should know.
 
     Examples
@@ -160,8 +158,8 @@ def __getattr__(name: str) -> Any:
     return globals()[name]
 
 
-def warn(message: str, category: type[MCCEWarning] = MCCEWarning) -> None:
-    """Warn, as of the line outside of the package that led here.
+def warn(*parts: Part, category: type[MCCEWarning] = MCCEWarning) -> None:
+    """Warn, as of the line outside of the package that led here; `parts` are those of the message.
 
     Examples
     --------
@@ -175,7 +173,7 @@ def warn(message: str, category: type[MCCEWarning] = MCCEWarning) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mcce", "contextlib"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(*parts), stacklevel=level)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
@@ -204,53 +202,3 @@ def listing(names: Iterable[object], most: int = 10) -> str:
     "'age', 'sex' and 1 more"
     """
     return spell_all(map(str, names), most)
-
-
-def spell(value: Any) -> str:
-    """Return a value as Python writes it, a scalar of numpy as the plain one; what is long is shortened.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> spell(np.float64(0.5))
-    '0.5'
-    >>> spell(10**400)
-    'a whole number of about 401 digits, more than a float holds'
-    """
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, int) and plain.bit_length() > sys.float_info.max_exp:
-        digits = int(plain.bit_length() * math.log10(2)) + 1  # Python refuses to write the longest ones
-        return f"a whole number of about {digits} digits, more than a float holds"
-    try:
-        return shorten(repr(plain))
-    except (RecursionError, ValueError):  # nested too deep, or with a number of too many digits inside
-        return f"a {type(plain).__name__} too deep or too long to be written"
-
-
-def shorten(text: str, most: int = MOST_QUOTED) -> str:
-    """Return a text of at most `most` characters: of a longer one the middle is left out.
-
-    Examples
-    --------
-    >>> shorten("a very long name", 12)
-    'a very...ame'
-    """
-    if len(text) <= most:
-        return text
-    end = (most - 3) // 3
-    return f"{text[: most - 3 - end]}...{text[len(text) - end :]}"
-
-
-def spell_all(values: Iterable[Any], most: int = 10) -> str:
-    """Return the values as Python writes them, comma-separated; a long list is cut and counted.
-
-    Examples
-    --------
-    >>> spell_all([1, "a"])
-    "1, 'a'"
-    """
-    shown = [spell(v) for v in values]
-    if not shown:
-        return "none"
-    rest = len(shown) - most
-    return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -84,6 +84,7 @@ from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import handed, own_frame
 from mcce.table.weights import read_weights, rows_with_weight
+from mcce.wording import Parameter, PythonOnly, Setting, Value, call
 
 if TYPE_CHECKING:
     from mcce.batches import BatchResult, Letters
@@ -233,13 +234,23 @@ class MCCE(Learner):
         for name in ("fit_seconds_", "generator_", "training_keys_", *learned):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
-            raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
+            raise InputError(
+                Parameter("condition_on_decision"),
+                " is ",
+                Value(self.condition_on_decision),
+                "; it must be ",
+                Value(True),
+                " or ",
+                Value(False),
+                ".",
+            )
         self.decision_ = resolve_decision(self.decision, self.model)
         X = own_frame(X)
         frame, _ = as_frame(X)
         if frame.empty:
             raise InputError(
-                f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
+                Parameter("X"),
+                f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each.",
             )
         X, frame, weights = rows_with_weight(X, frame, sample_weight)
         fixed = check_fixed(self.fixed, list(frame.columns))
@@ -401,12 +412,17 @@ class MCCE(Learner):
         self._check_fitted()
         if diverse and n_samples == "auto":
             raise InputError(
-                "diverse=True chooses among all draws at once, and n_samples='auto' draws in rounds; give a number."
+                Setting("diverse", True),
+                " chooses among all draws at once, and ",
+                Setting("n_samples", "auto"),
+                " draws in rounds; set ",
+                Parameter("n_samples"),
+                " to a number.",
             )
         settings = Settings(
             n_samples="auto"
             if n_samples == "auto"
-            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=', or "auto"'),
+            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto"))),
             n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
             independent=independent,
             sparse=sparse,
@@ -1022,7 +1038,11 @@ class MCCE(Learner):
         known = self._keys_by_columns()
         if columns not in known:
             matrix = self._training.matrix(
-                "Make it with constraints=[mcce.k_anonymous(...)], or explain with it once before saving.",
+                (
+                    "Fit with ",
+                    Setting("constraints", [call("mcce.k_anonymous", ...)]),
+                    ", or explain with it once before saving.",
+                ),
                 needed_by="k_anonymous",
             )
             known[columns] = TrainingKeys.of(matrix, columns)
@@ -1062,7 +1082,9 @@ class MCCE(Learner):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
-            raise exceptions.NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
+            raise exceptions.NotFittedError(
+                "this MCCE is not fitted; call ", PythonOnly("fit(X)"), " with the training rows first."
+            )
 
     def _can_learn(self) -> bool:
         return "plausibility_" in vars(self) or self._training.table is not None
@@ -1132,7 +1154,8 @@ class MCCE(Learner):
     def _plausibility(self, progress: bool | None) -> Plausibility:
         """Return the scale of plausibility, learned once, when it is first needed; `margins_` with it."""
         if "plausibility_" not in vars(self):
-            matrix = self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it.")
+            remedy = "Fit again, or explain once with ", Setting("sparse", True), " before saving."
+            matrix = self._training.matrix(remedy)
             weights = self._training.weights
             read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
             self.margins_ = Margins.of(self.decision_, self._training.answer(), read)

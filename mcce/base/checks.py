@@ -7,7 +7,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from mcce.exceptions import InputError, spell
+from mcce.exceptions import InputError
+from mcce.wording import Parameter, Part, Value
 
 MOST_DRAWS = 10_000_000  # rows drawn for one factual, which stand in memory together
 MOST = 2**63 - 1  # what an array counts to
@@ -34,7 +35,7 @@ def is_whole(value: object) -> TypeGuard[int | np.integer[Any]]:
 
 
 def check_count(
-    value: object, name: str, owner: object = None, least: int = 1, most: int | None = None, or_else: str = ""
+    value: object, name: str, owner: object = None, least: int = 1, most: int | None = None, or_else: Part = ""
 ) -> int:
     """Return a parameter that has to be a whole number of at least `least`.
 
@@ -46,33 +47,42 @@ def check_count(
         Whose parameter it is, to be named in the message; None for that of a function.
     least, most : int
         Smallest and largest value; without a largest one it is what an array counts to.
-    or_else : str
+    or_else : str or parts
         What else the caller takes, to end the message with.
 
     Examples
     --------
     >>> from mcce.base.checks import check_count
-    >>> check_count(0, "n_jobs", or_else=", or None for all cores")
+    >>> from mcce.wording import Value
+    >>> check_count(0, "n_jobs", or_else=(", or ", Value(None), " for all cores"))
     Traceback (most recent call last):
     mcce.exceptions.InputError: n_jobs is 0; it must be a whole number of at least 1, or None for all cores.
     """
     if is_whole(value) and least <= value <= (MOST if most is None else most):
         return int(value)
-    whose = "" if owner is None else f" of {type(owner).__name__}"
+    whose = "" if owner is None else (" of ", Value(type(owner)))
     most = MOST if most is None and is_whole(value) and value > MOST else most
     upper = "" if most is None else f" and at most {most}"
-    raise InputError(f"{name}{whose} is {spell(value)}; it must be a whole number of at least {least}{upper}{or_else}.")
+    raise InputError(
+        Parameter(name),
+        whose,
+        " is ",
+        Value(value),
+        f"; it must be a whole number of at least {least}{upper}",
+        or_else,
+        ".",
+    )
 
 
 def check_share(value: Any, name: str) -> float:
     """Return a parameter that has to be a number from 0 to below 1."""
     if not is_number(value) or not 0 <= value < 1:
-        raise InputError(f"{name} is {spell(value)}; it must be a number from 0 to below 1.")
+        raise InputError(Parameter(name), " is ", Value(value), "; it must be a number from 0 to below 1.")
     return float(value)
 
 
 def check_not_negative(value: float, name: str) -> float:
     """Return a parameter that has to be a number of at least 0."""
     if not is_number(value) or not value >= 0:
-        raise InputError(f"{name} is {spell(value)}; it must be a number of at least 0.")
+        raise InputError(Parameter(name), " is ", Value(value), "; it must be a number of at least 0.")
     return float(value)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.wording import Value
 
 Self = TypeVar("Self", bound="Parameters")
 
@@ -52,7 +53,7 @@ class Parameters:
         for full in params:
             name, _, part = full.partition("__")
             if name not in names:
-                raise InputError(f"{type(self).__name__} has no parameter {name!r}; {did_you_mean(name, names)}")
+                raise InputError(Value(type(self)), f" has no parameter {name!r}; {did_you_mean(name, names)}")
             if part:
                 inner.setdefault(name, {})[part] = params[full]
         for name in names:  # first what is set as a whole: its own parameters may be set in the same call
@@ -81,15 +82,7 @@ class Parameters:
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
     def __repr__(self) -> str:
-        defaults = {
-            p.name: p.default
-            for p in inspect.signature(type(self).__init__).parameters.values()
-            if p.default is not p.empty
-        }
-        # compared as written: arrays and estimators need not have a truth value
-        changed = {
-            k: v for k, v in self.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)
-        }
+        changed = changed_parameters(self)
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
     @classmethod
@@ -99,6 +92,15 @@ class Parameters:
             for p in inspect.signature(cls.__init__).parameters.values()
             if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
         ]
+
+
+def changed_parameters(obj: Parameters) -> dict[str, Any]:
+    """Return the parameters of an object that differ from their defaults."""
+    defaults = {
+        p.name: p.default for p in inspect.signature(type(obj).__init__).parameters.values() if p.default is not p.empty
+    }
+    # compared as written: arrays and estimators need not have a truth value
+    return {k: v for k, v in obj.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)}
 
 
 class Learner(Parameters):

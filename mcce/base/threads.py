@@ -31,6 +31,7 @@ from threadpoolctl import ThreadpoolController
 
 from mcce.base.checks import check_count
 from mcce.base.progress import progress_bar
+from mcce.wording import Value
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -142,7 +143,7 @@ def count_jobs(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`."""
     if n_jobs is None or n_jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return check_count(n_jobs, "n_jobs", or_else=", or None for all cores")
+    return check_count(n_jobs, "n_jobs", or_else=(", or ", Value(None), " for all cores"))
 
 
 def run_in_threads(

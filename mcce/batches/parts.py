@@ -99,8 +99,8 @@ class Request:
 class Explained:
     """The results of a part: the bytes of its files and counts; or the problem that stopped it.
 
-    `unusual` has words about rows that the training data say little about, `warned` all other warnings; `letters` is
-    None where none are asked for.
+    `unusual` has words about rows that the training data say little about, `warned` the parts of all other warnings;
+    `letters` is None where none are asked for.
     """
 
     part: Part
@@ -108,7 +108,7 @@ class Explained:
     counts: Mapping[str, int] = field(default_factory=dict)
     bad: tuple[BadRows, ...] = ()
     problem: MCCEError | None = None
-    warned: tuple[str, ...] = ()
+    warned: tuple[tuple[Any, ...], ...] = ()
     unusual: tuple[str, ...] = ()
     letters: Written | None = None
 
@@ -120,8 +120,8 @@ def explain_part(explainer: MCCE, request: Request, part: Part) -> Explained:
     with warnings.catch_warnings(record=True) as caught:  # nobody reads what another process says
         warnings.simplefilter("always")
         found = _explain(explainer, request, part)
-    texts = [str(warning.message) for warning in caught if issubclass(warning.category, MCCEWarning)]
-    return replace(found, warned=tuple(dict.fromkeys(texts)))
+    messages = {str(each.message): each.message.args for each in caught if isinstance(each.message, MCCEWarning)}
+    return replace(found, warned=tuple(messages.values()))
 
 
 def _explain(explainer: MCCE, request: Request, part: Part) -> Explained:
@@ -181,7 +181,7 @@ def _explain_rows(explainer: MCCE, request: Request, part: Part, unusual: Unusua
     if left_out is None:
         return found
     unusual.n_rows += len(left_out.reasons)
-    unusual.words.append(f"{left_out.words('X')} They are not explained; `unexplained` says so.")
+    unusual.words.append(f"{left_out.words()} They are not explained; `unexplained` says so.")
     return with_left_out(found, left_out, schema)
 
 

@@ -126,11 +126,13 @@ def _run(
 
         for explained in run_parts(explainer, unfinished(), n_jobs):
             folder.write(explained)
-            unusual = [f"{explained.part.where}: {words} {COUNTED}" for words in explained.unusual if not told_unusual]
+            unusual = [
+                (f"{explained.part.where} {words} {COUNTED}",) for words in explained.unusual if not told_unusual
+            ]
             told_unusual = told_unusual or bool(unusual)
-            for warning in (*explained.warned, *unusual):
-                if warning not in told:
-                    told.add(warning)
-                    warnings.warn(warning, MCCEWarning, stacklevel=4)  # the line that called explain_batches
+            for warning in (MCCEWarning(*parts) for parts in (*explained.warned, *unusual)):
+                if str(warning) not in told:
+                    told.add(str(warning))
+                    warnings.warn(warning, stacklevel=4)  # the line that called explain_batches
             bar.update(explained.part.rows.end - explained.part.rows.begin)
     return folder.finish(head, n_parts)

@@ -32,7 +32,9 @@ from mcce.cli.explain import add_explain, add_letters, run_explain
 from mcce.cli.explore import add_explore
 from mcce.cli.fit import add_fit
 from mcce.cli.inspect import add_inspect
+from mcce.cli.wording import COMMAND_LINE
 from mcce.exceptions import MCCEError
+from mcce.wording import Message
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser", "run_demo", "run_explain"]
 
@@ -49,9 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         told: set[str] = set()
 
         def tell(message: Warning | str, *_: object, **__: object) -> None:
-            if str(message) not in told:
-                told.add(str(message))
-                say(f"warning: {message}")
+            words = message.worded(COMMAND_LINE) if isinstance(message, Message) else str(message)
+            if words not in told:
+                told.add(words)
+                say(f"warning: {words}")
 
         warnings.showwarning = tell
         # A model trained on an array takes frames too.
@@ -66,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             say(f"error: {problem}. Check the name, the folder and its permissions.")
         except MCCEError as error:
-            say(f"error: {error}")
+            say(f"error: {error.worded(COMMAND_LINE)}")
         except KeyboardInterrupt:
             say("interrupted; a file that was not finished is as it was before")
             return INTERRUPTED

@@ -45,6 +45,7 @@ from mcce.table import Feature, Schema, Table
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
 from mcce.table.left_out import without_unknown_levels
+from mcce.wording import Value
 
 
 def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:
@@ -177,7 +178,10 @@ def _naming_the_file(arguments: argparse.Namespace) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{where}: {str(error).removeprefix(own).removeprefix(', ').removeprefix(': ')}") from error
+        first = error.args[0]
+        if isinstance(first, str):
+            first = first.removeprefix(own).removeprefix(", ").removeprefix(": ")
+        raise InputError(f"{where}: ", first, *error.args[1:]) from error
 
 
 def _by_text(constraint: Constraint) -> Constraint:
@@ -379,11 +383,18 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
         made = make_sampler(sampler)
         made.check_target(feature)
         if feature.has_missing and not made.handles_missing:
-            raise InputError(f"--sampler: {made!r} for {feature.name!r} takes no missing values, and there are some.")
+            raise InputError(
+                "--sampler: ",
+                Value(made),
+                f" for {feature.name!r} takes no missing values, and there are some; fill them, or name "
+                "another sampler.",
+            )
         if arguments.min_donors is not None and "min_donors" not in made.get_params():
             raise InputError(
-                f"--min-donors {arguments.min_donors}: {made!r} for {feature.name!r} does not draw from pools of "
-                f"training rows; use one of {samplers_with_min_donors()}, or leave --min-donors out."
+                f"--min-donors {arguments.min_donors}: ",
+                Value(made),
+                f" for {feature.name!r} does not draw from pools of training rows; use one of "
+                f"{samplers_with_min_donors()}, or leave --min-donors out.",
             )
 
 

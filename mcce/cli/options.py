@@ -396,16 +396,16 @@ def job_text(arguments: argparse.Namespace, beside: Path) -> str:
     tables = {name: values.pop(name) for name in list(values) if isinstance(values[name], dict)}
     command = getattr(arguments, "command", "explain")
     lines = [f"# written by mcce {__version__}; `mcce {command} --config {beside.name} --force` repeats it"]
-    lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
+    lines += [f"{name} = {to_toml(value)}" for name, value in values.items()]
     for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{_key(key)} = {_toml(value)}" for key, value in table.items())]
+        lines += ["", f"[{name}]", *(f"{_key(key)} = {to_toml(value)}" for key, value in table.items())]
     for section, entries in constraints.items():
         if isinstance(entries, bool):  # before the tables, to which it would belong
-            lines.insert(1, f"{_key(section)} = {_toml(entries)}")
+            lines.insert(1, f"{_key(section)} = {to_toml(entries)}")
             continue
         for entry in [entries] if isinstance(entries, (dict, str)) else entries:
             parts = {"says": entry} if isinstance(entry, str) else entry
-            lines += ["", f"[[{_key(section)}]]", *(f"{_key(key)} = {_toml(value)}" for key, value in parts.items())]
+            lines += ["", f"[[{_key(section)}]]", *(f"{_key(key)} = {to_toml(value)}" for key, value in parts.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -420,7 +420,7 @@ def _written(option: Option, value: Any, folder: Path) -> Any:
     return value
 
 
-def _toml(value: Any) -> str:
+def to_toml(value: Any) -> str:
     """Return a value as TOML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -429,11 +429,11 @@ def _toml(value: Any) -> str:
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_toml(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {to_toml(each)}" for key, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(to_toml, value)) + "]"
     return repr(value)
 
 
 def _key(name: str) -> str:
-    return name if BARE.fullmatch(name) else _toml(name)
+    return name if BARE.fullmatch(name) else to_toml(name)

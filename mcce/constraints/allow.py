@@ -28,6 +28,7 @@ from mcce.storage.state import Fields
 from mcce.table import Schema
 from mcce.table.dtypes import EXACT
 from mcce.table.frames import is_other_frame, read_frame
+from mcce.wording import Value, call, parts_of
 
 Self = TypeVar("Self", bound="OfFactuals")
 Direction = Literal["increase", "decrease", "none"]
@@ -162,7 +163,7 @@ def allow(
     for name, value in numbers.items():
         _check_size(value, feature, name)
     if direction is not None and direction not in DIRECTIONS:
-        raise InputError(f"direction of {feature!r} is {spell(direction)}; {did_you_mean(direction, DIRECTIONS)}")
+        raise InputError(f"direction of {feature!r} is ", Value(direction), f"; {did_you_mean(direction, DIRECTIONS)}")
     made = Allow(
         feature,
         _one(low, feature, "low"),
@@ -177,8 +178,9 @@ def allow(
     )
     if not any(True for _ in made._words()):
         raise InputError(
-            f"allow({feature!r}) says nothing about it; give at least one of low, high, levels, never, direction, "
-            "max_step, max_share, step or missing."
+            call("mcce.allow", feature),
+            " says nothing about it; give at least one of low, high, levels, never, direction, "
+            "max_step, max_share, step or missing.",
         )
     _check(made)
     return made
@@ -191,13 +193,15 @@ def _check(made: Allow) -> None:
             f"low of {name!r} is {say(made.low)}, above its high, {say(made.high)}: no value is between; swap them."
         )
     if made.step is not None and not (is_number(made.step) and 0 < made.step < np.inf):
-        raise InputError(f"step of {name!r} is {spell(made.step)}; it must be a positive number.")
+        raise InputError(f"step of {name!r} is ", Value(made.step), "; it must be a positive number.")
     if made.max_share is not None and not (is_number(made.max_share) and 0 <= made.max_share <= 1):
-        raise InputError(f"max_share of {name!r} is {spell(made.max_share)}; it must be a number from 0 to 1.")
+        raise InputError(f"max_share of {name!r} is ", Value(made.max_share), "; it must be a number from 0 to 1.")
     if is_number(made.max_step) and not made.max_step >= 0:
-        raise InputError(f"max_step of {name!r} is {spell(made.max_step)}; it must be at least 0.")
+        raise InputError(f"max_step of {name!r} is ", Value(made.max_step), "; it must be at least 0.")
     if made.missing is not None and not isinstance(made.missing, (bool, np.bool_)):
-        raise InputError(f"missing of {name!r} is {spell(made.missing)}; say True or False.")
+        raise InputError(
+            f"missing of {name!r} is ", Value(made.missing), "; give ", Value(True), " or ", Value(False), "."
+        )
     if made.levels is not None and not made.levels:
         raise InputError(f"levels of {name!r} is empty: no level is allowed; name at least one.")
 
@@ -205,13 +209,15 @@ def _check(made: Allow) -> None:
 def _one(value: Any, feature: Hashable, name: str) -> Any:
     is_missing = value is pd.NaT or value is pd.NA or (is_number(value) and bool(np.isnan(float(value))))
     if isinstance(value, (list, tuple, set, dict, bool)) or is_missing:
-        raise InputError(f"{name} of {feature!r} is {spell(value)}; give a number, a date or an ordered level.")
+        raise InputError(f"{name} of {feature!r} is ", Value(value), "; give a number, a date or an ordered level.")
     return value
 
 
 def _several(values: Any, feature: Hashable, name: str) -> tuple[Any, ...]:
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
-        raise InputError(f"{name} of {feature!r} is {spell(values)}; give a list, for example [{spell(values)}].")
+        raise InputError(
+            f"{name} of {feature!r} is ", Value(values), "; give a list, for example ", Value([values]), "."
+        )
     found = tuple(values)
     for value in found:
         _check_size(value, feature, f"a value in {name}")
@@ -220,7 +226,7 @@ def _several(values: Any, feature: Hashable, name: str) -> tuple[Any, ...]:
 
 def _check_size(value: Any, feature: Hashable, name: str) -> None:
     if is_too_large(value):
-        raise InputError(f"{name} of {feature!r} is {spell(value)}; give a smaller one, or leave it out.")
+        raise InputError(f"{name} of {feature!r} is ", Value(value), "; give a smaller one, or leave it out.")
 
 
 def say(value: Any) -> str:
@@ -443,7 +449,9 @@ def _read_row(cells: dict[Any, Any], place: int, who: Hashable) -> Allow:
     try:
         return allow(given.pop("feature"), **given)
     except InputError as error:
-        raise InputError(f"row {place} of the table of per_factual() (factual {spell(who)}): {error}") from error
+        raise InputError(
+            f"row {place} of the table of per_factual() (factual {spell(who)}): ", *parts_of(error)
+        ) from error
 
 
 def _is_empty(cell: Any) -> bool:

@@ -17,9 +17,10 @@ from typing import Any, ClassVar
 
 from mcce.base.checks import check_count
 from mcce.constraints.base import Constraint, plain, register_constraint
-from mcce.exceptions import InputError, spell
+from mcce.exceptions import InputError
 from mcce.storage.fields import stored
 from mcce.table import Schema
+from mcce.wording import Setting, Value
 
 
 @register_constraint("k_anonymous")
@@ -90,7 +91,13 @@ def k_anonymous(k: int, keys: Iterable[Hashable]) -> KAnonymous:
     """
     count = check_count(k, "k of k_anonymous", least=2)
     if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
-        raise InputError(f"keys of k_anonymous are {spell(keys)}; give a list of features, as in keys=['age', 'town'].")
+        raise InputError(
+            "keys of k_anonymous are ",
+            Value(keys),
+            "; give a list of features, as in ",
+            Setting("keys", ["age", "town"]),
+            ".",
+        )
     named = tuple(dict.fromkeys(keys))
     if not named:
         raise InputError("keys of k_anonymous are empty; name the features by which somebody could be recognised.")

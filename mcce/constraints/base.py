@@ -24,6 +24,7 @@ from mcce.storage.fields import declarations
 from mcce.storage.state import Fields, add_check, register
 from mcce.table import Schema
 from mcce.table.dtypes import date_text
+from mcce.wording import Either, PythonOnly, Value, parts_of
 
 Class = TypeVar("Class", bound=type[Any])
 Self = TypeVar("Self", bound="Constraint")
@@ -115,18 +116,30 @@ class Constraint(ABC):
         try:
             return cls.from_dict(table)
         except (InputError, TypeError) as error:
-            raise InputError(f"{where}: {error}") from error
+            raise InputError(f"{where}: ", *parts_of(error)) from error
 
     @classmethod
     def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
         """Yield the constraints of a section of a file: a table, or a list of tables."""
         entries = [entries] if isinstance(entries, (Mapping, str)) else entries
         if not isinstance(entries, list):
-            raise InputError(f"{where}: {cls.kind} is {spell(entries)}; give a list of dicts.")
+            raise InputError(
+                f"{where}: {cls.kind} is ",
+                Value(entries),
+                "; give a list of ",
+                Either(PythonOnly("dicts"), "named lists or tables"),
+                ".",
+            )
         for place, entry in enumerate(entries):
             at = f"{where}, {cls.kind} {place + 1}"
             if not isinstance(entry, Mapping):
-                raise InputError(f"{at}: {spell(entry)} is no dict.")
+                raise InputError(
+                    f"{at}: ",
+                    Value(entry),
+                    " is not ",
+                    Either(PythonOnly("a dict"), "a named list or table"),
+                    f"; give the fields of {cls.kind} by name.",
+                )
             yield cls.from_table(dict(entry), at)
 
     def to_stored(self) -> Fields:

@@ -15,6 +15,7 @@ from mcce.base.checks import is_number, is_too_large, is_whole
 from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
+from mcce.wording import PythonOnly, Value
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "D": 86400 * 10**9}
 _DAY = _NANOSECONDS["D"]
@@ -119,7 +120,9 @@ def encode_step(feature: Feature, value: Any) -> float:
     """Return a largest step in encoded units: a number, a number of levels, or a duration."""
     if feature.is_numeric and is_dated(feature.dtype) and not isinstance(feature.dtype, pd.PeriodDtype):
         if not isinstance(value, (str, datetime.timedelta, np.timedelta64)):
-            raise InputError(f"{spell(value)} is no duration; give a pandas.Timedelta, or text as in '30 days'")
+            raise InputError(
+                Value(value), " is not a duration; give text as in '30 days'", PythonOnly(", or a pandas.Timedelta")
+            )
         try:
             if isinstance(value, str):
                 _check_text(value, duration=True)

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import NoReturn
 
-from mcce.exceptions import MOST_QUOTED, InputError, did_you_mean, spell
+from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.wording import MOST_QUOTED
 
 
 @dataclass(frozen=True)

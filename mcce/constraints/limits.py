@@ -22,11 +22,12 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Indices
 from mcce.constraints.allow import Allow, say
 from mcce.constraints.encoding import LevelCodes, encode_step, encode_value
-from mcce.exceptions import InputError, spell, spell_all
+from mcce.exceptions import InputError, spell_all
 from mcce.samplers.restricted import Within
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
 from mcce.table.grid import common_multiples, put_on_multiples
+from mcce.wording import Value, parts_of
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def _encoded(feature: Feature, value: Any, role: str) -> float:
     try:
         return encode_value(feature, value)
     except InputError as error:
-        raise InputError(f"constraint on {feature.name!r}, {role}: {error}") from error
+        raise InputError(f"constraint on {feature.name!r}, {role}: ", *parts_of(error)) from error
 
 
 def _encoded_all(feature: Feature, values: Iterable[Any], role: str) -> set[float]:
@@ -199,7 +200,7 @@ def _largest(given: Allow, feature: Feature) -> float:
         try:
             largest = encode_step(feature, given.max_step)
         except InputError as error:
-            raise InputError(f"constraint on {feature.name!r}, max_step: {error}.") from error
+            raise InputError(f"constraint on {feature.name!r}, max_step: ", *parts_of(error), ".") from error
     if given.max_share is not None:
         share = float(given.max_share) * feature.span
         largest = min(largest, share if feature.is_numeric else np.floor(share + 1e-9))
@@ -215,17 +216,18 @@ def _check_kind(given: Allow, feature: Feature) -> None:
                 f"{where}: levels is {spell_all(given.levels)}, but it holds numbers; use low, high, step or never."
             )
         if given.step is not None and is_dated(feature.dtype):
-            raise InputError(f"{where}: step is {spell(given.step)}, but dates have no multiples; use a rule.")
+            raise InputError(f"{where}: step is ", Value(given.step), ", but dates have no multiples; use a rule.")
         return
     if given.step is not None:
-        raise InputError(f"{where}: step is {spell(given.step)}, but it holds levels; use levels or max_step.")
+        raise InputError(f"{where}: step is ", Value(given.step), ", but it holds levels; use levels or max_step.")
     if feature.kind == "ordered":
         return
     for name in ("low", "high", "max_step", "max_share"):
         if getattr(given, name) is not None:
             raise InputError(
-                f"{where}: {name} is {spell(getattr(given, name))}, but its levels have no order; name levels, "
-                "or make it an ordered category."
+                f"{where}: {name} is ",
+                Value(getattr(given, name)),
+                ", but its levels have no order; name levels, or make it an ordered category.",
             )
     if given.direction in ("increase", "decrease"):
         raise InputError(
@@ -240,7 +242,8 @@ def _check_something_left(made: Limit, feature: Feature) -> None:
         assert feature.levels is not None
         if feature.n_levels and not any(made.levels):
             raise InputError(
-                f"constraint on {feature.name!r} ({made.text}) allows none of its levels ({spell_all(feature.levels)})."
+                f"constraint on {feature.name!r} ({made.text}) allows none of its levels, "
+                f"{spell_all(feature.levels)}; allow at least one."
             )
         return
     low, high = np.fmax(made.low, feature.low), np.fmin(made.high, feature.high)

@@ -38,6 +38,7 @@ from mcce.constraints.base import CONSTRAINTS, Constraint
 from mcce.constraints.rules import rule
 from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.storage.archive import depth_of
+from mcce.wording import PythonOnly, Value, call, parts_of
 
 MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
 _FILES = (".toml", ".json")
@@ -65,7 +66,7 @@ def read(source: Any) -> list[Constraint]:
         except InputError as error:
             if path.name in str(error):
                 raise
-            raise InputError(f"constraints of {path.name}: {error}") from error
+            raise InputError(f"constraints of {path.name}: ", *parts_of(error)) from error
     return list(_read(source, "constraints"))
 
 
@@ -122,11 +123,19 @@ def _read(source: Any, where: str) -> Iterator[Constraint]:
     elif isinstance(source, Iterable):
         for place, each in enumerate(source):
             if isinstance(each, (list, tuple)):
-                raise InputError(f"{where}, entry {place}: {spell(each)} is a list; give one flat list of constraints.")
+                raise InputError(
+                    f"{where}, entry {place}: ", Value(each), " is a list; give one flat list of constraints."
+                )
             yield from _read(each, f"{where}, entry {place}")
     else:
         raise InputError(
-            f"{where}: {spell(source)} is no constraint; give mcce.allow(...), mcce.rule(...), a text or a dict."
+            f"{where}: ",
+            Value(source),
+            " is not a constraint; give ",
+            call("mcce.allow", ...),
+            " or the text of a rule",
+            PythonOnly(", mcce.rule(...), or a dict"),
+            ".",
         )
 
 

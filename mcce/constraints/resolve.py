@@ -50,6 +50,7 @@ from mcce.samplers.restricted import Within
 from mcce.table import Feature, Schema
 from mcce.table.checks import find_labels
 from mcce.table.grid import common_multiple, is_multiple, put_on_multiples
+from mcce.wording import Parameter, parts_of
 
 
 def find_contradictions(
@@ -458,7 +459,7 @@ class Constraints:
             return
         if index is None or len(index) != n_rows:
             raise InputError(
-                f"constraints name single factuals, and {n_rows} rows came without as many ids; give their index."
+                f"constraints name single factuals, and {n_rows} rows came without as many ids; give each row its id."
             )
         who = find_labels(pd.Index([*self._by_id], dtype=object, tupleize_cols=False), index)
         order = np.argsort(who, kind="stable")
@@ -501,7 +502,9 @@ def resolve(
     for each in of_all:
         if each != Allow(ALL, missing=each.missing):
             raise InputError(
-                f"{each}: '*' stands for all features, and of these only `missing` can be given; name the feature."
+                f"{each}: '*' stands for all features, for which only ",
+                Parameter("missing"),
+                " can be given; name the feature.",
             )
         allow_missing = bool(each.missing)
     given = [(each, text) for each, text in given if each not in of_all]
@@ -523,7 +526,7 @@ def resolve(
                 try:
                     personal.setdefault(who, set()).add(limit(each, text))
                 except InputError as error:
-                    raise InputError(f"factual {spell(who)}: {error}") from error
+                    raise InputError(f"factual {spell(who)}: ", *parts_of(error)) from error
         elif isinstance(constraint, Only):
             for who, features in constraint.by_id:
                 personal.setdefault(who, set()).update(_keeping(who, features, schema, at_fixed, text))
@@ -602,5 +605,5 @@ def _rules(given: Sequence[tuple[Rule, str | None]], schema: Schema) -> tuple[Re
     ordered = sorted(rules, key=lambda rule: (rule.text, repr(rule.condition)))
     for one, other in pairwise(ordered):
         if one.text == other.text:
-            raise InputError(f"two different rules are called {one.text!r}; give one of them another name=.")
+            raise InputError(f"two different rules are called {one.text!r}; give one of them another name.")
     return tuple(ordered)

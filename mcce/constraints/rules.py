@@ -22,6 +22,7 @@ from mcce.exceptions import InputError, spell
 from mcce.samplers.restricted import Within
 from mcce.storage.state import Fields
 from mcce.table import Schema
+from mcce.wording import PythonOnly, Value
 
 if TYPE_CHECKING:
     from mcce.constraints.conditions import Condition
@@ -127,7 +128,7 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
     rent may not rise
     """
     if name is not None and not (isinstance(name, str) and name):
-        raise InputError(f"name of a rule is {spell(name)}; give a text, or leave it out.")
+        raise InputError("name of a rule is ", Value(name), "; give a text, or leave it out.")
     if isinstance(expression, str):
         if features is not None:
             raise InputError(f"rule {spell(expression)} names its columns itself; leave features out.")
@@ -136,7 +137,11 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
         return Rule(expression.strip(), None, None, name, parse(expression.strip()))
     if not callable(expression):
         raise InputError(
-            f"a rule is {spell(expression)}; give a text such as 'savings >= 3 * rent', or a function of two frames."
+            "a rule is ",
+            Value(expression),
+            "; give a text such as 'savings >= 3 * rent'",
+            PythonOnly(", or a function of two frames"),
+            ".",
         )
     if isinstance(features, str):
         raise InputError(f"features of a rule is {features!r}; give a list, for example [{features!r}].")

@@ -283,7 +283,7 @@ def diagnose(
     real = schema.decode(matrix[chosen], index[chosen])
     drawn = draw_like(explainer.generator_, matrix[chosen], wanted[chosen], explainer.generator_.seed_)
     generated = schema.decode(drawn, index[chosen])
-    notes = [] if left_out is None else [f"{left_out.words('X')} They take no part."]
+    notes = [] if left_out is None else [f"X {left_out.words()} They take no part."]
     if training is not None:
         seen = find_equal(matrix[chosen], schema.encode(training, "training").matrix) >= 0
         if seen.mean() > MOST_SEEN:

@@ -27,6 +27,7 @@ from mcce.diagnostics.pairs import read_pair
 from mcce.exceptions import InputError
 from mcce.rng import derive_key, resolve_seed
 from mcce.table import Data, Kind
+from mcce.wording import Value
 
 Ranks = npt.NDArray[np.float32]
 
@@ -224,7 +225,7 @@ def _count_rows(n_real: int, n_generated: int, max_rows: int | None, paired: boo
         )
     if max_rows is None:
         return min(n_real, n_generated)
-    most = check_count(max_rows, "max_rows", least=FEWEST_ROWS, or_else=", or None for all")
+    most = check_count(max_rows, "max_rows", least=FEWEST_ROWS, or_else=(", or ", Value(None), " for all"))
     return min(n_real, n_generated, most)
 
 

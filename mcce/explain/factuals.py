@@ -34,6 +34,7 @@ from mcce.model.decisions import Answer, Decision
 from mcce.table import Data, Feature, FrameKind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_magnitudes, check_missing, check_row_names
 from mcce.table.left_out import LeftOut, without_unknown_levels
+from mcce.wording import Parameter
 
 FAR = 0.2  # of the training range
 TAIL, EXCESSES = 0.1, 4.0
@@ -62,7 +63,7 @@ def _reach(feature: Feature, column: Floats) -> tuple[float, float]:
 
 @dataclass
 class Unusual:
-    """Unusual factuals that were not warned of yet: how many rows, and the words of the warnings."""
+    """Unusual factuals that were not warned of yet: how many rows, and warnings without their subject, the table."""
 
     n_rows: int = 0
     words: list[str] = field(default_factory=list)
@@ -142,10 +143,10 @@ def _warn(words_of_row: dict[int, str], index: pd.Index[Any], what: str, remedy:
     shown = "; ".join(f"{spell(index[i])} ({words})" for i, words in list(words_of_row.items())[:SHOWN])
     more = f" and {len(words_of_row) - SHOWN} more" if len(words_of_row) > SHOWN else ""
     rows = "a row" if len(words_of_row) == 1 else f"{len(words_of_row)} rows"
-    words = f"X has {rows} {what}: {shown}{more}. {remedy}"
+    words = f"has {rows} {what}: {shown}{more}. {remedy}"
     collected = _collected.get()
     if collected is None:
-        warn(words)
+        warn(Parameter("X"), f" {words}")
     else:
         collected.words.append(words)
 
@@ -189,8 +190,9 @@ def encode_factuals(X: Data, schema: Schema) -> tuple[pd.Index[Any], Floats]:
     if isinstance(X, pd.Series):
         if not X.index.isin(schema.names).any():
             raise InputError(
-                "X is a Series whose index holds none of the training columns; a Series is read as one row. Give a "
-                "DataFrame with all columns."
+                Parameter("X"),
+                " is a Series whose index holds none of the training columns; a Series is read as one "
+                "row. Give a DataFrame with all columns.",
             )
         X = X.to_frame().T.infer_objects()
     frame, _ = as_frame(X, "X")

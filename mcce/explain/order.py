@@ -25,6 +25,7 @@ from mcce.base.checks import is_number
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.distances import MEASURES, Distance, NamedMeasure, available_measures
 from mcce.table import Feature, Schema
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, entry
 
 Cost = Literal["free", "density", "model"]
 COSTS: tuple[Cost, ...] = ("free", "density", "model")
@@ -117,7 +118,9 @@ def resolve_measures(
     else:
         given = list(measures)
     if not given:
-        raise InputError(f"measures is empty; name at least one, for example measures={DEFAULT!r}.")
+        raise InputError(
+            Parameter("measures"), " is empty; name at least one, for example ", Setting("measures", list(DEFAULT)), "."
+        )
     by_feature = resolve_weights(weights, features)
     found = []
     for item in given:
@@ -129,15 +132,19 @@ def resolve_measures(
             measure = Measure(_name_of(item), _AskedWithFrames(item, Schema(features)))
         else:
             raise InputError(
-                f"measures holds {spell(item)}; give names, distances or functions of (candidates, factual). "
-                f"Names: {listing(available_measures(), len(MEASURES.known))}."
+                Parameter("measures"),
+                " holds ",
+                Value(item),
+                "; give names",
+                PythonOnly(", distances or functions of (candidates, factual)"),
+                f". The names are {listing(available_measures(), len(MEASURES.known))}.",
             )
         if by_feature is not None and isinstance(measure.function, Distance) and not measure.function.counts_changes:
             measure = replace(measure, function=measure.function.weighted(by_feature))
         found.append(measure)
     twice = [m.name for i, m in enumerate(found) if m.name in [other.name for other in found[:i]]]
     if twice:
-        raise InputError(f"measures names {twice[0]!r} twice; the second one would decide nothing.")
+        raise InputError(Parameter("measures"), f" names {twice[0]!r} twice; name each measure once.")
     return Ordering(tuple(found))
 
 
@@ -146,17 +153,28 @@ def resolve_weights(weights: Mapping[Any, float] | None, features: Sequence[Feat
     if weights is None:
         return None
     if not isinstance(weights, Mapping):
-        raise InputError(f"weights is {spell(weights)}; give a dict by feature, for example {{'age': 2}}.")
+        raise InputError(
+            Parameter("weights"),
+            " is ",
+            Value(weights),
+            "; give weights by feature, for example ",
+            Setting("weights", {"age": 2}),
+            ".",
+        )
     names: list[Hashable] = [f.name for f in features]
     found = np.ones(len(names))
     for name, weight in weights.items():
         if name not in names:
-            raise InputError(f"weights names {name!r}, which is not a feature; {did_you_mean(name, names)}")
+            raise InputError(
+                Parameter("weights"), f" names {name!r}, which is not a feature; {did_you_mean(name, names)}"
+            )
         if not is_number(weight) or not 0 <= weight < np.inf:
-            raise InputError(f"weights[{name!r}] is {spell(weight)}; give a number of at least 0.")
+            raise InputError(entry("weights", name), " is ", Value(weight), "; give a number of at least 0.")
         found[names.index(name)] = weight
     if not found.any():
-        raise InputError("weights are all 0: every candidate would be equally good. Give some feature a weight.")
+        raise InputError(
+            Parameter("weights"), " are all 0, so that all candidates rank equally. Give some feature a weight."
+        )
     return found
 
 
@@ -172,15 +190,18 @@ def _made(
     of_features = [each.name for each in MEASURES.known.values() if each.needs == ("features",)]
     if named.needs_score and name not in scorers:
         raise InputError(
-            f"measure {name!r} needs a score of how plausible rows are, which is not there; use "
-            f"explain(..., sparse=True), or measures of distance: {listing(of_features)}."
+            f"measure {name!r} needs the plausibility of rows, which is not computed; set ",
+            Setting("sparse", True),
+            f", or use measures of distance: {listing(of_features)}.",
         )
     if named.is_learned and training is None:
         raise InputError(f"measure {name!r} needs the training rows, which are not there; fit again, or use 'gower'.")
     if "decision" in named.needs and decision is None:
         raise InputError(
-            f"measure {name!r} compares what values say about the decision, and the training rows' decision is not "
-            "there; set condition_on_decision=True, or use 'gower'."
+            f"measure {name!r} compares what values say about the decision, and the decision of the "
+            "training rows is not known; ",
+            Either(("set ", Setting("condition_on_decision", True), ", or ")),
+            "use 'gower'.",
         )
     score = scorers.get(name)
     made = named.make({"features": features, "training": training, "decision": decision, "score": score})
@@ -207,7 +228,7 @@ def find_measure(item: str | NamedMeasure, where: str = "measures") -> NamedMeas
     if isinstance(item, NamedMeasure):
         return item
     if item not in MEASURES.known and item not in MEASURES.all():
-        raise InputError(f"{where} names {item!r}; {did_you_mean(item, MEASURES.known)}")
+        raise InputError(Parameter(where), f" names {item!r}; {did_you_mean(item, MEASURES.known)}")
     return MEASURES.known[item]
 
 

@@ -47,6 +47,7 @@ from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema
 from mcce.table.dtypes import date_family, is_dated
 from mcce.table.frames import own_frame
+from mcce.wording import PythonOnly
 
 RATE = 0.01  # of tables without any relation that one is found in
 SCREENED, LOOKED_AT = 500, 5000  # rows that candidates are tried on, and those that count as evidence
@@ -94,13 +95,17 @@ def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = ()) -> Relati
     found = [each for each in _Finder(matrix, schema).relations() if not names.issuperset(each.columns)]
     if found:
         shown = "; ".join(each.says for each in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more (see relations_)" if len(found) > MOST_NAMED else ""
+        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         one = "1 relation" if len(found) == 1 else f"{len(found)} relations"
         warn(
-            f"{one} between columns found, kept by sparse counterfactuals: {shown}{more}. To confirm, fit(X, "
-            "relations=explainer.relations_); to leave one out, relations=explainer.relations_.without(...); for none, "
-            "relations=().",
-            AdviceWarning,
+            f"{one} between columns found, kept by sparse counterfactuals: {shown}{more}",
+            PythonOnly(" (see relations_)" if more else ""),
+            ".",
+            PythonOnly(
+                " To confirm, fit(X, relations=explainer.relations_); to leave one out, "
+                "relations=explainer.relations_.without(...); for none, relations=()."
+            ),
+            category=AdviceWarning,
         )
     return Relations(tuple(found))
 

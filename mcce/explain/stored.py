@@ -35,6 +35,7 @@ from mcce.storage.fields import (
 from mcce.storage.state import Fields
 from mcce.table import Schema
 from mcce.table.checks import check_fixed
+from mcce.wording import Parameter, PythonOnly, Value
 
 
 def write_decision(decision: Any) -> Fields:
@@ -56,8 +57,12 @@ def read_decision(written: Fields, model: Any, decision: Any) -> Any:
     if "function" in written:
         if not callable(decision):
             raise InputError(
-                f"decision is {decision!r}, but the wanted decision of this explainer was a function, which no file "
-                "holds; give it again, as in MCCE.load(path, decision=...)."
+                Parameter("decision"),
+                " is ",
+                Value(decision),
+                ", but the wanted decision of this explainer was a function, which a file does not hold; give it again",
+                PythonOnly(", as in MCCE.load(path, decision=...)"),
+                ".",
             )
         return decision
     if decision is not None:
@@ -66,7 +71,7 @@ def read_decision(written: Fields, model: Any, decision: Any) -> Any:
         return written["wanted"]
     names = [name for name, _ in written["several"]]
     if not isinstance(model, Mapping):
-        raise InputError(f"this explainer asks several models; give a dict of them by name: {listing(names)}.")
+        raise InputError(f"this explainer asks several models; give them by name: {listing(names)}.")
     for name in names:
         if name not in model:
             raise InputError(f"model has no {name!r}, which this explainer asks; {did_you_mean(name, model)}")

@@ -31,6 +31,7 @@ from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
 from mcce.table.suggest import Suggestion, find_unchangeable
 from mcce.table.weights import quantiles
+from mcce.wording import PythonOnly, Setting, call
 
 MOST_LEVELS, FEWEST_ALIKE = 20, 100
 ASKED_ROWS, APART = 128, (0.1, 0.9)
@@ -152,11 +153,16 @@ def warn_of_unchangeable(found: dict[Hashable, Suggestion]) -> None:
         return
     shown = [f"{spell(name)} ({told.reason})" for name, told in list(found.items())[:NAMED]]
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    first = spell(next(iter(found)))
+    first = next(iter(found))
     warn(
-        f"features may change that look like facts nobody can change: {', '.join(shown)}{more}. Name them in "
-        f"fixed=[{first}, ...]; or, if they are to change, say what they may be, as in "
-        f"constraints=[mcce.allow({first}, ...)]. mcce.suggest_fixed(X, fixed) lists them with reasons; a filter of "
-        "mcce.exceptions.AdviceWarning silences this.",
-        AdviceWarning,
+        f"features may change that look like facts nobody can change: {', '.join(shown)}{more}. Name them in ",
+        Setting("fixed", [first, ...]),
+        "; or, if they may change, limit their values, as in ",
+        Setting("constraints", [call("mcce.allow", first, ...)]),
+        ".",
+        PythonOnly(
+            " mcce.suggest_fixed(X, fixed) lists them with reasons; a filter of mcce.exceptions.AdviceWarning silences "
+            "this."
+        ),
+        category=AdviceWarning,
     )

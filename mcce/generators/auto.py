@@ -29,6 +29,7 @@ from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Table
+from mcce.wording import Parameter, Value
 
 if TYPE_CHECKING:
     from mcce.judging.crossvalidation import Contest, Folds, Record, Wanted
@@ -263,7 +264,7 @@ class Auto:
     def check_state(self) -> None:
         """Refuse settings out of their range, unknown candidates, and two of one name."""
         if self.score not in SCORES:
-            raise InputError(f"score of Auto is {spell(self.score)}; it must be 'log' or 'draws'.")
+            raise InputError("score of ", Value(Auto), " is ", Value(self.score), "; it must be 'log' or 'draws'.")
         check_count(self.folds, "folds", self, least=2)
         check_count(self.max_rows, "max_rows", self, least=2 * self.folds)
         check_count(self.n_draws, "n_draws", self, least=2)
@@ -274,8 +275,9 @@ class Auto:
         self.check_state()
         if n_rows < 2 * self.folds:
             raise InputError(
-                f"X has {n_rows} rows, too few to choose samplers by evidence in {self.folds} folds, which takes "
-                f"{2 * self.folds}; name a sampler."
+                Parameter("X"),
+                f" has {n_rows} rows, too few to choose samplers by evidence in {self.folds} folds, which "
+                f"takes {2 * self.folds}; name a sampler.",
             )
 
 

@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcce.base.arrays import Bools, Floats
-from mcce.exceptions import InputError, listing, spell
+from mcce.exceptions import InputError, listing
 from mcce.generators.base import GENERATORS, METHODS, Generator
 from mcce.generators.chain import ChainModel
 from mcce.table import Data
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value
 
 OF_A_CHAIN = {
     "sampler": "cart",
@@ -47,8 +48,14 @@ def choose_generator(
     if isinstance(generator, type) or lacking:
         what = f"lacks {listing(lacking)}" if lacking else "is a class"
         raise InputError(
-            f"generator is {spell(generator)}, which {what}; give an unfitted object with the methods of "
-            f"mcce.generators.base.Generator, a name ({GENERATORS.names_that(bool)}), or None for a chain."
+            Parameter("generator"),
+            " is ",
+            Value(generator),
+            f", which {what}; give a name ({GENERATORS.names_that(bool)})",
+            PythonOnly(", an unfitted object with the methods of mcce.generators.base.Generator"),
+            ", or ",
+            Value(None),
+            " for a chain.",
         )
     _refuse_settings(settings, generator)
     return copy.deepcopy(generator)
@@ -60,8 +67,14 @@ def _refuse_settings(settings: Mapping[str, Any], generator: object) -> None:
         default = OF_A_CHAIN[name]
         if not (value is default or (isinstance(value, str) and value == default)):
             raise InputError(
-                f"{name} is {spell(value)}, a setting of the chain, but generator={generator!r} draws in its place; "
-                "set it on the generator."
+                Parameter(name),
+                " is ",
+                Value(value),
+                ", a setting of the chain, but ",
+                Setting("generator", generator),
+                " draws in its place; ",
+                Either(PythonOnly("set it on the generator"), "leave one of them out"),
+                ".",
             )
 
 
@@ -74,8 +87,13 @@ def fit_generator(
         return
     if "sample_weight" not in inspect.signature(generator.fit).parameters:
         raise InputError(
-            f"the generator {generator!r} does not take sample_weight, and would learn from all rows alike; leave "
-            "sample_weight out, or use a chain."
+            "the generator ",
+            Value(generator),
+            " does not take ",
+            Parameter("sample_weight"),
+            ", and would learn from all rows alike; leave ",
+            Parameter("sample_weight"),
+            " out, or use a chain.",
         )
     weighing: Any = generator.fit
     weighing(X, decision, sample_weight=weights, progress=progress)
@@ -86,12 +104,25 @@ def check_generator(generator: Generator, fixed: list[Any], condition_on_decisio
     given = list(generator.fixed_)
     if given != fixed:
         raise InputError(
-            f"fixed is {fixed!r}, but the generator {generator!r} is given {given!r} (fixed_, in the order of the "
-            "data); let both name the same features."
+            Parameter("fixed"),
+            " is ",
+            Value(fixed),
+            ", but the generator ",
+            Value(generator),
+            " is given ",
+            Value(given),
+            PythonOnly(" (fixed_, in the order of the data)"),
+            "; let both name the same features.",
         )
     if bool(generator.conditions_on_decision_) != bool(condition_on_decision):
         does = "conditions" if generator.conditions_on_decision_ else "does not condition"
         raise InputError(
-            f"condition_on_decision is {condition_on_decision}, but the generator {generator!r} {does} on the decision "
-            "(conditions_on_decision_); let both say the same."
+            Parameter("condition_on_decision"),
+            " is ",
+            Value(condition_on_decision),
+            ", but the generator ",
+            Value(generator),
+            f" {does} on the decision",
+            PythonOnly(" (conditions_on_decision_)"),
+            "; let both say the same.",
         )

@@ -19,6 +19,7 @@ from mcce.judging.scores import Scores, score_conditional
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import samplers_that_handle_missing
 from mcce.table import Table
+from mcce.wording import Parameter, Value
 
 if TYPE_CHECKING:
     from mcce.judging.feature import FeatureCriticism
@@ -75,7 +76,8 @@ def check_new_rows(samplers: Mapping[Any, ConditionalSampler], ordered: Table, l
     """Refuse rows that cannot be scored: too few, or with missing values that a sampler does not handle."""
     if ordered.n_rows < LEAST_ROWS:
         raise InputError(
-            f"{where} has {ordered.n_rows} rows; to judge a conditional takes at least {LEAST_ROWS}, better hundreds."
+            Parameter(where),
+            f" has {ordered.n_rows} rows; to judge a conditional takes at least {LEAST_ROWS}, better hundreds.",
         )
     first = len(ordered.features) - len(samplers)
     for k, (name, sampler) in enumerate(samplers.items(), first):
@@ -84,6 +86,9 @@ def check_new_rows(samplers: Mapping[Any, ConditionalSampler], ordered: Table, l
         concerned = [each for each in missing if each in seen]
         if concerned and not sampler.handles_missing:
             raise InputError(
-                f"{where} has missing values in {listing(concerned)}, which {sampler!r} for {name!r} does not handle; "
-                f"fill them, leave the rows out, or use a sampler that does ({samplers_that_handle_missing()})."
+                Parameter(where),
+                f" has missing values in {listing(concerned)}, which ",
+                Value(sampler),
+                f" for {name!r} does not handle; fill them, leave the rows out, or use a sampler that "
+                f"does ({samplers_that_handle_missing()}).",
             )

@@ -27,6 +27,7 @@ from mcce.samplers.base import samplers_that_handle_missing, samplers_with_min_d
 from mcce.samplers.dp import DPSampler
 from mcce.table import Data, Feature, Kind, Schema, Table
 from mcce.table.checks import check_fixed, check_magnitudes, refuse_iterator
+from mcce.wording import Parameter, Setting, Value
 
 Predictors = Mapping[Any, Sequence[Hashable]]
 Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
@@ -193,7 +194,7 @@ def samplers_for(
     `table` are the training rows, columns in chain order.
     """
     if min_donors is not None:
-        check_count(min_donors, "min_donors", or_else=", or None for any number")
+        check_count(min_donors, "min_donors", or_else=(", or ", Value(None), " for any number"))
     known = [table.features[k].name for k in layout.place_in_chain]  # without the decision
     weighted = table.weights is not None
     made = make_samplers(sampler, layout, known, min_donors, weighted=weighted)
@@ -234,11 +235,18 @@ def make_samplers(
     chosen = dict(sampler) if isinstance(sampler, Mapping) else {REST: sampler}
     for name in chosen:
         if name != REST and name not in visited:
-            what = "is fixed and has no sampler" if name in known else "is not a column of X"
-            raise InputError(f"sampler names {name!r}, which {what}; {did_you_mean(name, visited)}")
+            what = ("is fixed and has no sampler",) if name in known else ("is not a column of ", Parameter("X"))
+            raise InputError(
+                Parameter("sampler"), f" names {name!r}, which ", *what, f"; {did_you_mean(name, visited)}"
+            )
     without = [name for name in visited if name not in chosen]
     if without and REST not in chosen:
-        raise InputError(f'sampler says nothing of {listing(without)}; add "*": ... for the rest.')
+        raise InputError(
+            Parameter("sampler"),
+            f" says nothing of {listing(without)}; name one for the rest under '*', as in ",
+            Setting("sampler", {"*": "cart"}),
+            ".",
+        )
     made: list[ConditionalSampler | Auto] = []
     for k, name in enumerate(visited, layout.n_given):
         named = chosen.get(name, chosen.get(REST, "cart"))
@@ -279,8 +287,9 @@ def suited_to(
     seen_missing = [f.name for f in involved if f.has_missing]
     if seen_missing and not made.handles_missing:
         raise SamplerError(
-            f"{made!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "
-            f"some; fill them, or use a sampler that does ({samplers_that_handle_missing()})."
+            Value(made),
+            f" for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "
+            f"some; fill them, or use a sampler that does ({samplers_that_handle_missing()}).",
         )
     return made
 
@@ -290,8 +299,13 @@ def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> Co
     parameters = made.get_params(deep=False)
     if "min_donors" not in parameters:
         raise SamplerError(
-            f"{made!r} for {name!r} cannot promise min_donors={min_donors}: it does not draw from pools of training "
-            f"rows that it could bound. Use one that does ({samplers_with_min_donors()}), or leave min_donors out."
+            Value(made),
+            f" for {name!r} cannot guarantee ",
+            Setting("min_donors", min_donors),
+            ": it does not draw from pools of training rows. Use a sampler that does "
+            f"({samplers_with_min_donors()}), or leave ",
+            Parameter("min_donors"),
+            " out.",
         )
     return type(made)(**{**parameters, "min_donors": max(min_donors, parameters["min_donors"])})
 
@@ -336,7 +350,7 @@ def arrange(
     given = check_fixed(fixed, schema.names)
     visited, associations = make_visit_sequence(visit_sequence, table, given, progress)
     if not visited:
-        raise InputError(f"all {len(given)} columns of X are fixed; leave at least one mutable.")
+        raise InputError(f"all {len(given)} columns of ", Parameter("X"), " are fixed; leave at least one mutable.")
     check_training_decision(decision, table.n_rows)
     layout = ChainLayout.arrange(schema, given, visited, decision is not None, predictors)
     ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))

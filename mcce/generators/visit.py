@@ -31,6 +31,7 @@ from mcce.base.progress import working
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.table import Table
 from mcce.table.checks import refuse_iterator
+from mcce.wording import Parameter, Value
 
 VisitSequence = str | Sequence[Hashable]
 
@@ -54,25 +55,35 @@ def make_visit_sequence(
             return [table.names[j] for j in places], associations
     if isinstance(visit_sequence, str) or not isinstance(visit_sequence, Iterable):
         raise InputError(
-            f"visit_sequence is {visit_sequence!r}; allowed: {listing(ORDERS)}, or a list of the mutable features."
+            Parameter("visit_sequence"),
+            " is ",
+            Value(visit_sequence),
+            f"; allowed: {listing(ORDERS)}, or a list of the mutable features.",
         )
     if isinstance(visit_sequence, (set, frozenset)):
-        raise InputError(f"visit_sequence is a {type(visit_sequence).__name__}, which has no order; give a list.")
+        raise InputError(
+            Parameter("visit_sequence"), f" is a {type(visit_sequence).__name__}, which has no order; give a list."
+        )
     refuse_iterator(visit_sequence, "visit_sequence")
     order = list(visit_sequence)
     for name in order:
         if name in fixed:
-            raise InputError(f"visit_sequence names {name!r}, which is fixed; it lists mutable features only.")
+            raise InputError(
+                Parameter("visit_sequence"), f" names {name!r}, which is fixed; it lists mutable features only."
+            )
         if name not in mutable:
             raise InputError(
-                f"visit_sequence names {name!r}, which is not a column of X; {did_you_mean(name, mutable)}"
+                Parameter("visit_sequence"),
+                f" names {name!r}, which is not a column of ",
+                Parameter("X"),
+                f"; {did_you_mean(name, mutable)}",
             )
     twice = [name for name in dict.fromkeys(order) if order.count(name) > 1]
     absent = [name for name in mutable if name not in order]
     if twice or absent:
         raise InputError(
-            f"visit_sequence must name each mutable feature once; more than once: {listing(twice)}; "
-            f"left out: {listing(absent)}."
+            Parameter("visit_sequence"),
+            f" must name each mutable feature once; more than once: {listing(twice)}; left out: {listing(absent)}.",
         )
     return order, None
 

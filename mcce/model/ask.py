@@ -23,6 +23,7 @@ from mcce.model.decisions import Answer, Decision, compare_answers
 from mcce.rng import hash_rows
 from mcce.table import Data, Schema
 from mcce.table.checks import rows_of
+from mcce.wording import Either, Part, PythonOnly, Setting
 
 ASK_ROWS = 200_000  # rows per question to the model
 SPOT_ROWS = 16  # training rows that are asked about again
@@ -89,8 +90,10 @@ def check_wanted(decision: Decision, answer: Answer) -> None:
     elif answer.scores.size:
         seen = f" (the answers are {listing(sorted({str(s) for s in answer.scores}))})"
     raise InputError(
-        f"no training row has the wanted decision, {decision.describe()}{seen}: there is nothing to learn it "
-        "from. Check the decision, or set condition_on_decision=False."
+        f"no training row has the wanted decision, {decision.describe()}{seen}: there is nothing "
+        "to learn it from. Check the decision",
+        Either((", or set ", Setting("condition_on_decision", False))),
+        ".",
     )
 
 
@@ -132,7 +135,7 @@ def _join(parts: list[Answer]) -> Answer:
     return Answer(scores, np.concatenate([part.wanted for part in parts]))
 
 
-AGAIN = "Fit it again."
+AGAIN = "Fit again."
 
 
 @dataclass
@@ -164,12 +167,13 @@ class TrainingTable:
         """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
         if self.table is not None and not self.spots.is_of(self.table, self.schema):
             raise InputError(
-                "the table given to fit has been changed since. Fit again, with a copy if the table must change; "
-                "diagnose and trade_off also take the training rows as `training`."
+                "the training table has been changed since the fit. Fit again, with a copy if the table must change",
+                PythonOnly("; diagnose and trade_off also take the training rows as `training`"),
+                ".",
             )
         return self.table
 
-    def matrix(self, otherwise: str = AGAIN, *, needed_by: str = "") -> Floats:
+    def matrix(self, otherwise: Part = AGAIN, *, needed_by: str = "") -> Floats:
         """Return the encoded rows; `otherwise` says what to do where they are gone, `needed_by` who asks for them."""
         return self.schema.encode(self._needed(otherwise, needed_by), "the training rows").matrix
 
@@ -184,13 +188,11 @@ class TrainingTable:
             self.answered, self.scores = answer.wanted, answer.scores
         return Answer(self.scores, self.answered)
 
-    def _needed(self, otherwise: str, needed_by: str = "") -> Data:
+    def _needed(self, otherwise: Part, needed_by: str = "") -> Data:
         table = self.known_table()
         if table is None:
             who = f"{needed_by}: " if needed_by else ""
-            raise InputError(
-                f"{who}an explainer that was saved does not have its training rows, needed here. {otherwise}"
-            )
+            raise InputError(f"{who}training rows are not stored with an explainer, and are needed here. ", otherwise)
         return table
 
     def __getstate__(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.exceptions import AdviceWarning, InputError, spell, spell_all, warn
+from mcce.wording import Parameter, PythonOnly, Setting
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,11 @@ class ModelColumns:
         """Raise if the response is a column of the table."""
         if self.response:
             raise InputError(
-                f"X has the column {spell(self.response[0])}, which is the response of the model and no feature; leave "
-                f"it out: X.drop(columns=[{spell_all(self.response)}])."
+                Parameter("X"),
+                f" has the column {spell(self.response[0])}, which is the response of the model and not a feature; "
+                "leave it out",
+                PythonOnly(f": X.drop(columns=[{spell_all(self.response)}])"),
+                ".",
             )
 
     def warn_of_unread(self, columns: Iterable[Hashable], fixed: Iterable[Hashable]) -> None:
@@ -42,10 +46,13 @@ class ModelColumns:
         unread = [name for name in columns if name not in self.read and name not in set(fixed)]
         if unread:
             warn(
-                f"the model does not read {spell_all(unread)}, so that no change there matters. Leave them out of X, "
-                f"or name them in fixed=[{spell(unread[0])}, ...]. A filter of mcce.exceptions.AdviceWarning silences "
-                "this.",
-                AdviceWarning,
+                f"the model does not read {spell_all(unread)}, so that no change there matters. Leave them out of ",
+                Parameter("X"),
+                ", or name them in ",
+                Setting("fixed", [unread[0], ...]),
+                ".",
+                PythonOnly(" A filter of mcce.exceptions.AdviceWarning silences this."),
+                category=AdviceWarning,
             )
 
 

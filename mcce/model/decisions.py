@@ -50,6 +50,7 @@ from mcce.model.source import (
     position_of,
 )
 from mcce.storage.state import stateful
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, call
 
 
 @dataclass(frozen=True)
@@ -147,14 +148,28 @@ def compare_answers(
 def check_margin(margin: Any) -> float:
     """Return a margin as a float: a finite number that is not negative."""
     if not is_number(margin) or not 0 <= margin < float("inf"):
-        raise InputError(f"margin is {spell(margin)}; it must be a number, 0 or more, as in margin=0.05.")
+        raise InputError(
+            Parameter("margin"),
+            " is ",
+            Value(margin),
+            "; it must be a number, 0 or more, as in ",
+            Setting("margin", 0.05),
+            ".",
+        )
     return float(margin)
 
 
 def check_label(label: Any) -> None:
     """Refuse words for a decision that are no text, or empty."""
     if label is not None and (not isinstance(label, str) or not label.strip()):
-        raise InputError(f"label is {spell(label)}; give the decision in a few words, or None for ours.")
+        raise InputError(
+            Parameter("label"),
+            " is ",
+            Value(label),
+            "; give the decision in a few words, or ",
+            Value(None),
+            " for the default words.",
+        )
 
 
 def with_margin(words: str, margin: float) -> str:
@@ -207,15 +222,32 @@ class Interval:
 
     def __post_init__(self) -> None:
         if self.closed not in list(_BRACKETS):  # a list is compared, not hashed
-            raise InputError(f"closed is {spell(self.closed)}; it must be one of {spell_all(_BRACKETS)}.")
+            raise InputError(
+                Parameter("closed"), " is ", Value(self.closed), f"; it must be one of {spell_all(_BRACKETS)}."
+            )
         for end, value in (("low", self.low), ("high", self.high)):
             if not is_number(value) or math.isnan(value):
-                raise InputError(f"{end} of the interval is {spell(value)}; it must be a number (inf is, NaN is not).")
+                raise InputError(
+                    f"{end} of the interval is ",
+                    Value(value),
+                    "; it must be a number, or ",
+                    Value(math.inf),
+                    " or ",
+                    Value(-math.inf),
+                    " for no bound.",
+                )
             object.__setattr__(self, end, float(value))
         if self.low > self.high:
             raise InputError(f"the interval from {self.low:g} to {self.high:g} has low > high; swap the ends.")
         if self.low == self.high and self.closed != "both":
-            raise InputError(f"the interval {self.bounds()} is empty; a single score needs closed='both'.")
+            raise InputError(
+                f"the interval {self.bounds()} is empty; ",
+                Either(
+                    ("a single score needs ", Setting("closed", "both")),
+                    "an interval of a single score includes both ends",
+                ),
+                ".",
+            )
         object.__setattr__(self, "margin", check_margin(self.margin))
         check_label(self.label)
 
@@ -239,8 +271,10 @@ class Interval:
             high = float(Decimal(repr(high)) - Decimal(repr(self.margin)))
         if low > high or (low == high and self.closed != "both"):
             raise InputError(
-                f"the interval {self.bounds()} with a margin of {self.margin:.12g} is empty: its ends become "
-                f"{low:.12g} and {high:.12g}. Give a smaller margin, or inf for an end that no score can pass."
+                f"the interval {self.bounds()} with a margin of {self.margin:.12g} is empty: its ends "
+                f"become {low:.12g} and {high:.12g}. Give a smaller margin, or ",
+                Value(math.inf),
+                " for an end that no score can pass.",
             )
         return replace(self, low=low, high=high, margin=0.0)
 
@@ -384,11 +418,15 @@ def _wanted_class(interval: Interval, classes: list[Any]) -> int:
         return position_of(interval.of, classes, "of")
     if len(classes) == 2 and set(classes) in ({0, 1}, {-1, 1}):  # equality: True is 1, the text "1" is not
         return classes.index(1)
-    example = spell(classes[-1])
+    ends = [int(end) if end.is_integer() else end for end in (interval.low, interval.high)]
     raise InputError(
-        f"the decision, a {interval}, does not say of which class the score is (classes: {spell_all(classes)}). "
-        f"Say it, as in Interval({interval.low:g}, {interval.high:g}, of={example}), or give the wanted "
-        f"class itself, as in decision={example}."
+        f"the decision, a {interval}, does not say of which class the score is (classes: ",
+        Values(classes),
+        "). Say it, as in ",
+        call("mcce.Interval", *ends, of=classes[-1]),
+        ", or give the wanted class itself, as in ",
+        Setting("decision", classes[-1]),
+        ".",
     )
 
 
@@ -411,13 +449,24 @@ class _Classes:
             labels.sort(key=spell)  # the order of a set of texts differs from one process to the next
         if not labels:
             raise InputError(
-                f"{name} names no class; give one or more, as in {name}('paid') or {name}(['paid', 'due'])."
+                Value(type(self)),
+                " names no class; give one or more, as in ",
+                call(f"mcce.{name}", "paid"),
+                " or ",
+                call(f"mcce.{name}", ["paid", "due"]),
+                ".",
             )
         for i, value in enumerate(labels):
             if not is_label(value):
-                raise InputError(f"{name} holds {value!r} (a {type(value).__name__}), which no prediction can equal.")
+                raise InputError(
+                    Value(type(self)),
+                    " holds ",
+                    Value(value),
+                    PythonOnly(f" (a {type(value).__name__})"),
+                    ", which no prediction can equal; give class labels.",
+                )
             if any(equals(value, other) for other in labels[:i]):
-                raise InputError(f"{name} names the class {spell(value)} twice; name it once.")
+                raise InputError(Value(type(self)), " names the class ", Value(value), " twice; name it once.")
         object.__setattr__(self, "classes", tuple(labels))
         object.__setattr__(self, "margin", check_margin(self.margin))
         check_label(self.label)
@@ -503,10 +552,14 @@ class LabelDecision(SourceDecision):
         codes, values = pd.factorize(labels)
         for value in values:
             if not self._is_possible(value):
-                known = "" if self.classes is None else f" of {spell_all(self.classes)}"
+                known = "" if self.classes is None else (" of ", Values(self.classes))
                 reply.refuse(
-                    f"returned {spell(value)}, which is no class label like {spell(self.wanted.classes[0])}{known}. "
-                    "For a model that returns scores give an interval (low, high), else one of its labels."
+                    "returned ",
+                    Value(value),
+                    ", which is no class label like ",
+                    Value(self.wanted.classes[0]),
+                    known,
+                    ". For a model that returns scores give an interval, else one of its labels.",
                 )
         return Answer(labels, self._are_wanted(values)[codes])
 
@@ -546,16 +599,17 @@ def resolve_labels(wanted: OneOf | Not, model: Any, parameter: str = "decision")
         named = {position_of(label, classes, parameter) for label in wanted.classes}
         if isinstance(wanted, Not) and len(named) == len(classes):
             raise InputError(
-                f"{wanted!r} leaves none of the model's classes ({spell_all(classes)}); name fewer of them."
+                Value(wanted), " leaves none of the model's classes (", Values(classes), "); name fewer of them."
             )
     if not wanted.margin:
         return LabelDecision(source, wanted, classes)
     lead = find_source(model, ("predict_proba",)) if hasattr(model, "predict_proba") else None
     if lead is None or classes is None:
         raise ModelError(
-            f"{wanted!r} has a margin, but the model (a {type(model).__name__}) has no "
-            f"{'predict_proba' if lead is None else 'classes_'} to compare the classes by. Leave the margin out, or "
-            "give an Interval of its scores with a margin."
+            Value(wanted),
+            f" has a margin, but the model (a {type(model).__name__}) has no ",
+            Either(PythonOnly("predict_proba" if lead is None else "classes_"), "probabilities"),
+            " to compare the classes by. Leave the margin out, or give an interval of its scores with a margin.",
         )
     return LabelDecision(source, wanted, classes, lead)
 
@@ -671,7 +725,7 @@ def resolve_several(several: Several, model: Any, resolve: Callable[[Any, Any], 
         try:
             decisions.append(resolve(decision, each))
         except MCCEError as err:
-            raise type(err)(f"{name}, one of {len(several.models)} models in Several: {err}") from err
+            raise type(err)(f"{name}, one of {len(several.models)} models in Several: ", *err.args) from err
     return SeveralDecision(several, tuple(decisions))
 
 
@@ -717,9 +771,18 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
     if isinstance(decision, (tuple, list)):
         if len(decision) != 2 or not all(map(is_number, decision)):
             raise InputError(
-                f"decision {spell(decision)} is not a pair of numbers. Give (low, high), inf for no bound; one "
-                "class label; for several classes, OneOf([...]) or Not([...]); or a callable that returns one boolean "
-                "per row."
+                Parameter("decision"),
+                " ",
+                Value(decision),
+                " is not a pair of numbers. Give ",
+                Either(
+                    PythonOnly(
+                        "(low, high), inf for no bound; one class label; for several classes, OneOf([...]) or "
+                        "Not([...]); or a callable that returns one boolean per row"
+                    ),
+                    "an interval or class labels",
+                ),
+                ".",
             )
         decision = Interval(*decision)
     if isinstance(decision, pd.Interval):
@@ -728,8 +791,19 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
         return resolve_interval(decision, model)
     if not is_label(decision):
         raise InputError(
-            f"decision is {spell(decision)} (a {type(decision).__name__}); give (low, high), an Interval, a class "
-            "label, OneOf, Not, Several, or a callable that returns one boolean per row."
+            Parameter("decision"),
+            " is ",
+            Value(decision),
+            PythonOnly(f" (a {type(decision).__name__})"),
+            "; give ",
+            Either(
+                PythonOnly(
+                    "(low, high), an Interval, a class label, OneOf, Not, Several, or a callable that returns one "
+                    "boolean per row"
+                ),
+                "an interval or class labels",
+            ),
+            ".",
         )
     return resolve_labels(OneOf([decision]), model)
 
@@ -746,6 +820,6 @@ class PredicateDecision(SourceDecision):
     def _read(self, reply: Reply) -> Answer:
         values = reply.column("one boolean")
         if values.dtype != bool and not all(isinstance(v, (bool, np.bool_)) for v in values):
-            reply.refuse(f"returned {spell(values[0])}, not booleans. Compare within it, as in `scores >= 0.5`.")
+            reply.refuse("returned ", Value(values[0]), ", not booleans. Compare within it, as in `scores >= 0.5`.")
         wanted = values.astype(bool)
         return Answer(wanted, wanted)

@@ -29,7 +29,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, is_number
 from mcce.base.progress import progress_bar
 from mcce.base.threads import one_native_thread
-from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.exceptions import InputError, did_you_mean
 from mcce.model.ask import Asker
 from mcce.model.decisions import Decision, resolve_decision
 from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
@@ -37,6 +37,7 @@ from mcce.table import Schema
 from mcce.table.checks import rows_of
 from mcce.table.dtypes import is_dated
 from mcce.table.frames import is_other_frame
+from mcce.wording import Parameter, PythonOnly, Value
 
 NEIGHBOURS = 32  # of a row, with noise
 MISTAKEN = 0.05  # how often a row of just the share that is demanded may pass
@@ -251,7 +252,10 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
     names = [schema.names[j] for j in numbers]
     for name, share in noise.items():
         if name not in names:
-            raise InputError(f"noise names {name!r}, which is no number that may change; {did_you_mean(name, names)}")
+            raise InputError(
+                Parameter("noise"),
+                f" names {name!r}, which is not a number that may change; {did_you_mean(name, names)}",
+            )
         by_column[schema.names.index(name)] = _check_noise(share, f"noise[{name!r}]")
     return by_column
 
@@ -259,12 +263,19 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
 def _check_share(value: Any) -> float:
     if not is_number(value) or not 0.0 < value <= 1.0:
         raise InputError(
-            f"robust is {spell(value)}; it is a share, above 0 and at most 1, as 0.9 for nine in ten, or a mcce.Robust."
+            Parameter("robust"),
+            " is ",
+            Value(value),
+            "; it is a share, above 0 and at most 1, as 0.9 for nine in ten",
+            PythonOnly(", or a mcce.Robust"),
+            ".",
         )
     return float(value)
 
 
 def _check_noise(value: Any, name: str) -> float:
     if not is_number(value) or not 0.0 <= value < 1.0:
-        raise InputError(f"{name} is {spell(value)}; it is a share of the value, as 0.02 for two per cent.")
+        raise InputError(
+            Parameter(name), " is ", Value(value), "; it is a share of the value, as 0.02 for two per cent."
+        )
     return float(value)

@@ -22,13 +22,17 @@ from mcce.base.checks import is_number
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, ModelError, spell, spell_all
 from mcce.table.frames import is_other_frame, read_frame
+from mcce.wording import Either, Parameter, Part, PythonOnly, Value, Values
 
 Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any] | Any"
 
 BY_CLASS = ("predict_proba", "decision_function")  # replies that may have a column for each class
 CELLS_SHOWN = 8
 WRITES_ARE_SHARED = int(pd.__version__.partition(".")[0]) < 3  # by frames that share values
-WAY_OUT = "Give a function that returns the score you mean as the model, or a callable decision."
+WAY_OUT = Either(
+    PythonOnly("Give a function that returns the score you mean as the model, or a callable decision."),
+    "Give a model that returns one score for each row.",
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,13 @@ class Source:
             message = str(err).strip() or "no message"
             between = "\n" if "\n" in message else " "  # the whole message: its last line often says what to do
             raise ModelError(
-                f"{asked} raised {type(err).__name__}: {message.rstrip('.')}.{between}Check that it is fitted "
-                f"and takes a {type(frame).__name__} of shape {frame.shape}."
+                f"{asked} raised {type(err).__name__}: {message.rstrip('.')}.{between}Check that it is "
+                "fitted and takes ",
+                Either(
+                    PythonOnly(f"a {type(frame).__name__} of shape {frame.shape}"),
+                    f"a table of {len(frame)} rows and {frame.shape[1]} columns",
+                ),
+                ".",
             ) from err
         return Reply.read(result, frame, asked)
 
@@ -85,27 +94,27 @@ class Reply:
                 values[np.ma.getmaskarray(result)] = None
         except Exception as err:
             kind = type(result).__name__
-            raise ModelError(f"{asked} returned a {kind} that is no array: {err}. {WAY_OUT}") from err
+            raise ModelError(f"{asked} returned a {kind} that is not an array: {err}. ", WAY_OUT) from err
         columns = list(result.columns) if isinstance(result, pd.DataFrame) else None
         reply = cls(values, columns, frame, asked)
         if values.ndim > 2:
-            reply.refuse(f"returned a table for each of {len(values)} outputs. {WAY_OUT}")
+            reply.refuse(f"returned a table for each of {len(values)} outputs. ", WAY_OUT)
         if values.ndim == 0 and len(frame) > 1:
             reply.refuse(f"returned a single {type(result).__name__}, expected {len(frame)} values, one per row.")
         if values.ndim > 0 and len(values) != len(frame):
             reply.refuse(f"returned {len(values)} values, expected {len(frame)}, one per row.")
         if values.ndim == 2 and values.shape[1] == 0:
-            reply.refuse(f"returned a table without columns. {WAY_OUT}")
+            reply.refuse("returned a table without columns. ", WAY_OUT)
         return cls(values.reshape(len(frame), -1), columns, frame, asked)
 
-    def refuse(self, problem: str) -> NoReturn:
+    def refuse(self, *problem: Part) -> NoReturn:
         """Raise a `ModelError` that says who was asked about what, and the problem."""
-        raise ModelError(f"{self.asked} {problem}")
+        raise ModelError(f"{self.asked} ", *problem)
 
     def column(self, expected: str) -> npt.NDArray[Any]:
         """Return the only column, without missing values."""
         if self.values.shape[1] != 1:
-            self.refuse(f"returned {self.values.shape[1]} columns, expected {expected} per row. {WAY_OUT}")
+            self.refuse(f"returned {self.values.shape[1]} columns, expected {expected} per row. ", WAY_OUT)
         values = self.values[:, 0]
         self.check_missing(np.asarray(pd.isna(values), dtype=bool))
         return values
@@ -128,15 +137,19 @@ class Reply:
         rows = np.flatnonzero(missing)
         if rows.size:
             more = ", ..." if rows.size > 5 else ""
-            where = f"at positions {spell_all(rows[:5])}{more}"
+            where: list[Part] = [f"at positions {spell_all(rows[:5])}{more}"]
             if isinstance(self.frame, pd.DataFrame):
-                where += f" (index {spell_all(self.frame.index[rows[:5]])}{more})"
+                labels = f"{spell_all(self.frame.index[rows[:5]])}{more}"
                 first = self.frame.iloc[[rows[0]]].astype(object).iloc[0]
-                cells = [f"{name} = {spell(value)}" for name, value in first.items()]
-                where += f"; the first has {', '.join(cells[:CELLS_SHOWN])}{', ...' if cells[CELLS_SHOWN:] else ''}"
+                cells = [(f"{', ' if j else ''}{name} = ", Value(cell)) for j, (name, cell) in enumerate(first.items())]
+                where += [" (", Either(PythonOnly("index"), "row names"), f" {labels}); the first has "]
+                where += [*cells[:CELLS_SHOWN], ", ..." if cells[CELLS_SHOWN:] else ""]
             self.refuse(
-                f"returned missing values (NaN or None) for {rows.size} of {len(missing)} rows, {where}. "
-                "Drop or impute such rows, or give a model that can answer for them."
+                "returned missing values",
+                PythonOnly(" (NaN or None)"),
+                f" for {rows.size} of {len(missing)} rows, ",
+                *where,
+                ". Drop or impute such rows, or give a model that can answer for them.",
             )
 
     def check_sums(self, probabilities: npt.NDArray[np.float64]) -> None:
@@ -146,14 +159,22 @@ class Reply:
         if off.size:
             self.refuse(
                 f"returned {probabilities.shape[1]} columns that sum to {off[0]:.3g}, not 1, so not of "
-                f"classes that exclude each other (is it a multi-label model?). {WAY_OUT}"
+                "classes that exclude each other (is it a multi-label model?). ",
+                WAY_OUT,
             )
 
 
 def find_source(model: Any, methods: Sequence[str]) -> Source:
     """Choose whom to ask: the first of the methods that the model has, else the model as a function."""
     if model is None:
-        raise InputError("model is None; only a callable decision can do without a model.")
+        raise InputError(
+            Parameter("model"),
+            " is ",
+            Value(None),
+            "; give a model",
+            PythonOnly(", or a callable decision, which needs none"),
+            ".",
+        )
     if isinstance(model, type):
         raise InputError(f"model is the class {model.__name__}; give a fitted {model.__name__} object.")
     for method in methods:
@@ -174,7 +195,7 @@ def classes_of(model: Any) -> list[Any] | None:
         return None
     classes = plain_values(declared)
     if any(np.ndim(c) for c in classes):
-        raise ModelError(f"the {type(model).__name__} has several outputs, a decision is about one. {WAY_OUT}")
+        raise ModelError(f"the {type(model).__name__} has several outputs, a decision is about one. ", WAY_OUT)
     return classes or None
 
 
@@ -190,8 +211,8 @@ def position_of(label: object, known: list[Any], parameter: str) -> int:
             return i
     spelled = {str(k): k for k in known}
     close = difflib.get_close_matches(str(label), spelled, n=1)
-    hint = f"; did you mean {spell(spelled[close[0]])}?" if close else "."
-    raise InputError(f"{parameter} is {spell(label)}, but the model's classes are {spell_all(known)}{hint}")
+    hint = ("; did you mean ", Value(spelled[close[0]]), "?") if close else (".",)
+    raise InputError(Parameter(parameter), " is ", Value(label), ", but the model's classes are ", Values(known), *hint)
 
 
 def check_columns_are_classes(model: Any, classes: list[Any]) -> None:
@@ -207,7 +228,7 @@ def check_columns_are_classes(model: Any, classes: list[Any]) -> None:
     target = getattr(getattr(inner, "_label_binarizer", None), "y_type_", None)
     if pairs or getattr(inner, "multilabel_", False) is True or target == "multilabel-indicator":
         columns = "pairs of classes (decision_function_shape='ovo')" if pairs else "labels (multi-label)"
-        raise ModelError(f"decision_function of the {type(inner).__name__} has columns for {columns}. {WAY_OUT}")
+        raise ModelError(f"decision_function of the {type(inner).__name__} has columns for {columns}. ", WAY_OUT)
 
 
 def equals(one: Any, two: Any) -> bool:

@@ -1,7 +1,7 @@
 """Functions that the R package `mcce` (`r_bridge/r`) calls, of plain values, bytes and objects that R only holds.
 
-1. R calls `attempt` with the name of a function below. Errors and warnings come back as text, so that R can raise them
-   as its own conditions, in our words.
+1. R calls `attempt` with the name of a function below. Errors and warnings come back as text in R's syntax, so that R
+   can raise them as its own conditions.
 2. Tables cross as `mcce.rcompat.columns` writes them.
 3. A model of R is a function `ask(table, n_rows, parts)`: R makes a data frame of the parts, after the template that it
    keeps under the name `table`, and answers with one column. R has one thread; asked from any other it would hang, so
@@ -52,6 +52,7 @@ from mcce.rcompat.columns import (
 )
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
 from mcce.rcompat.lent import RError, lend
+from mcce.rcompat.wording import RDialect
 from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.storage import load_fields
@@ -68,16 +69,17 @@ Ask = Callable[[str, int, list[bytearray]], Mapping[str, Any]]
 def attempt(name: str, *arguments: Any) -> dict[str, Any]:
     """Call a function of this module by name: its `value`, or the `error` and its class; and all `warnings`."""
     told: dict[str, Any] = {"value": None, "error": None, "kind": None}
+    dialect = RDialect(name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", MCCEWarning)
         try:
             told["value"] = FUNCTIONS[name](*arguments)
         except MCCEError as error:
-            told |= {"error": str(error), "kind": type(error).__name__}
+            told |= {"error": error.worded(dialect), "kind": type(error).__name__}
         except Exception as error:
             told |= {"error": f"{type(error).__name__}: {error}", "kind": "PythonError"}
-    told["warnings"] = [str(each.message) for each in caught if issubclass(each.category, MCCEWarning)]
+    told["warnings"] = [each.message.worded(dialect) for each in caught if isinstance(each.message, MCCEWarning)]
     return told
 
 

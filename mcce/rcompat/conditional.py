@@ -58,6 +58,7 @@ from mcce.samplers.restricted import draw_until_allowed, log_of
 from mcce.storage.fields import FLOAT, check_array, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import KINDS, Column, Feature, Table
+from mcce.wording import Parameter, Value
 
 QUESTIONS = ("probs", "quantiles", "draw")
 NUMBERS, LEVELS = frozenset({"numeric"}), frozenset({"categorical", "ordered"})
@@ -279,8 +280,19 @@ class RConditional(ConditionalSampler):
         question = self.question()
         if not isinstance(self.own_rng, bool) or (self.own_rng and question != "draw"):
             raise InputError(
-                f"own_rng of {self.maker} is {self.own_rng!r} with {question}=; it is True or False, and True for "
-                "draw= only: probabilities and quantiles take no random numbers."
+                f"own_rng of {self.maker} is ",
+                Value(self.own_rng),
+                " with ",
+                Parameter(question),
+                "; it is ",
+                Value(True),
+                " or ",
+                Value(False),
+                ", and ",
+                Value(True),
+                " for ",
+                Parameter("draw"),
+                " only: probabilities and quantiles take no random numbers.",
             )
         check_count(self.n_quantiles, "n_quantiles", self, 2)
         resolve_seed(self.random_state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.checks import MOST_DRAWS, check_count, is_number
-from mcce.exceptions import InputError, spell
+from mcce.exceptions import InputError
 from mcce.model.decisions import Decision, Interval, resolve_decision
 from mcce.model.source import name_of
 from mcce.rcompat.names import translate
@@ -28,6 +29,7 @@ from mcce.rcompat.stages import (
 )
 from mcce.rng.r import RGenerator
 from mcce.table import Data, as_frame
+from mcce.wording import Parameter, Setting, Value
 
 Seed = int | np.integer[Any] | RGenerator | None
 
@@ -152,7 +154,14 @@ def explain_mcce(
     if featuremodel_object is not None:
         fitted, rng = featuremodel_object, RGenerator(None)
     elif x_train is None:
-        raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
+        raise InputError(
+            Parameter("x_train"),
+            " is ",
+            Value(None),
+            "; give the training rows, or a ",
+            Parameter("featuremodel_object"),
+            " of an earlier call.",
+        )
     else:
         frame, array_dtype = as_frame(x_train, "x_train")
         own = [DECISION] if fit_decision else []
@@ -199,7 +208,10 @@ def _decision(
         return resolve_decision(interval, model)
     if not callable(predict_model):
         raise InputError(
-            f"predict_model is a {type(predict_model).__name__}; give a function of the model and a frame, or None."
+            Parameter("predict_model"),
+            f" is a {type(predict_model).__name__}; give a function of the model and a frame, or ",
+            Value(None),
+            ".",
         )
 
     def asked(frame: Any) -> Any:
@@ -213,13 +225,27 @@ def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
     """Return the two ends; mcceR's interval is closed."""
     if isinstance(c_int, Interval):
         if c_int.closed != "both":
-            raise InputError(f"c_int is {c_int}; mcceR's interval includes both ends: use closed='both'.")
+            raise InputError(
+                Parameter("c_int"),
+                f" is {c_int}; mcceR's interval includes both ends: use ",
+                Setting("closed", "both"),
+                ".",
+            )
         if c_int.margin:
-            raise InputError(f"c_int is {c_int}; mcceR knows no margin: give the narrower interval itself.")
+            raise InputError(
+                Parameter("c_int"), f" is {c_int}; mcceR knows no margin: give the narrower interval itself."
+            )
         return c_int.low, c_int.high
     ends = list(c_int) if isinstance(c_int, (Sequence, np.ndarray)) and not isinstance(c_int, str) else []
     if len(ends) != 2 or not all(map(is_number, ends)) or not ends[0] <= ends[1]:
-        raise InputError(f"c_int is {spell(c_int)}; give two numbers, the lower one first, inf for no bound.")
+        raise InputError(
+            Parameter("c_int"),
+            " is ",
+            Value(c_int),
+            "; give two numbers, the lower one first, ",
+            Value(math.inf),
+            " for no bound.",
+        )
     return float(ends[0]), float(ends[1])
 
 

@@ -1,4 +1,4 @@
-"""R's names and ours: one table for the call, one for the arguments of the trees.
+"""R's names and ours: tables for the functions of the R package, for the call of mcceR, and for arguments of the trees.
 
 The call's arguments have R's names with dots as underscores (`generate.K` is `generate_K`). Arguments of the trees keep
 R's names here and are translated for `mcce.trees`.
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from mcce.base.checks import check_count, is_number
-from mcce.exceptions import InputError, did_you_mean, spell, spell_all
+from mcce.exceptions import InputError, did_you_mean, spell_all
+from mcce.wording import Either, Parameter, PythonOnly, Value
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,17 @@ class Name:
         """Spelling in `explain_mcce`: R's, dots as underscores."""
         return self.r.replace(".", "_")
 
+
+FUNCTIONS = {  # of the R package, by the name of their counterpart in Python
+    "mcce.allow": "allow",
+    "mcce.Interval": "interval",
+    "mcce.Not": "none_of",
+    "mcce.OneOf": "one_of",
+    "explain": "explain",
+    "letter": "letter",
+}
+TABLES = {"fit": "data", "explain": "newdata", "generate": "newdata"}  # what X is called there, by the called function
+ABSENT = frozenset({"predictors", "relations", "sample_weight", "training"})  # parameters without a counterpart in R
 
 CALL = (
     Name("model", "model"),
@@ -91,20 +103,31 @@ def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
     """Translate R's arguments of the trees; an unknown one is an error."""
     if engine not in TREES:
         raise InputError(
-            f"fit_autoregressive_model is {spell(engine)}; mcceR knows {spell_all(TREES)}: "
-            f"{did_you_mean(engine, TREES)}"
+            Parameter("fit_autoregressive_model"),
+            " is ",
+            Value(engine),
+            f"; mcceR knows {spell_all(TREES)}: {did_you_mean(engine, TREES)}",
         )
     arguments = dict(given)
     control = arguments.pop(CONTROLS[engine], None) or {}
     if not isinstance(control, Mapping):
-        raise InputError(f"{CONTROLS[engine]} is a {type(control).__name__}; give a dict of R's names and values.")
+        raise InputError(
+            Parameter(CONTROLS[engine]),
+            f" is a {type(control).__name__}; give ",
+            Either(PythonOnly("a dict"), "a list"),
+            " of R's names and values.",
+        )
     arguments = {**control, **arguments}
     names = {name.r: name for name in TREES[engine]}
     for r in arguments:
         if r not in names:
             raise InputError(
-                f"{r!r} is no argument of explain_mcce and none of the trees of {engine} that are supported here "
-                f"({', '.join(names)}); {did_you_mean(r, [*names, *(name.here for name in CALL)])}"
+                f"{r!r} is not an argument of explain_mcce, nor one of the trees of {engine} that are "
+                f"supported here ({', '.join(names)}); ",
+                Either(
+                    PythonOnly(did_you_mean(r, [*names, *(name.here for name in CALL)])),
+                    did_you_mean(r, [*names, *(name.r for name in CALL)]),
+                ),
             )
     if engine == "rpart":
         return _rpart_arguments(arguments)
@@ -145,12 +168,12 @@ def _whole(given: dict[str, Any], name: str, default: int, low: int, high: int |
 def _number(given: dict[str, Any], name: str, default: float) -> float:
     value = given.get(name, default)
     if not is_number(value) or value != value:
-        raise InputError(f"{name} is {spell(value)}; it must be a number.")
+        raise InputError(Parameter(name), " is ", Value(value), "; it must be a number.")
     return float(value)
 
 
 def _choice(given: dict[str, Any], name: str, default: str) -> str:
     value = given.get(name, default)
     if value not in VALUES[name]:
-        raise InputError(f"{name} is {spell(value)}; supported here: {spell_all(VALUES[name])}.")
+        raise InputError(Parameter(name), " is ", Value(value), f"; supported here: {spell_all(VALUES[name])}.")
     return VALUES[name][value]

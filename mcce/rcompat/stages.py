@@ -65,6 +65,7 @@ from mcce.trees.ctree.tree import CtreeTree
 from mcce.trees.rpart import tree as rpart
 from mcce.trees.rpart.tree import RpartTree
 from mcce.trees.tree import Tree
+from mcce.wording import Either, Parameter, PythonOnly, Value
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
 DUMMY = "dummy"  # the constant column that the first tree is grown on where there is nothing else
@@ -76,8 +77,11 @@ def read_columns(frame: pd.DataFrame, where: str) -> list[Feature]:
     for name, dtype in frame.dtypes.items():
         if is_dated(dtype):
             raise InputError(
-                f"column {name!r} of {where} has dtype {dtype}; R's trees and measures do not agree on dates: convert "
-                "it to a number, such as days."
+                f"column {name!r} of ",
+                Parameter(where),
+                " holds dates",
+                PythonOnly(f" (dtype {dtype})"),
+                ", on which R's trees and measures do not agree: convert it to a number, such as days.",
             )
     logical = [name for name, dtype in frame.dtypes.items() if is_logical(dtype)]
     features = Schema.from_data(frame.astype(dict.fromkeys(logical, np.float64)), where=where).features
@@ -97,9 +101,13 @@ def encode_column(column: pd.Series[Any], feature: Feature, where: str) -> Float
     missing = np.flatnonzero(column.isna().to_numpy(dtype=bool))
     if missing.size:
         raise InputError(
-            f"column {column.name!r} of {where} has {missing.size} missing value(s), the first in row "
-            f"{spell(column.index[missing[0]])}; mcceR's measures and draws have no answer for them: fill them in or "
-            "drop the rows, or use mcce.MCCE, where missing is a value like another."
+            f"column {column.name!r} of ",
+            Parameter(where),
+            f" has {missing.size} missing value(s), the first in row "
+            f"{spell(column.index[missing[0]])}; mcceR's measures and draws do not handle them: fill "
+            "them in or drop the rows, or use ",
+            Either(PythonOnly("mcce.MCCE"), "mcce()"),
+            ", where missing is a value like another.",
         )
     wide = replace(feature, dtype=np.dtype(np.float64)) if feature.is_numeric else feature
     return wide.encode(column, where)
@@ -134,7 +142,12 @@ def check_fixed(fixed_features: str | Iterable[Hashable] | None, names: Sequence
         fixed_features = () if fixed_features is None else (fixed_features,)
     fixed = check_fixed_names(fixed_features, names, "fixed_features", "x_train")
     if len(fixed) == len(names):
-        raise InputError("fixed_features names every column of x_train; leave at least one that may change.")
+        raise InputError(
+            Parameter("fixed_features"),
+            " names every column of ",
+            Parameter("x_train"),
+            "; leave at least one that may change.",
+        )
     return fixed
 
 
@@ -152,9 +165,11 @@ def check_present(frame: pd.DataFrame, names: Iterable[Hashable], where: str) ->
     """Refuse a frame without rows, or without one of the columns."""
     absent = [name for name in names if name not in frame.columns]
     if absent:
-        raise InputError(f"{where} lacks the column(s) {listing(absent)} of x_train; it has {listing(frame.columns)}.")
+        raise InputError(
+            Parameter(where), f" lacks the column(s) {listing(absent)} of x_train; it has {listing(frame.columns)}."
+        )
     if len(frame) == 0:
-        raise InputError(f"{where} has no rows; give at least one.")
+        raise InputError(Parameter(where), " has no rows; give at least one.")
 
 
 def _grow_ctree(given: Table, target: Column, **settings: Any) -> CtreeTree:
@@ -518,9 +533,14 @@ def check_measures(measures: Sequence[str]) -> list[str]:
     names = [measures] if isinstance(measures, str) else list(measures)
     for name in names:
         if name not in MEASURES:
-            raise InputError(f"process_measures names {spell(name)}; {did_you_mean(name, MEASURES)}")
+            raise InputError(Parameter("process_measures"), f" names {spell(name)}; {did_you_mean(name, MEASURES)}")
     if not names or len(set(names)) < len(names):
-        raise InputError(f"process_measures is {names!r}; name at least one of {listing(MEASURES)}, each once.")
+        raise InputError(
+            Parameter("process_measures"),
+            " is ",
+            Value(names),
+            f"; name at least one of {listing(MEASURES)}, each once.",
+        )
     return names
 
 

@@ -39,6 +39,7 @@ from mcce.storage.fields import check_type, require, stored
 from mcce.storage.state import add_check, register, stateful
 from mcce.table import Schema
 from mcce.table.dtypes import date_text, is_dated
+from mcce.wording import Either, Parameter, Part, PythonOnly, Setting, Value, entry
 
 MARKS = ",.' \u00a0\u202f"
 MOST_ZEROS, MOST_LETTERS = 100, 1000
@@ -147,13 +148,17 @@ def read_pattern(given: Any, name: object) -> Pattern:
         return _read_words(given, name)
     if not isinstance(given, str):
         raise InputError(
-            f"formats[{spell(name)}] is {spell(given)} (a {type(given).__name__}); give a text such as {EXAMPLES} or "
-            "'%d.%m.%Y', or a dict of values to words."
+            entry("formats", name),
+            " is ",
+            Value(given),
+            f"; give a text such as {EXAMPLES} or '%d.%m.%Y', or a word for each value",
+            PythonOnly(", in a dict"),
+            ".",
         )
     if len(given) > MOST_LETTERS:
         raise InputError(
-            f"formats[{spell(name)}] is {spell(given)}, of {len(given):,} characters; "
-            f"at most {MOST_LETTERS:,} are read."
+            entry("formats", name),
+            f" is {spell(given)}, of {len(given):,} characters; at most {MOST_LETTERS:,} are read.",
         )
     if re.search("%[A-Za-z-]", given):
         try:
@@ -167,30 +172,39 @@ def read_pattern(given: Any, name: object) -> Pattern:
     found = _NUMBER.fullmatch(given)
     if found is None:
         raise InputError(
-            f"formats[{spell(name)}] is {spell(given)}; write the number zero as it should look, as in {EXAMPLES}, a "
-            "date by its codes, as in '%d.%m.%Y', or give a dict of values to words."
+            entry("formats", name),
+            f" is {spell(given)}; write the number zero as it should look, as in {EXAMPLES}, a date "
+            "by its codes, as in '%d.%m.%Y', or give a word for each value",
+            PythonOnly(", in a dict"),
+            ".",
         )
     mark, point, decimals = found["mark"] or "", found["point"] or ".", found["decimals"] or ""
     if mark == "." and not decimals:  # three decimals, as everywhere else in Python
         mark, point, decimals = "", ".", "000"
     if len(decimals) > MOST_ZEROS:
         raise InputError(
-            f"formats[{spell(name)}] is {spell(given)}, with {len(decimals)} decimals; give at most {MOST_ZEROS}."
+            entry("formats", name), f" is {spell(given)}, with {len(decimals)} decimals; give at most {MOST_ZEROS}."
         )
     if decimals and mark == point:
-        raise InputError(f"formats[{spell(name)}] is {spell(given)}, which has one mark for thousands and decimals.")
+        raise InputError(
+            entry("formats", name),
+            f" is {spell(given)}, which has one mark for thousands and decimals; give two different marks.",
+        )
     return NumberPattern(len(decimals), mark, point, found["percent"] or "")
 
 
 def _read_words(given: Mapping[Any, Any], name: object) -> WordPattern:
     for value, words in given.items():
         if not isinstance(words, str) or not words.strip():
-            raise InputError(f"formats[{spell(name)}] has {spell(words)} for {spell(value)}; give a text.")
+            raise InputError(entry("formats", name), " has ", Value(words), f" for {spell(value)}; give a text.")
     texts = list(given.values())
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
         both = ", ".join(spell(value) for value, words in given.items() if words == twice)
-        raise InputError(f"formats[{spell(name)}] calls {both} alike, {spell(twice)}; a change would not be seen.")
+        raise InputError(
+            entry("formats", name),
+            f" calls {both} alike, {spell(twice)}, which would hide a change; give each value its own word.",
+        )
     return WordPattern(tuple(given.items()))
 
 
@@ -368,13 +382,16 @@ class Names:
             given = getattr(self, role)
             if given is not None and not isinstance(given, Mapping):
                 raise InputError(
-                    f"{role} is a {type(given).__name__}; give a dict by feature, as in {role}={{'salary': ...}}."
+                    Parameter(role),
+                    f" is a {type(given).__name__}; give values by feature, as in ",
+                    Setting(role, {"salary": ...}),
+                    ".",
                 )
             object.__setattr__(self, role, dict(given or {}))
         for role in ("labels", "units"):
             for name, text in getattr(self, role).items():
                 if not isinstance(text, str) or not text.strip():
-                    raise InputError(f"{role}[{spell(name)}] is {text!r}; give a text.")
+                    raise InputError(entry(role, name), " is ", Value(text), "; give a text.")
         patterns = {name: read_pattern(form, name) for name, form in self.formats.items()}
         object.__setattr__(self, "patterns", patterns)
 
@@ -396,7 +413,10 @@ class Names:
             for name in getattr(names, role):
                 if name not in known:
                     raise InputError(
-                        f"{role} names {spell(name)}, which is no column of X; {did_you_mean(name, known)}"
+                        Parameter(role),
+                        f" names {spell(name)}, which is not a column of ",
+                        Parameter("X"),
+                        f"; {did_you_mean(name, known)}",
                     )
         _check_different(names.labels, known)
         return names
@@ -407,14 +427,21 @@ class Names:
             return given
         if given is not None and not isinstance(given, Mapping):
             raise InputError(
-                f"names is a {type(given).__name__}; give mcce.Names(labels=..., units=..., formats=...), or a dict of "
-                "these."
+                Parameter("names"),
+                f" is a {type(given).__name__}; give ",
+                Either(
+                    (PythonOnly("mcce.Names(labels=..., units=..., formats=...), or a dict of these"),),
+                    "labels, units and formats by feature",
+                ),
+                ".",
             )
         for role in given or {}:
             if role not in ROLES:
                 raise InputError(
-                    f"names has the entry {spell(role)}; {did_you_mean(role, ROLES)} Features are named inside them, "
-                    "as in {'labels': {'salary': 'pay'}}."
+                    Parameter("names"),
+                    f" has the entry {spell(role)}; {did_you_mean(role, ROLES)} Features are named inside them, as in ",
+                    Setting("names", {"labels": {"salary": "pay"}}),
+                    ".",
                 )
         return cls(**(given or {}))
 
@@ -442,13 +469,20 @@ class Names:
             is_number = feature.is_numeric and not dated
             what = "dates" if dated else "numbers" if is_number else "levels"
             pattern = self.patterns.get(feature.name)
-            where = f"formats[{spell(feature.name)}]"
+            where = entry("formats", feature.name)
             if feature.name in self.units and not is_number:
-                raise InputError(f"units names {spell(feature.name)}, which holds {what}; units go with numbers.")
+                raise InputError(
+                    Parameter("units"), f" names {spell(feature.name)}, which holds {what}; units go with numbers."
+                )
             if isinstance(pattern, NumberPattern) and not is_number:
-                raise InputError(f"{where} is of numbers, but the column holds {what}; give a dict of values to words.")
+                raise InputError(
+                    where,
+                    f" is of numbers, but the column holds {what}; give a word for each value",
+                    PythonOnly(", in a dict"),
+                    ".",
+                )
             if isinstance(pattern, DatePattern) and not dated:
-                raise InputError(f"{where} is of dates, but the column holds {what}; write a zero, as in '0,000'.")
+                raise InputError(where, f" is of dates, but the column holds {what}; write a zero, as in '0,000'.")
             if isinstance(pattern, WordPattern) and feature.levels is not None:
                 _check_words(pattern, list(feature.levels), where)
 
@@ -639,17 +673,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _check_words(pattern: WordPattern, levels: list[Any], where: str) -> None:
+def _check_words(pattern: WordPattern, levels: list[Any], where: Part) -> None:
     """Refuse words for levels that the column does not have, and words that are another level."""
     values: list[Any] = [value for value, _ in pattern.words]
     for value in values:
         if not pd.isna(value) and value not in levels:
-            raise InputError(f"{where} has words for {spell(value)}; {did_you_mean(value, levels)}")
+            raise InputError(where, f" has words for {spell(value)}; {did_you_mean(value, levels)}")
     called = {value_text(level): level for level in levels if pattern.find(level) is None}
     for value, words in pattern.words:
         if words in called:
             raise InputError(
-                f"{where} calls {spell(value)} {words!r}, which is another level; a change would not be seen."
+                where,
+                f" calls {spell(value)} {words!r}, which is another level and would hide a change; give another word.",
             )
 
 
@@ -659,7 +694,8 @@ def _check_different(labels: Mapping[Any, str], known: list[Any]) -> None:
     twice = [name for name, label in zip(known, called) if called.count(label) > 1 and name in labels]
     if twice:
         raise InputError(
-            f"labels calls {spell(twice[0])} {labels[twice[0]]!r}, as another feature is called; give each its own."
+            Parameter("labels"),
+            f" calls {spell(twice[0])} {labels[twice[0]]!r}, as another feature is called; give each its own.",
         )
 
 

@@ -29,6 +29,7 @@ from mcce.base.checks import check_count, is_whole
 from mcce.base.compiling import cached
 from mcce.exceptions import InputError, spell
 from mcce.rng.normal import fused_normal_quantile, normal_quantile
+from mcce.wording import Value
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -201,8 +202,11 @@ class RGenerator:
             seed = secrets.randbelow(2 * _LARGEST_SEED + 1) - _LARGEST_SEED
         if not is_whole(seed) or abs(int(seed)) > _LARGEST_SEED:
             raise InputError(
-                f"the seed of R's generator is {spell(seed)}; it must be an integer from {-_LARGEST_SEED} to "
-                f"{_LARGEST_SEED}, as for set.seed, or None for a fresh one."
+                "the seed of R's generator is ",
+                Value(seed),
+                f"; it must be an integer from {-_LARGEST_SEED} to {_LARGEST_SEED}, as for set.seed, or ",
+                Value(None),
+                " for a fresh one.",
             )
         self.seed = int(seed)
         self.fused = fused

@@ -23,7 +23,8 @@ from numba.extending import intrinsic
 from mcce.base.arrays import Floats, UInts
 from mcce.base.checks import is_whole
 from mcce.base.compiling import cached
-from mcce.exceptions import InputError, spell
+from mcce.exceptions import InputError
+from mcce.wording import Parameter, Value
 
 _MULTIPLIER = np.uint64(0xD2B74407B1CE6E93)
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
@@ -91,8 +92,12 @@ def resolve_seed(random_state: int | np.integer[Any] | None) -> int:
     if is_whole(random_state) and abs(int(random_state)) < MOST_SEED:
         return int(random_state)
     raise InputError(
-        f"random_state is {spell(random_state)}, but a seed is an integer (one seed, one answer) of at most a thousand "
-        "digits, or None for a fresh one."
+        Parameter("random_state"),
+        " is ",
+        Value(random_state),
+        ", but a seed is an integer (one seed, one answer) of at most a thousand digits, or ",
+        Value(None),
+        " for a fresh one.",
     )
 
 

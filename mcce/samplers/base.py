@@ -32,6 +32,7 @@ from mcce.storage.fields import check_fields
 from mcce.storage.state import flatten, from_state, to_state, unflatten
 from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
+from mcce.wording import Parameter, Value
 
 IMPOSSIBLE = 1e-12
 REACH = 7.034483825301131  # standard deviations: a normal draw is farther out, on one side, with probability IMPOSSIBLE
@@ -300,19 +301,21 @@ class ConditionalSampler(Parameters, ABC):
 
     def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
         """Draw one value for each row, going on from what the sampler before it left; return also what is left."""
-        raise SamplerError(f"{self!r} leaves nothing for the next sampler; call sample().")
+        raise SamplerError(Value(self), " leaves nothing for the next sampler; call sample().")
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the conditional could have produced each value, or a number as close as training values."""
         raise SamplerError(
-            f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports() "
-            f"({samplers_with('supports')})."
+            Value(self),
+            " cannot tell which values its conditional supports; use a sampler that implements "
+            f"supports() ({samplers_with('supports')}).",
         )
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log density or log probability of each value; of training rows, without each row itself."""
         raise SamplerError(
-            f"{self!r} has no density; use a sampler that implements log_density() ({samplers_with('log_density')})."
+            Value(self),
+            f" has no density; use a sampler that implements log_density() ({samplers_with('log_density')}).",
         )
 
     def base_measure(self) -> BaseMeasure:
@@ -361,7 +364,7 @@ class ConditionalSampler(Parameters, ABC):
 
     def without_donors(self: Self) -> Self:
         """Return a fitted copy without training values that draws the same; the default refuses."""
-        raise SamplerError(f"{self!r} draws training values, or may: it cannot do without them.")
+        raise SamplerError(Value(self), " draws training values, or may: it cannot do without them.")
 
     def disclosed(self) -> str:
         """Return what the state tells of the training values, in words that go on from "holds"."""
@@ -383,17 +386,22 @@ class ConditionalSampler(Parameters, ABC):
         """Refuse a target that the class does not declare to handle."""
         if feature.kind not in self.handles:
             raise SamplerError(
-                f"{self!r} cannot model {feature.name!r}: it is {feature.kind}, and the sampler handles "
-                f"{listing(sorted(self.handles))}. Choose another sampler for it."
+                Value(self),
+                f" cannot model {feature.name!r}: it is {feature.kind}, and the sampler handles "
+                f"{listing(sorted(self.handles))}. Choose another sampler for it.",
             )
 
     def check_weights(self, feature: Feature) -> None:
         """Refuse weights of training rows, unless the class declares to heed them."""
         if not self.takes_weights:
             raise SamplerError(
-                f"{self!r} for {feature.name!r} does not take sample_weight, and would learn from all rows alike; use "
-                f"a sampler that does ({SAMPLERS.names_that(lambda cls: cls.takes_weights)}), or leave "
-                "sample_weight out."
+                Value(self),
+                f" for {feature.name!r} does not take ",
+                Parameter("sample_weight"),
+                ", and would learn from all rows alike; use a sampler that does "
+                f"({SAMPLERS.names_that(lambda cls: cls.takes_weights)}), or leave ",
+                Parameter("sample_weight"),
+                " out.",
             )
 
     def refuse_training_rows(self, training_rows: Ints | None) -> None:

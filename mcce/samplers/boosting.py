@@ -71,6 +71,7 @@ from mcce.storage.fields import (
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import equal_chances, mean_of, sorted_with_weights
+from mcce.wording import Value
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -475,7 +476,7 @@ class BoostingSampler(ConditionalSampler):
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
-            raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
+            raise InputError(Value(self), f" got no rows to learn {target.feature.name!r} from.")
         options = {
             "learning_rate": self.learning_rate,
             "max_leaf_nodes": self.max_leaves,
@@ -668,6 +669,10 @@ class BoostingSampler(ConditionalSampler):
         check_count(self.min_leaf, "min_leaf", self, 1)
         if not (is_number(self.learning_rate) and 0 < self.learning_rate <= 1):
             raise InputError(
-                f"learning_rate of BoostingSampler is {self.learning_rate!r}; it must be a number above 0, at most 1."
+                "learning_rate of ",
+                Value(BoostingSampler),
+                " is ",
+                Value(self.learning_rate),
+                "; it must be a number above 0, at most 1.",
             )
         resolve_seed(self.random_state)

@@ -50,6 +50,7 @@ import pandas as pd
 from mcce.base.files import checked_path, written_whole
 from mcce.exceptions import InputError, MCCEError
 from mcce.storage.state import Fields, from_state, put_back_arrays, take_out_arrays, to_state
+from mcce.wording import PythonOnly, parts_of
 
 FORMAT, VERSION = "mcce", 1
 KINDS = ("ChainModel", "JointGenerator", "MCCE", "Counterfactuals")
@@ -296,15 +297,16 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
     with path.open("rb") as stream:
         if path.suffix.lower() in OTHERS and not zipfile.is_zipfile(stream):
             raise InputError(
-                f"{name!r} is no stored file of mcce, but {OTHERS[path.suffix.lower()]}. Give one that `save` or "
-                "`mcce fit --save` wrote."
+                f"{name!r} is not a stored file of mcce, but {OTHERS[path.suffix.lower()]}. Give a file that ",
+                PythonOnly("`save` or "),
+                "`mcce fit --save` wrote.",
             )
         stream.seek(0)
         try:
             with zipfile.ZipFile(stream) as file:
                 yield file
         except RefusedFileError as error:
-            raise InputError(f"{name!r} cannot be loaded: {error}") from None
+            raise InputError(f"{name!r} cannot be loaded: ", *parts_of(error)) from None
         except Exception as error:  # a file can be wrong in more ways than can be listed, each of them its own fault
             raise InputError(
                 f"{name!r} cannot be loaded: {_said_of(error)}. It was damaged or changed since it was saved; save it "

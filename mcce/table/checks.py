@@ -25,6 +25,7 @@ from mcce.table.dtypes import holds_missing, is_dated
 from mcce.table.feature import Feature
 from mcce.table.frames import is_other_frame, take_rows
 from mcce.table.schema import Data, Table
+from mcce.wording import Either, Parameter, PythonOnly, Value, call
 
 
 def find_labels(index: pd.Index[Any], labels: pd.Index[Any]) -> npt.NDArray[np.intp]:
@@ -59,9 +60,13 @@ def warn_of_columns(table: Table, fixed: Sequence[Hashable]) -> None:
         found = ", ".join(f"{name!r} ({what})" for name, what in list(names.items())[:SHOWN])
         first = next(iter(names))
         warn(
-            f"X has columns that look like identifiers: {found}{_more(len(names) - SHOWN)}. To change one is no "
-            f"advice, and nothing can be learned from it. Leave it out of X and of the model's features; as the index, "
-            f"X.set_index({first!r}), it names the rows."
+            Parameter("X"),
+            f" has columns that look like identifiers: {found}{_more(len(names) - SHOWN)}. Changing "
+            "an identifier is not actionable, and nothing can be learned from it. Leave it out of ",
+            Parameter("X"),
+            " and of the features of the model",
+            PythonOnly(f"; as the index, X.set_index({first!r}), it names the rows"),
+            ".",
         )
     rare = [
         (f, levels)
@@ -69,11 +74,14 @@ def warn_of_columns(table: Table, fixed: Sequence[Hashable]) -> None:
         if not f.is_numeric and f.name not in (*fixed, *names) and (levels := _seen_once(f, table.matrix[:, j]))
     ]
     if rare:
-        found = "; ".join(f"{f.name!r}: {', '.join(levels[:SHOWN])}{_more(len(levels) - SHOWN)}" for f, levels in rare)
+        found = "; ".join(f"{f.name!r}: {spell_all(levels, SHOWN)}" for f, levels in rare)
         warn(
-            f"X has levels that one row only has, {found}. Nothing can be learned of them, and a counterfactual with "
-            f"such a level points at one person. Join them with others, or forbid them, as in "
-            f"mcce.allow({rare[0][0].name!r}, never=[{rare[0][1][0]}])."
+            Parameter("X"),
+            f" has levels that one row only has, {found}. Nothing can be learned of them, and a "
+            "counterfactual with such a level points at one person. Join them with others, or forbid "
+            "them, as in ",
+            call("mcce.allow", rare[0][0].name, never=[rare[0][1][0]]),
+            ".",
         )
 
 
@@ -95,10 +103,10 @@ def identifies(feature: Feature, column: Floats) -> str | None:
     return f"{n_distinct} whole numbers in {column.size} rows, {runs}" if one_after_the_other or rising else None
 
 
-def _seen_once(feature: Feature, column: Floats) -> list[str]:
+def _seen_once(feature: Feature, column: Floats) -> list[Any]:
     assert feature.levels is not None
     counts = np.bincount(column[~np.isnan(column)].astype(np.intp), minlength=feature.n_levels)
-    return [spell(feature.levels[code]) for code in np.flatnonzero(counts == 1).tolist()]
+    return [feature.levels[code] for code in np.flatnonzero(counts == 1).tolist()]
 
 
 def _more(n: int) -> str:
@@ -111,7 +119,14 @@ LARGEST = 1e150  # beyond, squares overflow; a range below its inverse is lost w
 def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
-        raise InputError(f"fixed is {fixed!r}; give a list of column names, for example ['age', 'sex'].")
+        raise InputError(
+            Parameter("fixed"),
+            " is ",
+            Value(fixed),
+            "; give a list of column names, for example ",
+            Value(["age", "sex"]),
+            ".",
+        )
     names = check_fixed_names(fixed, columns, "fixed", "X")
     return [name for name in columns if name in names]
 
@@ -122,10 +137,12 @@ def check_fixed_names(fixed: Iterable[Hashable], columns: Sequence[Hashable], ro
     names = list(fixed)
     for name in names:
         if name not in columns:
-            raise InputError(f"fixed feature {name!r} is not a column of {where}; {did_you_mean(name, columns)}")
+            raise InputError(
+                f"fixed feature {name!r} is not a column of ", Parameter(where), f"; {did_you_mean(name, columns)}"
+            )
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        raise InputError(f"{role} names {listing(twice)} more than once; name each feature once.")
+        raise InputError(Parameter(role), f" names {listing(twice)} more than once; name each feature once.")
     return names
 
 
@@ -138,8 +155,9 @@ def check_magnitudes(table: Table, where: str) -> None:
         if size > LARGEST or 0.0 < feature.span < 1.0 / LARGEST:
             found = f"numbers of size {size:.3g}" if size > LARGEST else f"numbers in a range of {feature.span:.3g}"
             raise InputError(
-                f"column {feature.name!r} of {where} holds {found}, whose squares are out of the range of floats; "
-                "rescale it."
+                f"column {feature.name!r} of ",
+                Parameter(where),
+                f" holds {found}, whose squares are out of the range of floats; rescale it.",
             )
 
 
@@ -149,9 +167,14 @@ def check_missing(table: Table, index: pd.Index[Any], where: str) -> None:
         missing = np.flatnonzero(np.isnan(table.matrix[:, j]))
         if missing.size and not holds_missing(feature.dtype):
             raise InputError(
-                f"column {feature.name!r} of {where} has {missing.size} missing value(s), the first in row "
-                f"{spell(index[missing[0]])}, which the training data's dtype {feature.dtype} cannot hold; fill them, "
-                "or train on a dtype that can be missing (float64, Int64, boolean)."
+                f"column {feature.name!r} of ",
+                Parameter(where),
+                f" has {missing.size} missing value(s), the first in row {spell(index[missing[0]])}, "
+                "which the training data's ",
+                Either(PythonOnly(f"dtype {feature.dtype}"), "type"),
+                " cannot hold; fill them, or train on a type that can be missing",
+                PythonOnly(" (float64, Int64, boolean)"),
+                ".",
             )
 
 
@@ -160,18 +183,25 @@ def check_row_names(index: pd.Index[Any], where: str, named: str) -> None:
     if not index.is_unique:
         twice = index[index.duplicated()].unique()
         raise InputError(
-            f"the index of {where} holds {spell_all(twice)} more than once; it names the {named}. "
-            f"Use {where}.reset_index(drop=True)."
+            "the index of ",
+            Parameter(where),
+            f" holds {spell_all(twice)} more than once; it names the {named}. ",
+            Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
         )
     if isinstance(index, pd.MultiIndex):
         raise InputError(
-            f"the index of {where} has several levels; it names the {named}. Use {where}.reset_index(drop=True)."
+            "the index of ",
+            Parameter(where),
+            f" has several levels; it names the {named}. ",
+            Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
         )
     missing = index[index.isna()]
     if len(missing) > 1:  # None beside NaN
         raise InputError(
-            f"the index of {where} holds {spell_all(missing)}, which are one missing label; it names the {named}. "
-            f"Use {where}.reset_index(drop=True)."
+            "the index of ",
+            Parameter(where),
+            f" holds {spell_all(missing)}, which are one missing label; it names the {named}. ",
+            Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
         )
 
 
@@ -186,6 +216,6 @@ def refuse_iterator(names: Iterable[Any], role: str) -> None:
     """Refuse names that can be read only once: whatever reads them next would find none, and leave them out."""
     if iter(names) is iter(names):
         raise InputError(
-            f"{role} is an iterator ({type(names).__name__}), which is empty once it has been read; "
-            "give a list instead."
+            Parameter(role),
+            f" is an iterator ({type(names).__name__}), which is empty once it has been read; give a list instead.",
         )

@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api import types as ptypes
 
 from mcce.exceptions import InputError
+from mcce.wording import Parameter
 
 EXACT = 2.0**53  # integers below are exact in float64
 MOST_TICKS = 2.0**63
@@ -123,7 +124,9 @@ def origin_and_unit(column: pd.Series[Any], missing: npt.NDArray[np.bool_], wher
     span = int(ticks.max()) - origin
     if span >= MOST_TICKS or span // unit >= EXACT:
         raise InputError(
-            f"column {column.name!r} of {where} spans more time than a float can count in its finest unit; "
-            "round it, for example to microseconds, or use a coarser dtype."
+            f"column {column.name!r} of ",
+            Parameter(where),
+            " spans more time than a float can count in its finest unit; round it, for example to "
+            "microseconds, or use a coarser dtype.",
         )
     return origin, unit

@@ -20,7 +20,7 @@ import pandas as pd
 from pandas.api import types as ptypes
 
 from mcce.base.arrays import Floats
-from mcce.exceptions import InputError, spell, spell_all
+from mcce.exceptions import InputError, spell
 from mcce.storage.fields import stored
 from mcce.storage.state import stateful
 from mcce.table.dtypes import (
@@ -38,6 +38,7 @@ from mcce.table.dtypes import (
     to_ticks,
 )
 from mcce.table.grid import MOST_DECIMALS, Grid, decimals_of
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Values, entry
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
@@ -115,8 +116,11 @@ class Feature:
             return self._encode_ticks(column, missing, where)
         if not holds_numbers(column):
             raise InputError(
-                f"column {self.name!r} of {where} is numeric in the training data but has dtype {column.dtype} here; "
-                "convert it to numbers."
+                f"column {self.name!r} of ",
+                Parameter(where),
+                " is numeric in the training data but ",
+                Either(PythonOnly(f"has dtype {column.dtype} here"), "not here"),
+                "; convert it to numbers.",
             )
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         _check_finite(values, self.name, where)
@@ -147,8 +151,15 @@ class Feature:
             back = cast.astype(inferred.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"column {self.name!r} of {where} has dtype {column.dtype}, which does not convert to the "
-                f"training data's {self.dtype}: {error}"
+                f"column {self.name!r} of ",
+                Parameter(where),
+                Either(
+                    PythonOnly(
+                        f" has dtype {column.dtype}, which does not convert to the training data's {self.dtype}"
+                    ),
+                    " does not convert to what it is in the training data",
+                ),
+                f": {error}",
             ) from error
         self._refuse(column, ~missing & (to_ticks(back) != to_ticks(inferred)), where)
         return cast
@@ -158,8 +169,11 @@ class Feature:
         if unheld.any():
             first = int(np.argmax(unheld))
             raise InputError(
-                f"column {self.name!r} of {where} holds {column.iloc[first]!s} in row {spell(column.index[first])}, "
-                f"which the training data's {self.dtype} cannot hold exactly; convert it, or train on a wider dtype."
+                f"column {self.name!r} of ",
+                Parameter(where),
+                f" holds {column.iloc[first]!s} in row {spell(column.index[first])}, which the training data's ",
+                Either(PythonOnly(str(self.dtype)), "type"),
+                " cannot hold exactly; convert it, or train on a wider type.",
             )
 
     def _encode_levels(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
@@ -169,8 +183,11 @@ class Feature:
         if unknown.any():
             first, row = column[unknown].iloc[0], column.index[unknown][0]
             raise InputError(
-                f"column {self.name!r} of {where} holds the level {spell(first)} (row {spell(row)}), "
-                f"unknown here (known: {spell_all(self.levels)}). Refit with it, or drop the row."
+                f"column {self.name!r} of ",
+                Parameter(where),
+                f" holds the level {spell(first)} (row {spell(row)}), unknown here (known: ",
+                Values(self.levels),
+                "). Refit with it, or drop the row.",
             )
         encoded = codes.astype(np.float64)
         encoded[missing] = np.nan
@@ -200,8 +217,11 @@ class Feature:
         missing = np.isnan(encoded)
         if missing.any() and not holds_missing(self.dtype):
             raise InputError(
-                f"column {self.name!r} has a missing value, which the training data's dtype {self.dtype} cannot hold; "
-                "fill it, or train on a dtype that can be missing (float64, Int64, boolean)."
+                f"column {self.name!r} has a missing value, which the training data's ",
+                Either(PythonOnly(f"dtype {self.dtype}"), "type"),
+                " cannot hold; fill it, or train on a type that can be missing",
+                PythonOnly(" (float64, Int64, boolean)"),
+                ".",
             )
         if self.is_numeric:
             return self._decode_numbers(encoded, missing)
@@ -245,14 +265,19 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
         raise _not_supported(column, where)
     if isinstance(inner, np.dtype) and not inner.isnative:  # pandas takes no rows of such a frame
         raise InputError(
-            f"column {column.name!r} of {where} has dtype {dtype}, whose bytes are in the order of another processor; "
-            f"convert it, as in .astype({inner.newbyteorder('=').name!r})."
+            f"column {column.name!r} of ",
+            Parameter(where),
+            f" has dtype {dtype}, whose bytes are in the order of another processor; convert it",
+            PythonOnly(f", as in .astype({inner.newbyteorder('=').name!r})"),
+            ".",
         )
     if kind == "numeric":
         if not (is_numeric(dtype) or is_dated(dtype)):
             raise InputError(
-                f"column {column.name!r} of {where} has dtype {dtype} and cannot be numeric; convert it first, "
-                "or leave it categorical."
+                f"column {column.name!r} of ",
+                Parameter(where),
+                PythonOnly(f" has dtype {dtype} and"),
+                " cannot be numeric; convert it first, or leave it categorical.",
             )
         origin, unit = origin_and_unit(column, missing, where) if is_dated(dtype) else (0, 1)
         plain = Feature(column.name, "numeric", dtype, origin=origin, unit=unit)
@@ -272,7 +297,13 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
         )
     if kind == "ordered" and override and not (is_numeric(dtype) or is_ordered(dtype)):
         raise InputError(
-            f"kinds[{column.name!r}] is 'ordered', but dtype {dtype} has no order; use an ordered pandas category."
+            entry("kinds", column.name),
+            " is 'ordered', but ",
+            Either(
+                (PythonOnly(f"dtype {dtype} has no order; use an ordered pandas category"),),
+                "the column has no order; order its levels",
+            ),
+            ".",
         )
     levels = _levels(column, missing, where)
     sentinel = column[missing].iloc[0] if missing.any() else np.nan
@@ -304,8 +335,11 @@ def default_kind(column: pd.Series[Any], where: str) -> Kind:
 
 def _not_supported(column: pd.Series[Any], where: str) -> InputError:
     return InputError(
-        f"column {column.name!r} of {where} has dtype {column.dtype}, which is not supported; convert it to numbers, "
-        "dates, strings or categories."
+        f"column {column.name!r} of ",
+        Parameter(where),
+        " has ",
+        Either(PythonOnly(f"dtype {column.dtype}"), "a type"),
+        ", which is not supported; convert it to numbers, dates, strings or categories.",
     )
 
 
@@ -321,7 +355,9 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     try:
         seen = column[~missing].unique()
     except (TypeError, ValueError, NotImplementedError) as error:  # lists, structs, bytes in a foreign order
-        raise InputError(f"column {column.name!r} of {where} holds values that cannot be levels: {error}") from error
+        raise InputError(
+            f"column {column.name!r} of ", Parameter(where), f" holds values that cannot be levels: {error}"
+        ) from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
         _check_one_type_each(column[~missing], levels, where)
@@ -330,8 +366,10 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     found: pd.Index[Any] = pd.Index(levels, dtype=object, tupleize_cols=False)
     if not found.is_unique:  # Arrow counts times finer than Python does
         raise InputError(
-            f"column {column.name!r} of {where} holds values that are different in {dtype} and equal in Python, such "
-            f"as {spell(found[found.duplicated()][0])}; round them, or convert the column."
+            f"column {column.name!r} of ",
+            Parameter(where),
+            f" holds values that are different in {dtype} and equal in Python, such as "
+            f"{spell(found[found.duplicated()][0])}; round them, or convert the column.",
         )
     return found
 
@@ -344,8 +382,9 @@ def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) 
     for value in values:
         if type(value) is not type(kept[value]):
             raise InputError(
-                f"column {values.name!r} of {where} holds both {kept[value]!r} and {value!r}, which are equal and "
-                "so one level; write them alike."
+                f"column {values.name!r} of ",
+                Parameter(where),
+                f" holds both {kept[value]!r} and {value!r}, which are equal and so one level; write them alike.",
             )
 
 
@@ -353,14 +392,20 @@ def _check_finite(values: Floats, name: Hashable, where: str) -> None:
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
         raise InputError(
-            f"column {name!r} of {where} holds {infinite.size} infinite value(s), the first in row {infinite[0]} "
-            "(counted from 0); replace them by missing or by finite numbers."
+            f"column {name!r} of ",
+            Parameter(where),
+            f" holds {infinite.size} infinite value(s), the first in row {infinite[0]} (counted from "
+            "0); replace them by missing or by finite numbers.",
         )
 
 
 def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
     if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= EXACT:
         raise InputError(
-            f"column {column.name!r} of {where} holds integers of 2**53 or beyond, which cannot be compared exactly; "
-            "drop it if it is an identifier, rescale it, or say kinds={" + f"{column.name!r}: 'categorical'" + "}."
+            f"column {column.name!r} of ",
+            Parameter(where),
+            " holds integers of 2**53 or beyond, which cannot be compared exactly; drop it if it is "
+            "an identifier, rescale it, or set ",
+            Setting("kinds", {column.name: "categorical"}),
+            ".",
         )

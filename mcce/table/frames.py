@@ -22,6 +22,7 @@ import pandas as pd
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
+from mcce.wording import Parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,13 +152,15 @@ def _narwhalled(X: Any, where: str) -> Any:
     names = list(getattr(X, "column_names", ()))  # only Arrow's tables may repeat one
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"{where} has the column label(s) {spell_all(twice)} more than once; rename them.")
+        raise InputError(Parameter(where), f" has the column label(s) {spell_all(twice)} more than once; rename them.")
     for name in names:
         kind = str(X.schema.field(name).type)
         if kind.endswith("_view"):
             raise InputError(
-                f"column {name!r} of {where} has Arrow's type {kind}, of which Arrow cannot take single rows; cast it, "
-                f"to {kind.removesuffix('_view')}."
+                f"column {name!r} of ",
+                Parameter(where),
+                f" has Arrow's type {kind}, of which Arrow cannot take single rows; cast it, to "
+                f"{kind.removesuffix('_view')}.",
             )
     found = nw.from_native(X, pass_through=True)
     if not isinstance(found, nw.DataFrame):
@@ -185,8 +188,9 @@ def _need(package: str, X: object, where: str) -> None:
         __import__(package)
     except ImportError as error:
         raise InputError(
-            f"{where} is a {type(X).__module__.partition('.')[0]} {type(X).__name__}, and reading it needs {package}; "
-            f"install it (pip install 'mcce[frames]'), or give a pandas DataFrame."
+            Parameter(where),
+            f" is a {type(X).__module__.partition('.')[0]} {type(X).__name__}, and reading it needs "
+            f"{package}; install it (pip install 'mcce[frames]'), or give a pandas DataFrame.",
         ) from error
 
 
@@ -201,8 +205,10 @@ def _with_nan(table: pa.Table, where: str) -> tuple[str, ...]:
             continue
         if column.null_count:
             raise InputError(
-                f"column {name!r} of {where} holds both null and NaN; missing values are written in one way here. "
-                "Replace one of them, in polars by fill_nan(None)."
+                f"column {name!r} of ",
+                Parameter(where),
+                " holds both null and NaN; missing values are written in one way here. Replace one of "
+                "them, in polars by fill_nan(None).",
             )
         found.append(str(name))
     return tuple(found)

@@ -17,6 +17,7 @@ from mcce.base.arrays import Bools
 from mcce.exceptions import spell, warn
 from mcce.table.feature import Feature
 from mcce.table.schema import Data, Schema, as_frame
+from mcce.wording import Parameter
 
 SHOWN = 5
 
@@ -41,17 +42,17 @@ class LeftOut:
         kept[list(self.reasons)] = False
         return kept
 
-    def words(self, where: str) -> str:
-        """Return a sentence about the rows."""
+    def words(self) -> str:
+        """Return a sentence about the rows of a table, but for its subject."""
         index = self.frame.index
         some = [f"{spell(index[place])} ({why})" for place, why in list(self.reasons.items())[:SHOWN]]
         more = f" and {len(self.reasons) - SHOWN} more" if len(self.reasons) > SHOWN else ""
         rows = "a row" if len(self.reasons) == 1 else f"{len(self.reasons)} rows"
-        return f"{where} has {rows} with a level that is not known: {'; '.join(some)}{more}."
+        return f"has {rows} with a level that is not known: {'; '.join(some)}{more}."
 
     def tell(self, where: str, then: str) -> None:
         """Warn of the rows, once for all; `then` says what becomes of them."""
-        warn(f"{self.words(where)} {then}")
+        warn(Parameter(where), f" {self.words()} {then}")
 
     def cut(self, values: Any) -> Any:
         """Return values of the rows that were not left out; what is not one for each row stays as it is."""

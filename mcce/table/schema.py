@@ -26,6 +26,7 @@ from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.storage.state import stateful
 from mcce.table.feature import KINDS, Feature, Kind, read_feature
 from mcce.table.frames import FrameKind, frame_kind, is_other_frame, read_frame
+from mcce.wording import Parameter, PythonOnly, Setting, Value, entry
 
 __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
 
@@ -71,18 +72,29 @@ class Schema:
         frame, array_dtype = as_frame(X, where)
         if frame.shape[0] == 0 or frame.shape[1] == 0:
             raise InputError(
-                f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
+                Parameter(where),
+                f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each.",
             )
         if kinds is not None and not isinstance(kinds, Mapping):
-            raise InputError(f"kinds is {kinds!r}; give a dict, for example {{'age': 'numeric'}}.")
+            raise InputError(
+                Parameter("kinds"),
+                " is ",
+                Value(kinds),
+                "; give kinds by column, for example ",
+                Setting("kinds", {"age": "numeric"}),
+                ".",
+            )
         overrides = dict(kinds or {})
         for name, kind in overrides.items():
             if name not in frame.columns:
                 raise InputError(
-                    f"kinds names {name!r}, which is not a column of {where}; {did_you_mean(name, frame.columns)}"
+                    Parameter("kinds"),
+                    f" names {name!r}, which is not a column of ",
+                    Parameter(where),
+                    f"; {did_you_mean(name, frame.columns)}",
                 )
             if kind not in KINDS:
-                raise InputError(f"kinds[{name!r}] is {kind!r}; allowed: {listing(KINDS)}.")
+                raise InputError(entry("kinds", name), " is ", Value(kind), f"; allowed: {listing(KINDS)}.")
         features = [read_feature(frame[name], overrides.get(name), where) for name in frame.columns]
         return cls(features, array_dtype, frame_kind(X, where))
 
@@ -111,7 +123,9 @@ class Schema:
         try:
             return self.names.index(name)
         except ValueError:
-            raise InputError(f"{role} {name!r} is not a column of {where}; {did_you_mean(name, self.names)}") from None
+            raise InputError(
+                f"{role} {name!r} is not a column of ", Parameter(where), f"; {did_you_mean(name, self.names)}"
+            ) from None
 
     def subset(self, names: Sequence[Hashable]) -> Schema:
         """Return the schema of some columns, in the order given."""
@@ -133,13 +147,14 @@ class Schema:
         absent = [name for name in names if name not in frame.columns]
         if absent:
             raise InputError(
-                f"{where} lacks the column(s) {listing(absent)} of the training data; it has {listing(frame.columns)}."
+                Parameter(where),
+                f" lacks the column(s) {listing(absent)} of the training data; it has {listing(frame.columns)}.",
             )
         extra = [name for name in frame.columns if name not in names]
         if extra:
             raise InputError(
-                f"{where} has the column(s) {listing(extra)}, unknown to the training data; drop them, "
-                "or refit with them."
+                Parameter(where),
+                f" has the column(s) {listing(extra)}, unknown to the training data; drop them, or refit with them.",
             )
 
     def decode(self, matrix: Floats, index: pd.Index[Any] | None = None) -> pd.DataFrame:
@@ -323,26 +338,42 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
     """Return `X` as a frame, and its dtype if it is a numpy array (columns are then named x0, x1, ...)."""
     if isinstance(X, pd.DataFrame):
         if isinstance(X.columns, pd.MultiIndex):
-            raise InputError(f"{where} has {X.columns.nlevels} levels of column labels; flatten them to one.")
+            raise InputError(
+                Parameter(where), f" has {X.columns.nlevels} levels of column labels; flatten them to one."
+            )
         if not X.columns.is_unique:
             twice = X.columns[X.columns.duplicated()].unique()
-            raise InputError(f"{where} has the column label(s) {listing(twice)} more than once; rename them.")
+            raise InputError(
+                Parameter(where), f" has the column label(s) {listing(twice)} more than once; rename them."
+            )
         unnamed = np.flatnonzero(X.columns.isna())
         if unnamed.size:  # pandas finds such a column under None, NaN or NaT, as the other labels are
             raise InputError(
-                f"{where} has no label for column {unnamed[0]} (counted from 0): it is {X.columns[unnamed[0]]}; give "
-                "the column a name."
+                Parameter(where),
+                f" has no label for column {unnamed[0]} (counted from 0): it is {X.columns[unnamed[0]]}; "
+                "give the column a name.",
             )
         return X, None
     if isinstance(X, np.ndarray):
         if X.ndim != 2:
-            raise InputError(f"{where} is an array with {X.ndim} dimension(s); a table has two: rows and columns.")
+            raise InputError(
+                Parameter(where), f" is an array with {X.ndim} dimension(s); a table has two: rows and columns."
+            )
         frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
         return (frame.infer_objects() if X.dtype == object else frame), X.dtype
     if is_other_frame(X):
         return read_frame(X, where), None
     if type(X).__name__ == "LazyFrame":
-        raise InputError(f"{where} is a LazyFrame, which has no rows yet; give {where}.collect().")
+        raise InputError(
+            Parameter(where), " is a LazyFrame, which has no rows yet; give ", PythonOnly(f"{where}.collect()"), "."
+        )
     if hasattr(X, "toarray"):
-        raise InputError(f"{where} is a sparse {type(X).__name__}, and a table is not sparse; give {where}.toarray().")
-    raise InputError(f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array.")
+        raise InputError(
+            Parameter(where),
+            f" is a sparse {type(X).__name__}, and a table is not sparse; give ",
+            PythonOnly(f"{where}.toarray()"),
+            ".",
+        )
+    raise InputError(
+        Parameter(where), f" is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array."
+    )

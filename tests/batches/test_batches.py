@@ -183,7 +183,7 @@ def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
     with pytest.warns(MCCEWarning) as told:
         result = explainer().explain_batches([odd], tmp_path / "out", n_jobs=n_jobs, **SETTINGS)
     (said,) = [str(warning.message) for warning in told]
-    assert "frame 0: X has a row far outside the training data: 'p3' (income 10000.0, in training" in said
+    assert "frame 0 has a row far outside the training data: 'p3' (income 10000.0, in training" in said
     assert said.endswith("the manifest counts them as 'unusual'.")
     assert result.totals["unusual"] == 4
     assert [part["unusual"] for part in result.manifest["parts"]] == [1, 0, 0, 2, 0, 0, 0, 1]

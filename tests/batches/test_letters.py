@@ -103,5 +103,5 @@ def test_other_files_and_other_letters_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"settings.letters was .*is null"):
         explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS)
     letters = Letters(tmp_path / "third", names=mcce.Names({"wage": "pay"}))
-    with pytest.raises(InputError, match="labels names 'wage', which is no column"):
+    with pytest.raises(InputError, match="labels names 'wage', which is not a column"):
         explainer().explain_batches(WHO, tmp_path / "third_out", **SETTINGS, letters=letters)

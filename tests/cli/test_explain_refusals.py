@@ -50,7 +50,7 @@ MODEL = "model.joblib"
         ),
         (
             ["--model", MODEL, "--wanted", "False", "--visit-sequence", "age"],
-            "visit_sequence must name each",
+            "--visit-sequence must name each",
         ),
         (["--model", MODEL, "--wanted", "False", "--out", "/nowhere/cf.csv"], "/nowhere"),
         (["--model", MODEL, "--wanted", "False", "--out", "."], "--out . is a folder; give the name of a file"),

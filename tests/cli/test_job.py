@@ -188,7 +188,7 @@ def test_a_job_without_training_rows(folder, capsys):
         (["--noise", "1.5"], "--noise is 1.5; it must be a number from 0 to below 1"),
         (["--robust", "0.9"], "--robust 0.9 goes with --noise"),
         (["--diverse"], "--diverse goes with --n-counterfactuals of 2 or more"),
-        (["--visit-sequence", "rent"], "visit_sequence must name each mutable feature once"),
+        (["--visit-sequence", "rent"], "--visit-sequence must name each mutable feature once"),
         (["--kinds", "income=numbr"], "--kinds says income=numbr; did you mean 'number'"),
         (["--kinds", "size=level", "--dates", "size"], "--dates and --kinds ...=level both name 'size'"),
         (["--dates", "rent=dmy"], "'rent' of data/train.csv is named by --dates, but line 2 holds"),

@@ -117,7 +117,7 @@ def test_one_unknown_level_stops_nobody_else_and_a_stranger_file_is_told(desk, t
     assert main(["explain", "bank.mcce", str(tmp_path / "people.csv"), "--id", "case", "--out", "-"]) == DONE
     assert len(capsys.readouterr().out.splitlines()) == 9
     assert main(["inspect", str(tmp_path / "people.csv")]) == BAD_INPUT
-    assert "'people.csv' is no stored file of mcce, but a table as text" in capsys.readouterr().err
+    assert "'people.csv' is not a stored file of mcce, but a table as text" in capsys.readouterr().err
     assert main(["explain", "bank.mcce", "people.xlsx", "--sampler", "norm"]) == BAD_INPUT
     assert "'--sampler' go with mcce fit" in capsys.readouterr().err
     assert main(["letters", "--show-texts", "nb"]) == DONE

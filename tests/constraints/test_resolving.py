@@ -266,7 +266,10 @@ def test_constraints_go_to_another_process():
         ({"feature": "hired", "step": 2}, "constraint on 'hired': step is 2, but dates have no multiples"),
         ({"feature": "edu", "low": "phd", "high": "none"}, "low is 'phd', above high, 'none'; swap them"),
         ({"feature": "edu", "max_step": 0.5}, "constraint on 'edu', max_step: 0.5 is no whole number of levels"),
-        ({"feature": "hired", "max_step": 3}, "max_step: 3 is no duration; give a pandas.Timedelta"),
+        (
+            {"feature": "hired", "max_step": 3},
+            "max_step: 3 is not a duration; give text as in '30 days', or a pandas.Timedelta",
+        ),
         ({"feature": "hired", "low": "soon"}, "constraint on 'hired', low: 'soon' cannot be read as a date"),
         ({"feature": "age", "low": "young"}, "constraint on 'age', low: 'young' is no number"),
         (
@@ -285,7 +288,7 @@ def test_what_does_not_fit_the_table_is_refused(said, error):
 
 
 def test_two_rules_of_one_name_are_refused():
-    with pytest.raises(InputError, match=r"two different rules are called '<lambda>'; give one of them another name="):
+    with pytest.raises(InputError, match=r"two different rules are called '<lambda>'; give one of them another name"):
         resolve([lambda rows, was: rows["age"] > 1, lambda rows, was: rows["age"] > 2], SCHEMA)
     with pytest.raises(InputError, match="factual 3: constrained feature 'x' is not a column"):
         resolve({"id": 3, "feature": "x", "low": 1}, SCHEMA)

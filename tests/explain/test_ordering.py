@@ -219,14 +219,14 @@ def test_names_costs_and_weights():
         ((3,), {}, "measures holds 3; give names, distances or functions"),
         ("mad", {}, "measure 'mad' needs the training rows"),
         ("hvdm", {"training": ENCODED}, "measure 'hvdm' compares what values say about the decision"),
-        ("plausibility", {}, "measure 'plausibility' needs a score of how plausible rows are"),
+        ("plausibility", {}, "measure 'plausibility' needs the plausibility of rows, .* set sparse=True"),
         (distances.l2(FEATURES[:2]), {}, "the distance 'l2' is of 2 columns and the table has 4"),
         ("gower", {"weights": {"levl": 2}}, "weights names 'levl', which is not a feature; did you mean 'level'"),
         ("gower", {"weights": {"level": -1}}, r"weights\['level'\] is -1; give a number of at least 0"),
         ("gower", {"weights": {"level": NAN}}, r"weights\['level'\] is nan"),
         ("gower", {"weights": {"level": True}}, r"weights\['level'\] is True"),
         ("gower", {"weights": dict.fromkeys(TRAINING, 0)}, "weights are all 0"),
-        ("gower", {"weights": [1, 2]}, "weights is .* give a dict by feature"),
+        ("gower", {"weights": [1, 2]}, "weights is .* give weights by feature, for example weights={'age': 2}"),
     ],
 )
 def test_what_cannot_be_an_order_is_said(measures, more, message):

@@ -155,7 +155,7 @@ def test_a_saved_explainer_and_batches(tmp_path):
     pd.testing.assert_frame_equal(again.explain(DENIED, n_samples=100).measures, found.measures)
     again.save(tmp_path / "twice.mcce")
     assert (tmp_path / "twice.mcce").read_bytes() == (tmp_path / "made.mcce").read_bytes()
-    with pytest.raises(InputError, match="k_anonymous: an explainer that was saved does not have its training rows"):
+    with pytest.raises(InputError, match="k_anonymous: training rows are not stored with an explainer"):
         again.explain(DENIED, n_samples=100, constraints=[mcce.k_anonymous(3, keys=["since"])])
     done = made.explain_batches(DENIED, tmp_path / "out", batch_size=5, n_samples=100)
     parts = pd.concat([pd.read_parquet(path) for path in sorted((tmp_path / "out" / "counterfactuals").glob("*"))])

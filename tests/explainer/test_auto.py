@@ -166,7 +166,7 @@ def test_nobody_to_explain(explainer):
 
 
 def test_bad_numbers_of_draws(explainer):
-    with pytest.raises(InputError, match=r"n_samples is 'many'; it must be a whole number of at least 1 .*or \"auto\""):
+    with pytest.raises(InputError, match=r"n_samples is 'many'; it must be a whole number of at least 1 .*or 'auto'"):
         explainer.explain(FEW, n_samples="many")
     with pytest.raises(InputError, match="redraw is -1; it must be a whole number of at least 0"):
         explainer.explain(FEW, n_samples=10).redrawn(-1)

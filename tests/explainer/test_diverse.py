@@ -191,7 +191,7 @@ def test_a_saved_explainer_knows_copies_once_it_has_explained(coarse):
     saved = pickle.loads(pickle.dumps(fresh))
     assert saved.explain(REFUSED, n_samples=50).copies is None
     assert "copies of training rows" not in saved.explain(REFUSED, n_samples=50).summary().index
-    with pytest.raises(InputError, match="saved does not have its training rows"):
+    with pytest.raises(InputError, match="training rows are not stored with an explainer"):
         saved.explain(REFUSED, constraints=[mcce.no_copies()])
     known = pickle.loads(pickle.dumps(coarse))
     assert known.explain(REFUSED, n_samples=50, constraints=[mcce.no_copies()]).copies == 0

@@ -144,7 +144,7 @@ def test_orders_are_compared_for_a_given_chain_too():
         ({"predictors": {}}, "predictors is {}"),
         ({"kinds": {"age": "ordered"}}, "kinds is "),
         ({"random_state": 0}, "random_state is 0, a setting of the chain"),
-        ({"generator": RowBootstrap}, "is a class; give an unfitted object with the methods of"),
+        ({"generator": RowBootstrap}, "is a class; give a name .*, an unfitted object with the methods of"),
         ({"generator": "chains"}, "there is no generator 'chains'; did you mean 'chain'"),
     ],
 )

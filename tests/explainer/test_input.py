@@ -79,7 +79,7 @@ def test_not_fitted(call):
         ({"decision": (0, 10**5000)}, "decision a tuple too deep or too long to be written is not a pair of numbers"),
         ({"n_jobs": 0}, "n_jobs is 0"),
         ({"condition_on_decision": "no"}, "condition_on_decision is 'no'; it must be True or False"),
-        ({"kinds": ["age"]}, r"kinds is \['age'\]; give a dict"),
+        ({"kinds": ["age"]}, r"kinds is \['age'\]; give kinds by column, for example kinds={'age': 'numeric'}"),
         ({"kinds": {"agee": "numeric"}}, "kinds names 'agee'.*did you mean 'age'"),
         ({"decision": (1, 0)}, "low > high; swap the ends"),
     ],

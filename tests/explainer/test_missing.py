@@ -93,7 +93,7 @@ def test_names_are_checked(explainer):
         explainer.explain(DENIED, allow_missing="debt")
     with pytest.raises(mcce.InputError, match="debts"):
         explainer.explain(DENIED, constraints=[mcce.allow("debts", missing=True)])
-    with pytest.raises(mcce.InputError, match="stands for all features, and of these only `missing` can be given"):
+    with pytest.raises(mcce.InputError, match="stands for all features, for which only missing can be given"):
         explainer.explain(DENIED, constraints=[mcce.allow("*", low=0)])
 
 

@@ -364,7 +364,7 @@ def test_a_large_budget_is_like_none(delta):
         (lambda e: e.fit(X, relations=["code <= pay"]), "relations are compared with the training rows"),
         (lambda e: mcce.MCCE(score, sampler=e.sampler, visit_sequence="correlation").fit(X), "reads the training rows"),
         (lambda e: mcce.ChainModel(sampler=e.sampler).fit(X, schema=mcce.Schema.from_data(X)), "schema was read from"),
-        (lambda e: mcce.ChainModel(sampler=e.sampler, min_donors=3).fit(X), "cannot promise min_donors=3"),
+        (lambda e: mcce.ChainModel(sampler=e.sampler, min_donors=3).fit(X), "cannot guarantee min_donors=3"),
     ],
 )
 def test_what_a_private_explainer_refuses(call, said):

@@ -343,13 +343,15 @@ def test_a_feature_that_costs_much_is_spared():
 def test_an_explainer_saved_after_a_sparse_explanation_gives_the_same_rows(found):
     loaded = pickle.loads(pickle.dumps(explainer_of("score")))
     assert_same(found, loaded.explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True))
-    with pytest.raises(InputError, match=r"saved does not have its training rows, needed here\. Fit it again\.$"):
+    with pytest.raises(
+        InputError, match=r"training rows are not stored with an explainer, and are needed here\. Fit again\.$"
+    ):
         loaded.explain(FEW, measures="mad")
 
 
 def test_an_explainer_saved_before_says_what_to_do():
     loaded = pickle.loads(pickle.dumps(fitted()))
-    with pytest.raises(InputError, match=r"Fit it again, or call explain\(\.\.\., sparse=True\) once before saving"):
+    with pytest.raises(InputError, match=r"Fit again, or explain once with sparse=True before saving"):
         loaded.explain(FEW, n_samples=10, sparse=True)
     assert len(loaded.explain(FEW, n_samples=10))
 
@@ -358,7 +360,7 @@ def test_a_training_table_that_was_changed_is_refused():
     X = TABLE.copy()
     explainer = fitted(X=X)
     X.iloc[0, 2] = 0.0
-    with pytest.raises(InputError, match=r"table given to fit has been changed since\. Fit again"):
+    with pytest.raises(InputError, match=r"training table has been changed since the fit\. Fit again"):
         explainer.explain(FEW, n_samples=10, sparse=True)
 
 
@@ -390,8 +392,11 @@ def test_a_new_fit_forgets_what_was_plausible():
         ({"measures": lambda candidates, factual: 1}, r"returned shape \(\) for \d+ candidates"),
         ({"weights": {"incom": 2}}, "weights names 'incom', which is not a feature; did you mean 'income'"),
         ({"weights": {"income": -1}}, r"weights\['income'\] is -1; give a number of at least 0"),
-        ({"weights": [1]}, r"weights is \[1\]; give a dict by feature"),
-        ({"sparse": False, "measures": "plausibility"}, "measure 'plausibility' needs a score"),
+        ({"weights": [1]}, r"weights is \[1\]; give weights by feature, for example weights={'age': 2}"),
+        (
+            {"sparse": False, "measures": "plausibility"},
+            "measure 'plausibility' needs the plausibility of rows, .* set sparse=True",
+        ),
     ],
 )
 def test_bad_options_are_refused(options, message):

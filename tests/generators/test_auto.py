@@ -157,7 +157,7 @@ def test_missing_values_and_few_donors_leave_candidates_out():
     X.loc[::10, "y"] = np.nan
     chain = ChainModel(sampler=Auto(["marginal", "norm", "copula"]), fixed=["x"], min_donors=5, random_state=1).fit(X)
     notes = chain.choice_.left_out["note"].droplevel("feature")
-    assert "cannot promise min_donors=5" in notes["norm"]
+    assert "cannot guarantee min_donors=5" in notes["norm"]
     assert "copula" in notes.index
     assert chain.samplers_["y"].min_donors == 5
 

@@ -58,7 +58,7 @@ def test_missing_givens_that_the_dtype_cannot_hold():
         (
             {"sampler": {"a": "cart"}},
             InputError,
-            r"sampler says nothing of 'b', 'c'; add \"\*\": ... for the rest",
+            r"sampler says nothing of 'b', 'c'; name one for the rest under '\*', as in sampler={'\*'",
         ),
         (
             {"sampler": Plain()},

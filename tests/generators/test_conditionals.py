@@ -34,7 +34,11 @@ def test_by_feature_with_one_for_the_rest():
     [
         ({"age": "cart", "*": "cart"}, InputError, "sampler names 'age', which is fixed and has no sampler"),
         ({"jbo": "cart", "*": "cart"}, InputError, "'jbo', which is not a column of X; did you mean 'job'"),
-        ({"x": "cart", "y": "cart"}, InputError, "sampler says nothing of 'job'; add \"\\*\": ... for the rest"),
+        (
+            {"x": "cart", "y": "cart"},
+            InputError,
+            r"sampler says nothing of 'job'; name one for the rest under '\*', as in sampler={'\*'",
+        ),
         ("crat", SamplerError, "did you mean 'cart'"),
         ({"job": "norm", "*": "cart"}, SamplerError, "'job'"),
     ],

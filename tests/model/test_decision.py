@@ -91,7 +91,7 @@ class TestResolve:
             ((0.5, None), "inf"),
             ((False, True), "not a pair of numbers"),
             ((1, 0), "swap"),
-            ((0, math.nan), "NaN"),
+            ((0, math.nan), "high of the interval is nan; it must be a number"),
             (None, "decision is None"),
             (math.nan, "decision is nan"),
             (pd.NA, "decision is <NA>"),

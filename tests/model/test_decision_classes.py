@@ -127,7 +127,7 @@ class TestWhichClass:
                 resolve_decision(decision, model)
         with pytest.raises(ModelError, match="a table for each of 2 outputs"):
             ask((0.5, 1), Says(predict_proba=[two_columns(ROWS)] * 2))
-        with pytest.raises(ModelError, match="a list that is no array"):
+        with pytest.raises(ModelError, match="a list that is not an array"):
             ask((0.5, 1), Says(predict_proba=[two_columns(ROWS), np.ones((4, 3)) / 3]))
 
 

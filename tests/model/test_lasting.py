@@ -171,7 +171,7 @@ def test_who_has_none_that_lasts_is_told_why(explainer):
         ({"share": 1.5, "noise": 0.1}, "robust is 1.5; it is a share"),
         ({"noise": -0.1}, r"noise is -0.1; it is a share of the value"),
         ({"noise": {"agee": 0.1}}, "noise names 'agee'"),
-        ({"noise": {"age": 0.1}}, "noise names 'age', which is no number that may change"),
+        ({"noise": {"age": 0.1}}, "noise names 'age', which is not a number that may change"),
         ({"refits": MODEL}, "give a list of models"),
     ],
 )

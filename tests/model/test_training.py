@@ -54,7 +54,9 @@ def test_a_table_that_was_changed_is_refused():
     kept = training_rows(table, answered=False)
     table.loc[99, "x"] = -1.0
     for use in (kept.known_table, kept.matrix, kept.wanted):
-        with pytest.raises(InputError, match=r"the table given to fit has been changed since\. Fit again, with a copy"):
+        with pytest.raises(
+            InputError, match=r"the training table has been changed since the fit\. Fit again, with a copy"
+        ):
             use()
 
 
@@ -73,7 +75,9 @@ def test_a_saved_copy_has_no_table_but_what_was_answered():
     loaded = pickle.loads(saved)
     assert loaded.known_table() is None
     np.testing.assert_array_equal(loaded.wanted(), table["x"] >= 50)
-    with pytest.raises(InputError, match=r"does not have its training rows, needed here\. Fit it again\.$"):
+    with pytest.raises(
+        InputError, match=r"training rows are not stored with an explainer, and are needed here\. Fit again\.$"
+    ):
         loaded.matrix()
     with pytest.raises(InputError, match=r"needed here\. Do this\.$"):
         loaded.matrix("Do this.")
@@ -81,5 +85,5 @@ def test_a_saved_copy_has_no_table_but_what_was_answered():
 
 def test_a_saved_copy_that_was_never_asked_cannot_say_who_has_the_decision():
     loaded = pickle.loads(pickle.dumps(training_rows(table_of(), answered=False)))
-    with pytest.raises(InputError, match="does not have its training rows"):
+    with pytest.raises(InputError, match="training rows are not stored with an explainer"):
         loaded.wanted()

@@ -289,7 +289,7 @@ def test_only_the_fit_to_all_rows_is_kept(asks):
     ("parameters", "message"),
     [
         ({"asks": "prob"}, "asks of LentSampler is 'prob'; did you mean 'probs'"),
-        ({"asks": "probs", "own_rng": True}, r"own_rng of r_sampler\(\) is True with probs="),
+        ({"asks": "probs", "own_rng": True}, r"own_rng of r_sampler\(\) is True with probs; it is True or False"),
     ],
 )
 def test_questions_that_cannot_be_asked_are_refused(lent, parameters, message):

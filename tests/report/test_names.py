@@ -71,10 +71,10 @@ def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"labels": {"salery": "pay"}}, "labels names 'salery', which is no column of X; did you mean 'salary'"),
+        ({"labels": {"salery": "pay"}}, "labels names 'salery', which is not a column of X; did you mean 'salary'"),
         ({"units": {"predicton": "EUR"}}, "did you mean 'prediction'"),
         ({"formats": {"Rate": "0 %"}}, "formats names 'Rate'"),
-        ({"labels": ["salary"]}, "labels is a list; give a dict by feature"),
+        ({"labels": ["salary"]}, "labels is a list; give values by feature, as in labels={'salary': "),
         ({"labels": {"salary": 3}}, r"labels\['salary'\] is 3; give a text"),
         ({"units": {"salary": " "}}, r"units\['salary'\] is ' '"),
         ({"labels": {"salary": "loan_amount"}}, "as another feature is called"),
@@ -102,8 +102,8 @@ def test_names_are_read_from_an_object_a_dict_or_nothing():
     [
         (["salary"], r"names is a list; give mcce.Names\(labels="),
         ({"label": {}}, "names has the entry 'label'; did you mean 'labels'"),
-        ({"salary": "pay"}, r"Features are named inside them, as in \{'labels'"),
-        ({"units": {"salery": "EUR"}}, "units names 'salery', which is no column of X; did you mean 'salary'"),
+        ({"salary": "pay"}, r"Features are named inside them, as in names=\{'labels'"),
+        ({"units": {"salery": "EUR"}}, "units names 'salery', which is not a column of X; did you mean 'salary'"),
     ],
 )
 def test_names_that_cannot_be_read_are_refused(given, message):

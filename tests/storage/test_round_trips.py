@@ -236,7 +236,7 @@ def test_models_and_functions_are_given_again(tmp_path):
     again = mcce.MCCE.load(path, model={"score": good.accepted, "answer": answers})
     X = good.table(10, seed=4)
     pd.testing.assert_frame_equal(made.explain(X).frame, again.explain(X).frame)
-    with pytest.raises(InputError, match="asks several models; give a dict of them by name: 'score', 'answer'"):
+    with pytest.raises(InputError, match="asks several models; give them by name: 'score', 'answer'"):
         mcce.MCCE.load(path, model=good.accepted)
     with pytest.raises(InputError, match="model has no 'answer'"):
         mcce.MCCE.load(path, model={"score": good.accepted})
@@ -250,7 +250,7 @@ def test_models_and_functions_are_given_again(tmp_path):
     made.save(path)
     again = mcce.MCCE.load(path, decision=many)
     pd.testing.assert_frame_equal(made.explain(X).frame, again.explain(X).frame)
-    with pytest.raises(InputError, match="was a function, which no file holds; give it again"):
+    with pytest.raises(InputError, match="was a function, which a file does not hold; give it again"):
         mcce.MCCE.load(path)
     several = mcce.Several([(good.accepted, (0.3, 1)), (None, many)])
     made = mcce.MCCE(None, decision=several, fixed=["sex"], random_state=5).fit(good.table())
@@ -359,7 +359,7 @@ def test_a_measure_that_no_file_holds_is_named(tmp_path):
     explainer.save(tmp_path / "a.mcce")
     loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
     loaded.distances_ = {}  # as a file of an earlier version
-    with pytest.raises(mcce.InputError, match="measure 'hvdm': an explainer that was saved does not have its training"):
+    with pytest.raises(mcce.InputError, match="measure 'hvdm': training rows are not stored"):
         loaded.explain(good.table(4), measures=("L0", "hvdm"))
 
 

@@ -45,7 +45,7 @@ def test_an_explainer_without_donors_holds_no_training_row(tmp_path):
     factuals = good.table(12, missing=False, seed=4)
     factuals["n"] = factuals["n"].astype(float)
     pd.testing.assert_frame_equal(again.explain(factuals).frame, made.explain(factuals).frame)
-    with pytest.raises(InputError, match="does not have its training rows"):
+    with pytest.raises(InputError, match="training rows are not stored with an explainer"):
         again.explain(factuals, sparse=True)
 
 

@@ -36,7 +36,7 @@ def test_unknown_levels(train, new, match):
     refused(train, new, match)
 
 
-HELD = "which the training data's {} cannot hold exactly; convert it, or train on a wider dtype"
+HELD = "which the training data's {} cannot hold exactly; convert it, or train on a wider type"
 
 
 @pytest.mark.parametrize(

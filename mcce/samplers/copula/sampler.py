@@ -59,6 +59,7 @@ from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, learned, require
 from mcce.table import Column, Feature, Table
+from mcce.wording import Value
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,9 @@ class GaussianCopulaSampler(ConditionalSampler):
         self._check_complete(given)
         if np.isnan(target.values).any():
             raise SamplerError(
-                f"{self!r} does not handle missing values, and the target {target.feature.name!r} has some; fill them, "
-                f"or use a sampler that does ({samplers_that_handle_missing()})."
+                Value(self),
+                f" does not handle missing values, and the target {target.feature.name!r} has some; fill "
+                f"them, or use a sampler that does ({samplers_that_handle_missing()}).",
             )
         place = place_in_root(given, target)
         if place is None:
@@ -346,8 +348,9 @@ class GaussianCopulaSampler(ConditionalSampler):
             return
         holders = [f.name for j, f in enumerate(given.features) if np.isnan(given.matrix[:, j]).any()]
         raise SamplerError(
-            f"{self!r} does not handle missing values, and {listing(holders)} has some; fill them, or use a sampler "
-            f"that does ({samplers_that_handle_missing()})."
+            Value(self),
+            f" does not handle missing values, and {listing(holders)} has some; fill them, or use a "
+            f"sampler that does ({samplers_that_handle_missing()}).",
         )
 
 

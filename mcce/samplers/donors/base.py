@@ -46,6 +46,7 @@ from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy
 from mcce.trees.cart import with_donors
 from mcce.trees.tree import Tree
+from mcce.wording import Parameter, Value
 
 if TYPE_CHECKING:
     from mcce.trees.display import FittedTree
@@ -91,7 +92,18 @@ def check_resampling(owner: object, proper: object, honest: object) -> None:
     """Check the two parameters of a sampler."""
     for name, value in (("proper", proper), ("honest", honest)):
         if not isinstance(value, bool):
-            raise InputError(f"{name} of {type(owner).__name__} is {value!r}; it must be True or False.")
+            raise InputError(
+                Parameter(name),
+                " of ",
+                Value(type(owner)),
+                " is ",
+                Value(value),
+                "; it must be ",
+                Value(True),
+                " or ",
+                Value(False),
+                ".",
+            )
 
 
 Self = TypeVar("Self", bound="DonorSampler")
@@ -168,8 +180,12 @@ class DonorSampler(ConditionalSampler):
         fewest = self.min_donors if self.min_donors == 1 else min(map(fewest_donors, trees))
         if fewest < self.min_donors:
             raise SamplerError(
-                f"{self!r} would draw {feature.name!r} from {fewest} training rows, and min_donors is "
-                f"{self.min_donors}; there are too few rows with a known value. Lower min_donors, or leave it out."
+                Value(self),
+                f" would draw {feature.name!r} from {fewest} training rows, and ",
+                Parameter("min_donors"),
+                f" is {self.min_donors}; there are too few rows with a known value. Lower ",
+                Parameter("min_donors"),
+                ", or leave it out.",
             )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:

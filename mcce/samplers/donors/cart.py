@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from mcce.base.checks import check_count, is_number
-from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
 from mcce.samplers.registry import register_sampler
@@ -24,6 +24,7 @@ from mcce.table import Column, Table
 from mcce.trees import cart
 from mcce.trees.rpart import MAX_DEPTH
 from mcce.trees.tree import Tree
+from mcce.wording import Value
 
 Dialect = Literal["mcce", "rpart"]
 DIALECTS = ("mcce", "rpart")
@@ -149,7 +150,13 @@ class CartSampler(LeafDonorSampler):
         check_smoothing(self.smoothing, self)
         resolve_seed(self.random_state)
         if self.dialect not in DIALECTS:
-            raise InputError(f"dialect of CartSampler is {self.dialect!r}; {did_you_mean(self.dialect, DIALECTS)}")
+            raise InputError(
+                "dialect of ",
+                Value(CartSampler),
+                " is ",
+                Value(self.dialect),
+                f"; {did_you_mean(self.dialect, DIALECTS)}",
+            )
         like_r = self.dialect == "rpart"
         if like_r and self.honest:
             raise InputError('a tree in the dialect "rpart" is not honest; leave honest out, or the dialect.')
@@ -161,9 +168,21 @@ class CartSampler(LeafDonorSampler):
             check_count(self.max_depth, "max_depth", self, 0)
             if like_r and self.max_depth > MAX_DEPTH:
                 raise InputError(
-                    f"max_depth of CartSampler is {self.max_depth}; a tree of rpart is at most {MAX_DEPTH} deep."
+                    "max_depth of ",
+                    Value(CartSampler),
+                    f" is {self.max_depth}; a tree of rpart is at most {MAX_DEPTH} deep.",
                 )
         if self.cp is not None and not (is_number(self.cp) and np.isfinite(float(self.cp))):
-            raise InputError(f"cp of CartSampler is {spell(self.cp)}; it must be None or a number.")
+            raise InputError(
+                "cp of ", Value(CartSampler), " is ", Value(self.cp), "; it must be ", Value(None), " or a number."
+            )
         if self.cp is not None and self.cp < 0 and not like_r:
-            raise InputError(f"cp of CartSampler is {self.cp!r}; it must be None or a number of at least 0.")
+            raise InputError(
+                "cp of ",
+                Value(CartSampler),
+                " is ",
+                Value(self.cp),
+                "; it must be ",
+                Value(None),
+                " or a number of at least 0.",
+            )

@@ -26,6 +26,7 @@ from mcce.table.weights import whole_counts
 from mcce.trees.ctree import tree as ctree
 from mcce.trees.ctree.tree import CtreeTree, PValues, Statistic
 from mcce.trees.tree import each_donor_once
+from mcce.wording import Value
 
 MOST_ROWS = 10_000_000  # that counts may make of the training rows
 _STATISTICS = ("quadratic", "maximum")
@@ -113,9 +114,10 @@ class CtreeSampler(LeafDonorSampler):
         counts = whole_counts(target.weights, MOST_ROWS)
         if counts is None:
             raise SamplerError(
-                f"{self!r} for {target.feature.name!r} tests how independent rows are, and takes counts of them only, "
-                f"{MOST_ROWS:,} together at most, as party does; sample_weight has other weights. Use another sampler "
-                f"({samplers_of_weights()})."
+                Value(self),
+                f" for {target.feature.name!r} tests how independent rows are, and takes counts of them "
+                f"only, {MOST_ROWS:,} together at most, as party does; sample_weight has other weights. "
+                f"Use another sampler ({samplers_of_weights()}).",
             )
         rows = np.repeat(np.arange(given.n_rows), counts)
         tree = ctree.grow(given.take(rows), Column(target.feature, target.values[rows]), **options)
@@ -129,13 +131,31 @@ class CtreeSampler(LeafDonorSampler):
     def _check_parameters(self) -> None:
         for name, allowed in (("statistic", _STATISTICS), ("p_values", _P_VALUES)):
             if getattr(self, name) not in allowed:
-                raise InputError(f"{name} of CtreeSampler is {getattr(self, name)!r}; allowed: {listing(allowed)}.")
+                raise InputError(
+                    f"{name} of ",
+                    Value(CtreeSampler),
+                    " is ",
+                    Value(getattr(self, name)),
+                    f"; allowed: {listing(allowed)}.",
+                )
         highest = np.inf if self.p_values == "none" else 1.0
         if not (is_number(self.mincriterion) and 0 <= self.mincriterion <= highest):
             least = "at least 0" if self.p_values == "none" else "from 0 to 1"
-            raise InputError(f"mincriterion of CtreeSampler is {self.mincriterion!r}; it must be a number {least}.")
+            raise InputError(
+                "mincriterion of ",
+                Value(CtreeSampler),
+                " is ",
+                Value(self.mincriterion),
+                f"; it must be a number {least}.",
+            )
         if not (is_number(self.minprob) and 0 <= self.minprob < 0.5):
-            raise InputError(f"minprob of CtreeSampler is {self.minprob!r}; it must be a share from 0 to below 0.5.")
+            raise InputError(
+                "minprob of ",
+                Value(CtreeSampler),
+                " is ",
+                Value(self.minprob),
+                "; it must be a share from 0 to below 0.5.",
+            )
         check_count(self.min_split, "min_split", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
         check_count(self.min_donors, "min_donors", self)

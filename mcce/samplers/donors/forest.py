@@ -39,6 +39,7 @@ from mcce.table import Column, Table
 from mcce.trees import cart
 from mcce.trees.cart import with_donors
 from mcce.trees.tree import Tree
+from mcce.wording import Value
 
 Pooling = Literal["donors", "trees"]
 POOLINGS = ("donors", "trees")
@@ -197,7 +198,13 @@ class ForestSampler(DonorSampler):
         check_resampling(self, self.proper, self.honest)
         check_smoothing(self.smoothing, self)
         if self.pooling not in POOLINGS:
-            raise InputError(f"pooling of ForestSampler is {self.pooling!r}; {did_you_mean(self.pooling, POOLINGS)}")
+            raise InputError(
+                "pooling of ",
+                Value(ForestSampler),
+                " is ",
+                Value(self.pooling),
+                f"; {did_you_mean(self.pooling, POOLINGS)}",
+            )
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
         features = self.max_features
@@ -205,6 +212,11 @@ class ForestSampler(DonorSampler):
         number = is_whole(features) and features >= 1
         if not (features in ("third", "sqrt", None) or share or number):
             raise InputError(
-                f"max_features of ForestSampler is {features!r}; allowed: 'third', 'sqrt', a share in (0, 1], a number "
-                "of columns, or None for all."
+                "max_features of ",
+                Value(ForestSampler),
+                " is ",
+                Value(features),
+                "; allowed: 'third', 'sqrt', a share above 0 and at most 1, a number of columns, or ",
+                Value(None),
+                " for all.",
             )

@@ -23,6 +23,7 @@ from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, check_codes, learned, require
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy, sorted_with_weights
+from mcce.wording import Parameter, Value
 
 Self = TypeVar("Self", bound="MarginalSampler")
 
@@ -68,8 +69,12 @@ class MarginalSampler(ConditionalSampler):
         self.check_target(target.feature)
         if self.min_donors > 1 and target.values.size < self.min_donors:
             raise SamplerError(
-                f"{self!r} would draw {target.feature.name!r} from {target.values.size} training rows, and min_donors "
-                f"is {self.min_donors}. Lower min_donors, or leave it out."
+                Value(self),
+                f" would draw {target.feature.name!r} from {target.values.size} training rows, and ",
+                Parameter("min_donors"),
+                f" is {self.min_donors}. Lower ",
+                Parameter("min_donors"),
+                ", or leave it out.",
             )
         for name in ("weights_", "row_weights_"):
             vars(self).pop(name, None)

@@ -56,6 +56,7 @@ from mcce.storage.fields import (
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import copies_at, count_copies, deviation_of, mean_of, quantiles
+from mcce.wording import Value
 
 ROWS = 500
 CANDIDATES = 0.01 * 1.4 ** np.arange(18)
@@ -236,7 +237,7 @@ class EmpiricalSampler(ConditionalSampler):
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
-            raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
+            raise InputError(Value(self), f" got no rows to learn {target.feature.name!r} from.")
         vars(self).pop("weights_", None)
         self.scaling_ = Scaling.of(given, target.weights)
         self.order_ = np.argsort(target.values, kind="stable").astype(np.int64)  # missing values last
@@ -357,9 +358,18 @@ class EmpiricalSampler(ConditionalSampler):
         fixed = is_number(self.bandwidth) and LEAST_BANDWIDTH <= float(self.bandwidth) <= MOST_BANDWIDTH
         if self.bandwidth != "aicc" and not fixed:
             raise InputError(
-                f'bandwidth of EmpiricalSampler is {self.bandwidth!r}; it must be "aicc", or a number from '
-                f"{LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}."
+                "bandwidth of ",
+                Value(EmpiricalSampler),
+                " is ",
+                Value(self.bandwidth),
+                f"; it must be 'aicc', or a number from {LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}.",
             )
         if not (is_number(self.keep) and 0 < self.keep <= 1):
-            raise InputError(f"keep of EmpiricalSampler is {self.keep!r}; it must be a share above 0, at most 1.")
+            raise InputError(
+                "keep of ",
+                Value(EmpiricalSampler),
+                " is ",
+                Value(self.keep),
+                "; it must be a share above 0, at most 1.",
+            )
         resolve_seed(self.random_state)

@@ -228,7 +228,7 @@ def test_the_state_draws_supports_and_restricts_the_same(smooth, kind, missing):
         ({"min_leaf": 0}, "min_leaf of ForestSampler is 0; it must be a whole number of at least 1"),
         ({"max_depth": -1}, "max_depth of ForestSampler is -1; it must be a whole number of at least 0"),
         ({"random_state": None}, "random_state of ForestSampler is None; it must be a whole number of at least 0"),
-        ({"max_features": "all"}, r"max_features of ForestSampler is 'all'; allowed: 'third', 'sqrt', a share in \(0"),
+        ({"max_features": "all"}, "max_features of ForestSampler is 'all'; allowed: 'third', 'sqrt', a share above 0"),
         ({"max_features": 0}, "max_features of ForestSampler is 0; allowed: 'third'"),
         ({"max_features": 0.0}, "max_features of ForestSampler is 0.0; allowed: 'third'"),
         ({"max_features": 1.5}, "max_features of ForestSampler is 1.5; allowed: 'third'"),

@@ -123,7 +123,7 @@ def test_the_chain_hands_it_to_every_sampler():
 @pytest.mark.parametrize("name", sorted(set(mcce.available_samplers()) - {*BOUND, "r_rpart", "r_ctree"}))
 def test_samplers_without_donor_pools_are_refused(name):
     chain = ChainModel(sampler={"y": name, "*": "cart"}, min_donors=5)
-    with pytest.raises(SamplerError, match="for 'y' cannot promise min_donors=5: it does not draw from pools"):
+    with pytest.raises(SamplerError, match="for 'y' cannot guarantee min_donors=5: it does not draw from pools"):
         chain.fit(make_table(100, 0))
 
 

@@ -231,7 +231,7 @@ def test_the_bandwidth_knows_what_the_givens_say():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bandwidth": 0.0}, 'bandwidth of EmpiricalSampler is 0.0; it must be "aicc", or a number from 1e-100 to 1e'),
+        ({"bandwidth": 0.0}, "bandwidth of EmpiricalSampler is 0.0; it must be 'aicc', or a number from 1e-100 to 1e"),
         ({"bandwidth": 1e-200}, "bandwidth of EmpiricalSampler is 1e-200"),
         ({"bandwidth": 1e308}, r"bandwidth of EmpiricalSampler is 1e\+308"),
         ({"bandwidth": "AIC"}, "bandwidth of EmpiricalSampler is 'AIC'"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, is_number
-from mcce.exceptions import InputError, spell
+from mcce.exceptions import InputError
 from mcce.generators.base import RULE_ATTEMPTS, register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
@@ -18,6 +18,7 @@ from mcce.generators.joint.made.training import train
 from mcce.rng import RowStreams, derive_key
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
+from mcce.wording import Value
 
 
 @register_generator("made")
@@ -102,10 +103,20 @@ class Made(JointGenerator):
         for name in ("max_epochs", "n_bins"):
             check_count(getattr(self, name), name, self)
         if isinstance(self.widths, str) or not isinstance(self.widths, Sequence) or not len(self.widths):
-            raise InputError(f"widths of Made is {spell(self.widths)}; give a list of whole numbers, as in (32, 128).")
+            raise InputError(
+                "widths of ",
+                Value(Made),
+                " is ",
+                Value(self.widths),
+                "; give a list of whole numbers, as in ",
+                Value([32, 128]),
+                ".",
+            )
         widths = [check_count(width, "a width", self) for width in self.widths]
         if not is_number(self.learning_rate) or not 0.0 < self.learning_rate < np.inf:
-            raise InputError(f"learning_rate of Made is {spell(self.learning_rate)}; it must be a number above 0.")
+            raise InputError(
+                "learning_rate of ", Value(Made), " is ", Value(self.learning_rate), "; it must be a number above 0."
+            )
         table = as_copies(table)
         features = enumerate(table.features)
         bins = tuple(Bins.of(table.matrix[:, j], feature, self.n_bins, table.weights) for j, feature in features)

@@ -19,6 +19,7 @@ from mcce.samplers.restricted import Within
 from mcce.samplers.vine.dvine import SETS, Families, library
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
+from mcce.wording import Value
 
 
 @register_generator("vine")
@@ -101,7 +102,13 @@ class VineGenerator(JointGenerator):
     def _fit(self, table: Table, n_given: int) -> None:
         check_count(self.n_trees, "n_trees", self)
         if self.families not in SETS:
-            raise InputError(f"families of VineGenerator is {self.families!r}; {did_you_mean(self.families, SETS)}")
+            raise InputError(
+                "families of ",
+                Value(VineGenerator),
+                " is ",
+                Value(self.families),
+                f"; {did_you_mean(self.families, SETS)}",
+            )
         library()
         self.model_ = JointVine.fit(as_copies(table), self.families, int(self.n_trees))
 

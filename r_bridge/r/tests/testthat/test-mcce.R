@@ -119,7 +119,7 @@ test_that("samplers can be chosen by feature", {
 
 test_that("errors and warnings of the engine are conditions of R, in its words", {
   skip_if_no_mcce()
-  expect_error(mcce(rich, people, fixed = "agee"), "'agee' is not a column of X; did you mean 'age'", class = "mcce_InputError")
+  expect_error(mcce(rich, people, fixed = "agee"), "'agee' is not a column of data; did you mean 'age'", class = "mcce_InputError")
   expect_error(mcce(function(rows) stop("out of order"), people), "out of order", class = "mcce_ModelError")
   expect_error(mcce(function(rows) 1:3, people), "expected 400", class = "mcce_error")
   expect_error(mcce(rich, people, decision = list()), "decision is a list", class = "mcce_error")

@@ -1,0 +1,107 @@
+"""Messages in the syntax of the command line (`mcce.wording`): options as they are typed, constraints as in a file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mcce.base.parameters import Parameters
+from mcce.cli import readers as read
+from mcce.cli.options import OPTIONS, to_toml
+from mcce.constraints import available_constraints
+from mcce.constraints.base import CONSTRAINTS
+from mcce.generators.base import GENERATORS
+from mcce.model.decisions import Interval, Not, OneOf
+from mcce.samplers.base import SAMPLERS
+from mcce.wording import Dialect, FunctionCall, shorten, spell
+
+_NAMES = {"decision": "wanted", "n_jobs": "jobs", "random_state": "seed"}  # that differ from Python's
+_FIRST = {"allow": "feature", "rule": "says", "k_anonymous": "k"}  # what the first argument is called in a file
+
+
+class CommandLineDialect(Dialect):
+    """Wording of messages on the command line.
+
+    Examples
+    --------
+    >>> from mcce.wording import Setting, call
+    >>> COMMAND_LINE.say(["add ", Setting("sparse", True), " or ", Setting("fixed", ["age", "sex"])])
+    'add --sparse or --fixed age,sex'
+    >>> COMMAND_LINE.say([call("mcce.allow", "*", missing=True)])
+    '[[allow]] with feature = "*" and missing = true'
+    """
+
+    def parameter(self, name: str) -> str | None:
+        """Return an option as it is typed; None if there is none."""
+        if name == "X":
+            return "the table"
+        known = {each.name: each.flag for each in OPTIONS}
+        return known.get(_NAMES.get(name, name))
+
+    def setting(self, name: str, value: Any) -> str | None:
+        """Return an option with its value; None if there is none, or if it cannot have the value."""
+        flag = self.parameter(name)
+        if isinstance(value, list) and any(isinstance(each, FunctionCall) for each in value):
+            calls = [self.word(each) for each in value]
+            return None if None in calls else f"{', '.join(map(str, calls))} in the file of {flag}"
+        if flag is None and name in _fields():
+            return f"{name} = {to_toml(value)}"
+        if flag is None or not flag.startswith("--"):
+            return None
+        if next(each for each in OPTIONS if each.flag == flag).read is read.flag:
+            return flag if value is True else None
+        return f"{flag} {_typed(value)}"
+
+    def value(self, value: Any) -> str:
+        """Return a value as a file in TOML has it; a text in single quotes."""
+        plain = value.item() if isinstance(value, np.generic) else value
+        if plain is None or isinstance(plain, bool):
+            return {None: "nothing", True: "true", False: "false"}[plain]
+        if isinstance(plain, (list, tuple)):
+            return shorten(f"[{', '.join(map(self.value, plain))}]")
+        if isinstance(plain, Mapping):
+            return shorten(_typed(plain))
+        cls = plain if isinstance(plain, type) else type(plain)
+        if issubclass(cls, Parameters):
+            names = {each: name for family in (SAMPLERS, GENERATORS) for name, each in family.known.items()}
+            return names.get(cls, cls.__name__)
+        if issubclass(cls, (Interval, Not, OneOf)):
+            return "the decision"
+        return super().value(plain) if plain is ... or isinstance(plain, (int, float, str)) else _kind(plain)
+
+    def call(self, given: FunctionCall) -> str | None:
+        """Return a constraint as it stands in a file; None for other calls."""
+        kind = given.function.removeprefix("mcce.")
+        if kind not in available_constraints():
+            return None
+        pairs = [(_FIRST.get(kind, ""), each) for each in given.arguments if each is not ...] + list(given.options)
+        fields = [f"{name} = {to_toml(value)}" for name, value in pairs if name]
+        return f"[[{kind}]] with {' and '.join(fields)}" if fields else f"[[{kind}]]"
+
+    def python_only(self, text: str) -> str | None:
+        """Return None: the words are for Python alone."""
+        return None
+
+
+COMMAND_LINE = CommandLineDialect()
+
+
+def _fields() -> set[str]:
+    """Return the fields of constraints in a file."""
+    return {name for kind in CONSTRAINTS.known.values() for name in kind.keys()}  # noqa: SIM118  # a method of the class
+
+
+def _typed(value: Any) -> str:
+    """Return the value of an option as it is typed into a shell."""
+    if isinstance(value, Mapping):
+        return shlex.quote(",".join(f"{name}={each}" for name, each in value.items()))
+    if isinstance(value, (list, tuple)):
+        return ",".join("..." if each is ... else shlex.quote(str(each)) for each in value)
+    return "..." if value is ... else shlex.quote(str(value))
+
+
+def _kind(value: Any) -> str:
+    return shorten(spell(value)) if isinstance(value, bytes) else f"a {type(value).__name__}"

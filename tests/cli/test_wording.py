@@ -1,0 +1,213 @@
+"""Messages on the command line: options as they are typed and constraints as in a file, whatever was provoked."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce import InputError
+from mcce.cli import main
+from mcce.cli.wording import COMMAND_LINE
+from mcce.exceptions import MCCEWarning
+from mcce.samplers import CartSampler
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, call, entry
+from tests.python_syntax import OF_FILES, find_python
+
+OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
+    "wanted nobody has": "--wanted 900,1000",
+    "wanted upside down": "--wanted 9,1",
+    "wanted empty": "--wanted [1,1)",
+    "wanted no class": "--wanted maybe",
+    "of": "--of yes",
+    "fixed": "--fixed agee",
+    "fixed twice": "--fixed age,age",
+    "all fixed": "--fixed age,job,income,town,since",
+    "sampler": "--sampler carrt",
+    "sampler of another kind": "--sampler norm",
+    "sampler of nothing": "--sampler agee=cart,*=cart",
+    "sampler without the rest": "--sampler income=cart",
+    "min_donors": "--min-donors 100000",
+    "min_donors of a sampler without": "--min-donors 5 --sampler *=cart,income=norm",
+    "generator": "--generator vinee",
+    "generator and settings": "--generator vine --min-donors 5",
+    "generator and order": "--generator vine --visit-sequence correlation",
+    "visit_sequence": "--visit-sequence dta",
+    "visit_sequence of one": "--visit-sequence income",
+    "visit_sequence of a fixed one": "--fixed age --visit-sequence age,job,income,town,since",
+    "n_samples": "--n-samples 1000000000000",
+    "floor": "--sparse --floor 1.5",
+    "floor without sparse": "--floor 0.2",
+    "caution": "--sparse --caution -1",
+    "diverse": "--diverse",
+    "diverse and auto": "--diverse --n-counterfactuals 3 --n-samples auto",
+    "measures": "--measures gowerr",
+    "measures twice": "--measures L0,L0",
+    "measures without sparse": "--measures plausibility",
+    "weights": "--weights agee=2",
+    "weights negative": "--weights income=-2",
+    "weights all 0": "--weights age=0,job=0,income=0,town=0,since=0",
+    "max_gower": "--max-gower -1",
+    "robust": "--robust 0.9",
+    "robust too large": "--robust 3 --noise 0.02",
+    "noise": "--noise 3",
+    "noise of levels": "--noise job=0.1 --robust 0.9",
+    "kinds": "--kinds age=numbr",
+    "kinds of nothing": "--kinds agee=number",
+    "labels": "--labels agee=Age",
+    "labels alike": "--labels age=Age,income=Age",
+    "units": "--units job=EUR",
+    "formats": "--formats income=abc",
+    "formats of dates": "--formats income=%d.%m.%Y",
+    "language": "--letters out --language xx",
+    "allow_missing": "--allow-missing agee",
+    "seed": "--seed 1" + "0" * 1001,
+    "jobs": "--jobs 0",
+}
+CONSTRAINTS = {  # files of constraints that are refused
+    "nothing": "",
+    "unknown": "[[alow]]\nfeature = 'age'",
+    "of nothing": "[[allow]]\nfeature = 'agee'\nlow = 3",
+    "without anything": "[[allow]]\nfeature = 'income'",
+    "a field": "[[allow]]\nfeature = 'income'\nlowest = 3",
+    "low above high": "[[allow]]\nfeature = 'income'\nlow = 9\nhigh = 1",
+    "levels of numbers": "[[allow]]\nfeature = 'income'\nlevels = ['a']",
+    "levels unknown": "[[allow]]\nfeature = 'job'\nlevels = ['pilott']",
+    "levels a text": "[[allow]]\nfeature = 'job'\nlevels = 'pilot'",
+    "levels empty": "[[allow]]\nfeature = 'job'\nlevels = []",
+    "missing": "[[allow]]\nfeature = 'job'\nmissing = 'yes'",
+    "step of dates": "[[allow]]\nfeature = 'since'\nstep = 3",
+    "max_step of dates": "[[allow]]\nfeature = 'since'\nmax_step = 3",
+    "max_share": "[[allow]]\nfeature = 'income'\nmax_share = true",
+    "star": "[[allow]]\nfeature = '*'\nlow = 3",
+    "no table": "allow = [3]",
+    "no list": "allow = 3",
+    "rule": "[[rule]]\nsays = 'income >='",
+    "rule of text": "[[rule]]\nsays = 'job >= 3'",
+    "rule of a number": "[[rule]]\nsays = 3",
+    "copies": "no_copies = 'yes'",
+    "k_anonymous": "[[k_anonymous]]\nk = 100000\nkeys = ['age']",
+    "k_anonymous of a text": "[[k_anonymous]]\nk = 5\nkeys = 'age'",
+    "k_anonymous of a flag": "[[k_anonymous]]\nk = true\nkeys = ['age']",
+    "contradiction": "[[rule]]\nsays = 'income >= 1000 + age'\n[[rule]]\nsays = 'income <= 1'",
+}
+
+
+def table(n: int = 250) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame({"age": rng.integers(20, 70, n), "job": rng.choice(["pilot", "clerk"], n)})
+    made["income"] = np.round(rng.normal(50, 20, n), 1)
+    made["town"] = rng.choice(["Oslo", "Bergen"], n)
+    made["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D")
+    made["loan"] = np.where(made["income"] > 50, "yes", "no")
+    return made
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """Return what the command line says, by what was done."""
+    folder = tmp_path_factory.mktemp("wording")
+    rows = table()
+    rows.to_csv(folder / "train.csv", index=False)
+    rows[rows["loan"] == "no"].drop(columns="loan").head(5).to_csv(folder / "new.csv", index=False)
+    found: dict[str, list[str]] = {}
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("always", MCCEWarning)
+        patch.chdir(folder)
+        shown: list[str] = []
+        patch.setattr("mcce.cli.say", lambda text: shown.append(" ".join(text.split())))
+
+        def run(name, *arguments, train="train.csv", new="new.csv"):
+            given = ["explain", "--train", train, "--explain", new, "--response", "loan", "--n-samples", "20"]
+            given += [] if "--wanted" in arguments else ["--wanted", "yes"]
+            shown.clear()
+            try:
+                main([*given, *arguments])
+            except SystemExit:
+                shown.append("")
+            found[name] = [text for text in shown if text.startswith(("error", "warning"))]
+
+        for name, options in OPTIONS.items():
+            run(name, *options.split())
+        for name, content in CONSTRAINTS.items():
+            (folder / "limits.toml").write_text(content)
+            run(f"constraints: {name}", "--constraints", "limits.toml")
+        rows.assign(passport=[f"P{i:05}" for i in rows.index]).to_csv(folder / "names.csv", index=False)
+        run("an identifier", train="names.csv", new="names.csv")
+        rows.assign(town=["Rome", *rows["town"][1:]]).to_csv(folder / "rare.csv", index=False)
+        run("a level of one row", train="rare.csv")
+        facts = rows.assign(previous_default=rows.index % 2, sex=np.where(rows.index % 3, "f", "m"))
+        facts.to_csv(folder / "facts.csv", index=False)
+        run("facts", train="facts.csv", new="facts.csv")
+        rows.assign(rent=rows["age"] % 17, total=rows["age"] % 17 + rows["income"]).to_csv("sum.csv", index=False)
+        run("a sum", "--sparse", train="sum.csv", new="sum.csv")
+        rows.assign(income=1e7, loan="no").head(3).to_csv(folder / "far.csv", index=False)
+        run("far outside", new="far.csv")
+        rows.assign(town="Rome").head(3).to_csv(folder / "unknown.csv", index=False)
+        run("an unknown level", new="unknown.csv")
+        rows.drop(columns="town").head(3).to_csv(folder / "lacks.csv", index=False)
+        run("a column lacks", new="lacks.csv")
+        rows.assign(income="much").head(3).to_csv(folder / "text.csv", index=False)
+        run("text for numbers", new="text.csv")
+    return found
+
+
+def test_the_command_line_shows_no_python(said):
+    messages = {text for texts in said.values() for text in texts}
+    assert len(messages) >= 42
+    assert [name for name, texts in said.items() if not texts] == []
+    found = {text: python for text in messages if (python := find_python(text, OF_FILES))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("provoked", "remedy"),
+    [
+        ("facts", "Name them in --fixed age,...; or, if they may change, limit their values, as in [[allow]] with"),
+        ("facts", '[[allow]] with feature = "age" in the file of --constraints.'),
+        ("a level of one row", 'as in [[allow]] with feature = "town" and never = ["Rome"].'),
+        ("min_donors", "cart would draw 'since' from 250 training rows, and --min-donors is 100000"),
+        ("visit_sequence", "--visit-sequence names 'dta', which is not a column of the table"),
+        ("weights negative", "--weights of 'income' is -2.0; give a number of at least 0."),
+        ("jobs", "--jobs is 0; it must be a whole number of at least 1, or nothing for all cores."),
+        ("seed", "--seed is a whole number of about"),
+        ("constraints: missing", "missing of 'job' is 'yes'; give true or false."),
+        ("constraints: k_anonymous of a text", 'as in keys = ["age", "town"].'),
+        ("constraints: levels a text", "give a list, for example ['pilot']."),
+    ],
+)
+def test_remedies_are_options_or_lines_of_a_file(said, provoked, remedy):
+    assert any(remedy in text for text in said[provoked]), said[provoked]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (Parameter("X"), "the table"),
+        (Parameter("n_samples"), "--n-samples"),
+        (Parameter("random_state"), "--seed"),
+        (Parameter("min_leaf"), "min_leaf"),  # without a counterpart: the bare name
+        (Setting("sparse", True), "--sparse"),
+        (Setting("n_samples", 5000), "--n-samples 5000"),
+        (Setting("fixed", ["age", "a b"]), "--fixed age,'a b'"),
+        (Setting("weights", {"age": 2}), "--weights age=2"),
+        (Either(Setting("condition_on_decision", False), "another decision"), "another decision"),
+        (Either(Setting("sparse", False), "whole rows"), "whole rows"),
+        (Value(None), "nothing"),
+        (Value(True), "true"),
+        (Values(["a", 1]), "'a', 1"),
+        (Value(CartSampler(min_leaf=20)), "cart"),
+        (Value(CartSampler), "cart"),
+        (call("mcce.allow", "*", missing=True), '[[allow]] with feature = "*" and missing = true'),
+        (call("mcce.rule", "a <= b"), '[[rule]] with says = "a <= b"'),
+        (call("mcce.no_copies"), "[[no_copies]]"),
+        (call("mcce.bootstrap_refits"), "bootstrap_refits"),
+        (PythonOnly(" Use X.iloc."), ""),
+        (entry("weights", "age"), "--weights of 'age'"),
+    ],
+)
+def test_parts_on_the_command_line(part, words):
+    assert InputError("give ", part).worded(COMMAND_LINE) == f"give {words}"

@@ -1,0 +1,48 @@
+"""Remedies in R's syntax: R parses them, and reads the values that were written."""
+
+import math
+
+import pytest
+
+from mcce import Interval, Not, OneOf
+from mcce.rcompat.wording import RDialect
+from mcce.samplers import CartSampler
+from mcce.wording import Setting, Value, call
+
+ODD = "a `b` \\ \"c\" 'd' \n é [x=1]"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Setting("n_samples", 5000),
+        Setting("sparse", True),
+        Setting("fixed", ["age", "sex"]),
+        Setting("fixed", [ODD, ...]),
+        Setting("kinds", {ODD: "categorical", "if": 1, "TRUE": None, "1a": [1, 2.5]}),
+        Setting("names", {"labels": {"salary": "pay"}}),
+        Setting("constraints", [call("mcce.allow", "age", low=18, high=math.inf), call("mcce.rule", "a <= 'b'")]),
+        call("mcce.allow", ODD, levels=[ODD, "y"], missing=False),
+        call("mcce.Interval", -math.inf, 0.1, of=ODD),
+        Value(Interval(0, 1, closed="left", of="yes", margin=0.1, label="the loan is granted")),
+        Value(OneOf(["a", ODD])),
+        Value(Not(True)),
+        Value(CartSampler(min_leaf=20, cp=None)),
+        Value([1, "a", None, [True, math.nan]]),
+    ],
+)
+def test_remedies_parse_as_r(r, part):
+    code = RDialect("explain").say([part])
+    parsed = f"as.character(length(parse(text = {RDialect('explain').say([Setting('x', code)])[4:]})))"
+    assert r.strings(r.call("evaluate", parsed, None)) == ["1"]
+
+
+@pytest.mark.parametrize("text", ["pay", ODD, "", "ü€", "tab\tand\\n"])
+def test_texts_are_read_as_they_were(r, text):
+    code = RDialect("explain").say([Setting("x", [text, "z"])]).removeprefix("x = ")
+    assert r.strings(r.call("evaluate", code, None)) == [text, "z"]
+
+
+def test_names_are_read_as_they_were(r):
+    code = RDialect("explain").say([Setting("x", {ODD: 1, "if": 2, ".1": 3})]).removeprefix("x = ")
+    assert r.strings(r.call("evaluate", f"names({code})", None)) == [ODD, "if", ".1"]
