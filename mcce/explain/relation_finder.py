@@ -219,7 +219,7 @@ class _Finder:
                     continue
                 if self._linear_relation(x, y, exact=True) is not None:
                     self.lead[y] = x
-            group = [j for j in self.varying if self.lead[j] == x]
+            group = sorted((j for j in self.varying if self.lead[j] == x), key=self._fineness)
             found += self._write_ties(group, combinations(group, 2), exact=True)
         return found
 
@@ -247,18 +247,29 @@ class _Finder:
     def _write_ties(
         self, group: Sequence[int], pairs: Iterable[tuple[int, int]], exact: bool = False
     ) -> Iterator[Relation]:
-        """Yield relations that connect tied columns: linear ones with the shortest texts first, then tables."""
+        """Yield relations that connect tied columns: linear ones with the shortest texts first, then tables.
+
+        A column is determined once where possible, so that all follow from one of them.
+        """
         part = {j: j for j in group}
         near = [(x, y) for x, y in pairs if x in group[:LINKED]]  # of many columns, not all pairs
-        linear = ((self._linear_relation(x, y, exact=exact), x, y) for x, y in near)
-        found = sorted(((*each, x, y) for each, x, y in linear if each is not None), key=lambda one: one[0])
-        for _, relation, x, y in [*found, *((0, None, group[0], y) for y in group[1:])]:
-            if part[x] == part[y]:
+        texts = ((self._linear_relation(x, y, exact=exact), x, y) for x, y in near)
+        linear = sorted(((*text, x, y) for text, x, y in texts if text is not None), key=lambda one: one[0])
+        determined: set[Hashable] = set()
+        for place, (_, relation, x, y) in enumerate([*linear, *linear, *((0, None, group[0], y) for y in group[1:])]):
+            target = None if relation is None else relation.columns[1]
+            if part[x] == part[y] or (place < len(linear) and target in determined):
                 continue
+            determined.add(target)
             part = {j: part[x] if of == part[y] else of for j, of in part.items()}
-            chance = max(self._chance(group[0], j) for j in {x, y} - {group[0]})
+            chance = max(c for j in (x, y) if (c := self.chances.get((self.lead[j], j))) is not None)
             adjusted = self._adjusted(chance, self.n_functions)
             yield self._write_table(x, y, True, adjusted) if relation is None else replace(relation, chance=adjusted)
+
+    def _fineness(self, j: int) -> tuple[float, int]:
+        """Return what tied columns are sorted by: the share of the range that the last digit is, coarse ones first."""
+        feature = self.features[j]
+        return -float(f"{resolution(feature) / feature.span:.6g}"), self.rank[j]
 
     def _by_products(self, functions: Mapping[tuple[int, int], float]) -> set[tuple[int, int]]:
         """Return which functions are due to sums and the like: a total rises with its largest part.
