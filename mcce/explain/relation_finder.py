@@ -439,6 +439,8 @@ class _Finder:
         scale = float(np.abs(centred).max())
         centred = centred / scale
         fitted = float((centred @ (to - to.mean())) / (centred @ centred) / scale)
+        off = to - to.mean() - fitted * (of - of.mean())
+        is_exact = bool((np.abs(off) <= 1e-12 * np.abs(to).max()).all())
         for n_digits, factor, times in _short_factors(fitted):
             rest = to - times * of
             middle = float((rest.max() + rest.min()) / 2.0)
@@ -449,7 +451,6 @@ class _Finder:
                     if not self._is_kept(Relation("tied", says, (self.features[x].name, self.features[y].name), 0)):
                         return None
                     length = len(_linear_text("", "", factor, times, plus)) + factor.count("/")
-                    is_exact = bool((np.abs(rest - plus) <= 1e-9 * np.maximum(np.abs(to), np.abs(rest))).all())
                     # the share of slopes with so many digits that would fit as well by chance
                     by_chance = 10.0**n_digits * 4.0 * slack.max() / abs(to[high] - to[low])
                     return _LinearText(says, times, length, is_exact, is_exact or by_chance <= RATE)
@@ -845,7 +846,7 @@ class _LinearText:
     ----------
     slope : its slope.
     length : of the text without names; a quotient counts as longer than a product.
-    is_exact : whether it holds without rounding.
+    is_exact : whether the columns lie on a line without rounding, such as 6 k and 7 k.
     is_simple : whether its slope has fewer digits than one that is fitted to rounded values would need.
     """
 
