@@ -224,7 +224,7 @@ class _Finder:
                     continue
                 if self._linear_relation(x, y, exact=True) is not None:
                     self.lead[y] = x
-            group = [j for j in self.varying if self.lead[j] == x]
+            group = sorted((j for j in self.varying if self.lead[j] == x), key=self._fineness)
             found += self._write_ties(group, combinations(group, 2), exact=True)
         return found
 
@@ -252,18 +252,29 @@ class _Finder:
     def _write_ties(
         self, group: Sequence[int], pairs: Iterable[tuple[int, int]], exact: bool = False
     ) -> Iterator[Relation]:
-        """Yield relations that connect tied columns: linear ones with the shortest texts first, then tables."""
+        """Yield relations that connect tied columns: linear ones with the shortest texts first, then tables.
+
+        A column is determined once where possible, so that all follow from one of them.
+        """
         part = {j: j for j in group}
         near = [(x, y) for x, y in pairs if x in group[:LINKED]]  # of many columns, not all pairs
-        linear = ((self._linear_relation(x, y, exact=exact), x, y) for x, y in near)
-        found = sorted(((*each, x, y) for each, x, y in linear if each is not None), key=lambda one: one[0])
-        for _, relation, x, y in [*found, *((0, None, group[0], y) for y in group[1:])]:
-            if part[x] == part[y]:
+        texts = ((self._linear_relation(x, y, exact=exact), x, y) for x, y in near)
+        linear = sorted(((*text, x, y) for text, x, y in texts if text is not None), key=lambda one: one[0])
+        determined: set[Hashable] = set()
+        for place, (_, relation, x, y) in enumerate([*linear, *linear, *((0, None, group[0], y) for y in group[1:])]):
+            target = None if relation is None else relation.columns[1]
+            if part[x] == part[y] or (place < len(linear) and target in determined):
                 continue
+            determined.add(target)
             part = {j: part[x] if of == part[y] else of for j, of in part.items()}
-            chance = max(self._chance(group[0], j) for j in {x, y} - {group[0]})
+            chance = max(c for j in (x, y) if (c := self.chances.get((self.lead[j], j))) is not None)
             adjusted = self._adjusted(chance, self.n_functions)
             yield self._write_table(x, y, True, adjusted) if relation is None else replace(relation, chance=adjusted)
+
+    def _fineness(self, j: int) -> tuple[float, int]:
+        """Return what tied columns are sorted by: the share of the range that the last digit is, coarse ones first."""
+        feature = self.features[j]
+        return -float(f"{resolution(feature) / feature.span:.6g}"), self.rank[j]
 
     def _by_products(self, functions: Mapping[tuple[int, int], float]) -> set[tuple[int, int]]:
         """Return which functions are due to sums and the like: a total rises with its largest part.
@@ -433,6 +444,8 @@ class _Finder:
         scale = float(np.abs(centred).max())
         centred = centred / scale
         fitted = float((centred @ (to - to.mean())) / (centred @ centred) / scale)
+        off = to - to.mean() - fitted * (of - of.mean())
+        is_exact = bool((np.abs(off) <= 1e-12 * np.abs(to).max()).all())
         for n_digits, factor, times in _short_factors(fitted):
             rest = to - times * of
             middle = float((rest.max() + rest.min()) / 2.0)
@@ -443,7 +456,6 @@ class _Finder:
                     if not self._is_kept(Relation("tied", says, (self.features[x].name, self.features[y].name), 0)):
                         return None
                     length = len(_linear_text("", "", factor, times, plus)) + factor.count("/")
-                    is_exact = bool((np.abs(rest - plus) <= 1e-9 * np.maximum(np.abs(to), np.abs(rest))).all())
                     # the share of slopes with so many digits that would fit as well by chance
                     by_chance = 10.0**n_digits * 4.0 * slack.max() / abs(to[high] - to[low])
                     return _LinearText(says, times, length, is_exact, is_exact or by_chance <= RATE)
@@ -839,7 +851,7 @@ class _LinearText:
     ----------
     slope : its slope.
     length : of the text without names; a quotient counts as longer than a product.
-    is_exact : whether it holds without rounding.
+    is_exact : whether the columns lie on a line without rounding, such as 6 k and 7 k.
     is_simple : whether its slope has fewer digits than one that is fitted to rounded values would need.
     """
 

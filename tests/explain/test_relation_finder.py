@@ -256,3 +256,12 @@ def test_the_order_of_the_columns_does_not_matter():
     expected = mcce.find_relations(X).frame
     for seed in range(4):
         pd.testing.assert_frame_equal(mcce.find_relations(X[rng(seed).permutation(X.columns)]).frame, expected)
+
+
+def test_tied_columns_all_follow_from_the_coarsest():
+    one = rng(3).integers(10, 900, 300)
+    X = pd.DataFrame({"a": 6 * one, "b": 2 * one, "c": 3 * one, "d": one})
+    found = mcce.find_relations(X)
+    targets = [each.columns[1] for each in found]
+    assert sorted(targets) == ["a", "b", "c"]
+    assert {"b == 2 * d", "c == 3 * d"} <= {each.says for each in found}

@@ -403,3 +403,20 @@ def test_an_explainer_with_many_chained_relations_is_loaded(tmp_path):
     explainer.fit(X, relations=sums_of(X)).save(tmp_path / "chained.mcce")
     again = mcce.MCCE.load(tmp_path / "chained.mcce", model=explainer.model)
     assert [each.says for each in again.relations_] == sums_of(X)
+
+
+@pytest.mark.parametrize("seed", [0, 5, 7])
+def test_sums_of_sums_leave_everybody_explained(seed):
+    r = rng(seed)
+    X = pd.DataFrame({f"a{i}": r.integers(0, 1000, 300) for i in range(4)})
+    for i in range(20):
+        one, other = r.choice(X.columns[-4:], 2, replace=False)
+        X[f"s{i}"] = X[one] + X[other]
+    r = rng(seed + 1000)
+    X = X[r.permutation(X.columns)]
+    weights = r.normal(size=X.shape[1]) / X.std().to_numpy()
+    scores = X.to_numpy(float) @ weights
+    least = np.quantile(scores, 0.8)
+    explainer = mcce.MCCE(lambda rows: rows.to_numpy(float) @ weights, decision=(least, np.inf), random_state=seed)
+    found = explainer.fit(X).explain(X[scores < least].head(3), sparse=True, n_samples=100)
+    assert len(found.unexplained) == 0
