@@ -65,6 +65,7 @@ from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
 from mcce.model.robustness import Robust
 from mcce.table.spreadsheet import escape_formula
+from mcce.wording import Setting
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
@@ -272,8 +273,10 @@ class Folder:
         if known["bad_rows"] and not skip_bad:
             first = known["bad_rows"][0]
             raise InputError(
-                f"{self.path}: part {part.number} leaves out bad rows, the first is {first['place']} of {part.where}: "
-                f"{first['problem']} Run it with skip_bad=True as before, or into a new folder."
+                f"{self.path}: part {part.number} leaves out bad rows, the first is {first['place']} of "
+                f"{part.where}: {first['problem']} Run it with ",
+                Setting("skip_bad", True),
+                " as before, or into a new folder.",
             )
 
     def write(self, explained: Explained) -> None:

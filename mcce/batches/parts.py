@@ -34,6 +34,7 @@ from mcce.explain.result import with_left_out
 from mcce.report.reasons import ALREADY
 from mcce.table import Feature, Schema
 from mcce.table.left_out import without_unknown_levels
+from mcce.wording import Setting
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
@@ -163,7 +164,7 @@ def _explain_good(explainer: MCCE, request: Request, part: Part, unusual: Unusua
         places = np.arange(len(frame)) if left_out is None else np.flatnonzero(left_out.kept)
         bad = _find_bad(explainer, kept, places)
         if not bad:
-            raise type(error)(f"{part.where}, rows {part.rows.begin} to {part.rows.end - 1}: {error}") from error
+            raise type(error)(f"{part.where}, rows {part.rows.begin} to {part.rows.end - 1}: ", *error.args) from error
         if len(bad) == len(kept) and all(isinstance(e, ModelError) for _, e in bad):
             raise  # the model is at fault, not the rows
     without = replace(part, rows=part.rows.drop([(i, str(e)) for i, e in bad]))
@@ -190,8 +191,9 @@ def _refusal(part: Part) -> InputError:
     first, n = part.rows.bad[0], sum(b.end - b.begin for b in part.rows.bad)
     others = f" ({n - 1} more in this part)" if n > 1 else ""
     return InputError(
-        f"{part.where}, {first.place}: {first.problem}{others} Finished parts are kept. Run it again with "
-        "skip_bad=True to list bad rows and go on without them; a corrected source needs a new folder."
+        f"{part.where}, {first.place}: {first.problem}{others} Finished parts are kept. Run it again with ",
+        Setting("skip_bad", True),
+        " to list bad rows and go on without them; a corrected source needs a new folder.",
     )
 
 

@@ -25,9 +25,10 @@ from mcce.batches.letters import Letters
 from mcce.batches.parts import Personal, Request
 from mcce.batches.sources import Part, RowSource, open_source, pyarrow
 from mcce.batches.workers import run_parts
-from mcce.exceptions import InputError, MCCEWarning, spell
+from mcce.exceptions import InputError, MCCEWarning
 from mcce.model.ask import SpotCheck
 from mcce.report.names import Names
+from mcce.wording import Parameter, Value
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
@@ -59,7 +60,14 @@ def explain_batches(
     pyarrow()
     check_count(batch_size, "batch_size")
     if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
-        raise InputError(f"missing is {spell(missing)}; give a list of texts, for example ['NA', '?'].")
+        raise InputError(
+            Parameter("missing"),
+            " is ",
+            Value(missing),
+            "; give a list of texts, for example ",
+            Value(["NA", "?"]),
+            ".",
+        )
     whole = check_settings(explainer, settings)
     to_write = Letters.read(letters)
     if to_write is not None:

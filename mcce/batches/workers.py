@@ -32,6 +32,7 @@ import numpy.typing as npt
 from mcce.batches.parts import Explained, Request, explain_part
 from mcce.batches.sources import Part
 from mcce.exceptions import InputError, MCCEError
+from mcce.wording import PythonOnly, Setting
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
@@ -166,9 +167,12 @@ def _pickle(explainer: MCCE) -> tuple[str, Pickled]:
     except Exception as error:
         problem = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"the explainer cannot be sent to other processes ({type(error).__name__}: {problem}). The model, the "
-            "decision and everything else that it was made with must be picklable; or use threads, "
-            '`with joblib.parallel_config("threading", n_jobs=...)`, or n_jobs=1.'
+            f"the explainer cannot be sent to other processes ({type(error).__name__}: {problem}). "
+            "The model, the decision and everything else that it was made with must be picklable; or "
+            "use ",
+            PythonOnly('threads, `with joblib.parallel_config("threading", n_jobs=...)`, or '),
+            Setting("n_jobs", 1),
+            ".",
         ) from error
     return hashlib.sha256(pickled.data).hexdigest(), pickled
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mcce.base.parameters import Parameters
-from mcce.cli import readers as read
 from mcce.cli.options import OPTIONS, to_toml
 from mcce.constraints import available_constraints
 from mcce.constraints.base import CONSTRAINTS
@@ -19,6 +18,7 @@ from mcce.samplers.base import SAMPLERS
 from mcce.wording import Dialect, FunctionCall, shorten, spell
 
 _NAMES = {"decision": "wanted", "n_jobs": "jobs", "random_state": "seed"}  # that differ from Python's
+_OF_BATCHES = {"batch_size": "--batch-size", "skip_bad": "--skip-bad"}
 _FIRST = {"allow": "feature", "rule": "says", "k_anonymous": "k"}  # what the first argument is called in a file
 
 
@@ -38,7 +38,7 @@ class CommandLineDialect(Dialect):
         """Return an option as it is typed; None if there is none."""
         if name == "X":
             return "the table"
-        known = {each.name: each.flag for each in OPTIONS}
+        known = {each.name: each.flag for each in OPTIONS} | _OF_BATCHES
         return known.get(_NAMES.get(name, name))
 
     def setting(self, name: str, value: Any) -> str | None:
@@ -51,8 +51,8 @@ class CommandLineDialect(Dialect):
             return f"{name} = {to_toml(value)}"
         if flag is None or not flag.startswith("--"):
             return None
-        if next(each for each in OPTIONS if each.flag == flag).read is read.flag:
-            return flag if value is True else None
+        if isinstance(value, bool):
+            return flag if value else None
         return f"{flag} {_typed(value)}"
 
     def value(self, value: Any) -> str:

@@ -191,6 +191,7 @@ def test_remedies_are_options_or_lines_of_a_file(said, provoked, remedy):
         (Parameter("random_state"), "--seed"),
         (Parameter("min_leaf"), "min_leaf"),  # without a counterpart: the bare name
         (Setting("sparse", True), "--sparse"),
+        (Setting("skip_bad", True), "--skip-bad"),
         (Setting("n_samples", 5000), "--n-samples 5000"),
         (Setting("fixed", ["age", "a b"]), "--fixed age,'a b'"),
         (Setting("weights", {"age": 2}), "--weights age=2"),

@@ -72,7 +72,9 @@ class Broken:
         raise AssertionError("the model is queried")
 
 
-@pytest.mark.parametrize("model", [None, lambda rows: rows, Broken(), LogisticRegression()], ids=str)
+@pytest.mark.parametrize(
+    "model", [None, lambda rows: rows, Broken(), LogisticRegression()], ids=lambda model: type(model).__name__
+)
 def test_what_a_model_does_not_say_is_unknown(model):
     assert columns_of(model, list(X)) == mcce.model.columns.ModelColumns()
 

@@ -13,7 +13,7 @@ import pytest
 from mcce import InputError, Interval, Not, OneOf
 from mcce.rcompat import calls
 from mcce.rcompat.wording import RDialect
-from mcce.rng import RGenerator
+from mcce.rng.r import RGenerator
 from mcce.samplers import CartSampler
 from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, call, entry
 from tests.python_syntax import R_CALLS, find_python

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from mcce.report.ranges import RangeNote, ToldRange
 
 from mcce.exceptions import InputError
 from mcce.report.languages import available_languages, read_texts, text_of
@@ -127,12 +126,6 @@ def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
             case_with = replace(case, ways=tuple(ways), names=names)
             assert "42 points" in write_letter(replace(case_with, decision="42 points"), texts, None, [], []).as_text()
             assert "{" not in write_letter(case_with, texts, None, [], []).as_text()
-    pay, age = ("savings", "36"), ("months", "7")
-    for changed in ((pay,), (pay, ("job", "clerk"))):
-        for kept, share in (((), 1.0), ((age,), 0.3)):
-            assert "{" not in RangeNote(5, changed, kept, share).for_person(texts)
-    assert "{" not in ToldRange(0, "savings", 10_000, 20_000).text(case.names, texts)
-    assert "{" not in ToldRange(0, "job", levels=tuple("abcdefg")).text(case.names, texts)
     months = replace(case.names, units={"months": texts.say("words.month_words").split(", ")[0]})
     rules = rules_in_words(RULES, months, COLUMNS, texts)
     assert all(points and "{" not in "".join(points) for points in rules.values())

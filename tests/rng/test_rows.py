@@ -12,7 +12,8 @@ from scipy import stats
 
 import mcce
 from mcce.exceptions import InputError
-from mcce.rng import RGenerator, RowStreams, hash_rows, mix, multiply_high, philox, resolve_seed
+from mcce.rng import RowStreams, hash_rows, mix, multiply_high, philox, resolve_seed
+from mcce.rng.r import RGenerator
 from tests.rng.problem import MASK, streams
 
 # Random123-1.14, tests/kat_vectors, "philox2x64 10": counter (2 words), key, result (2 words)
