@@ -30,7 +30,8 @@ from mcce.cli import options as job
 from mcce.cli.cells import Declared, TextColumn
 from mcce.constraints import encoding, grammar, reading
 from mcce.exceptions import did_you_mean, shorten, spell
-from mcce.explain import relations
+from mcce.explain import relation_finder
+from mcce.explore import words as explorer_words
 from mcce.model import columns
 from mcce.report import languages, letter, rules
 from mcce.report import names as patterns
@@ -156,7 +157,12 @@ CASES = {
     "exponents in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "+1e" + "1" * n + "x"),
     "apostrophes in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "'" * n + "x"),
     "braces in a text of a letter": Case(languages, lambda t: languages._of_fields(t, {"a"}, {"a"}), lambda n: "{" * n),
-    "a long name in a relation": Case(relations, lambda t: relations._name(t), lambda n: "a." * (n // 2) + " "),
+    "a long name in a relation": Case(
+        relation_finder, lambda t: relation_finder._name(t), lambda n: "a." * (n // 2) + " "
+    ),
+    "digits in a reason of the explorer": Case(
+        explorer_words, lambda t: explorer_words.reason_text(t, ""), lambda n: "none of the " + "1" * n
+    ),
     "digits in the name of a feature": Case(suggest, suggest.name_words, lambda n: "1" * n + "x"),
     "capitals in the name of a feature": Case(suggest, suggest.name_words, lambda n: "A" * n + "b"),
     "blanks before a time zone": Case(

@@ -20,7 +20,7 @@ from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
 
 
-class _Column(NamedTuple):
+class _ColumnTexts(NamedTuple):
     """The texts of the distinct values of a feature, and the place of each person's value among them."""
 
     texts: list[str]
@@ -39,7 +39,7 @@ class PeopleSearch:
     def __init__(self, schema: Schema, matrix: Floats, index: pd.Index[Any], names: Names) -> None:
         self._schema, self._matrix, self._index, self._names = schema, matrix, index, names
         self._lock = Lock()
-        self._texts: tuple[list[str], list[_Column]] | None = None
+        self._texts: tuple[list[str], list[_ColumnTexts]] | None = None
 
     def find(self, search: str) -> tuple[Bools, Bools]:
         """Return which people are found, and which of them by their names alone."""
@@ -53,14 +53,14 @@ class PeopleSearch:
                 break
         return found, named & found
 
-    def _prepared(self) -> tuple[list[str], list[_Column]]:
+    def _prepared(self) -> tuple[list[str], list[_ColumnTexts]]:
         with self._lock:
             if self._texts is None:
                 columns = [self._column(j, feature) for j, feature in enumerate(self._schema.features)]
                 self._texts = [case_name(id).lower() for id in self._index], columns
             return self._texts
 
-    def _column(self, j: int, feature: Feature) -> _Column:
+    def _column(self, j: int, feature: Feature) -> _ColumnTexts:
         values, places = np.unique(self._matrix[:, j], return_inverse=True)
         cells = pd.Series(feature.decode(values))
         if feature.is_numeric:
@@ -69,7 +69,7 @@ class PeopleSearch:
         else:
             texts, is_number = cells.astype(object).map(lambda level: self._names.text(feature.name, level)), False
         missing = self._names.missing
-        return _Column(
+        return _ColumnTexts(
             [missing if gone else text.lower() for text, gone in zip(texts, cells.isna())], places.ravel(), is_number
         )
 

@@ -269,10 +269,6 @@ def test_wrong_calls_are_told(source, tmp_path):
         MCCE(score).explain_batches(source, out)
     for match, changed in [
         ("does not take 'n_sample'; did you mean 'n_samples'", {"n_sample": 3}),
-        (
-            r"explain_batches\(\) has no standard_errors=; use explain\(X\).standard_errors\(\)",
-            {"standard_errors": True},
-        ),
         ("batch_size is 0; it must be", {"batch_size": 0}),
         ("missing is 'NA'; give a list", {"missing": "NA"}),
         ("has no column 'wh', which is needed; did you mean 'who'", {"id": "wh"}),

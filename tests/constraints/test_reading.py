@@ -221,7 +221,7 @@ def test_what_says_nothing_or_too_much_is_refused(said, error):
         ({"low": [1]}, "has no column 'feature'; it has 'low'"),
         ({"feature": ["a"], "hihg": [1]}, r"has a column 'hihg'; did you mean 'high'\?"),
         ({"feature": [None], "low": [1]}, "row 0 of the table of per_factual\\(\\) \\(factual 9\\) names no feature"),
-        ({"feature": ["a"], "low": [None]}, "row 0 of the table .* \\(factual 9\\): allow\\('a'\\) says nothing"),
+        ({"feature": ["a"], "low": [None]}, "row 0 of the table .* \\(factual 9\\): mcce.allow\\('a'\\) says nothing"),
         ({"feature": ["a"], "step": [-1]}, "row 0 of the table .* step of 'a' is -1"),
     ],
 )

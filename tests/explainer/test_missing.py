@@ -89,8 +89,6 @@ def test_the_published_steps_say_the_same_one_by_one(explainer):
 
 
 def test_names_are_checked(explainer):
-    with pytest.raises(mcce.InputError, match=r"explain\(\) has no allow_missing=; use constraints="):
-        explainer.explain(DENIED, allow_missing="debt")
     with pytest.raises(mcce.InputError, match="debts"):
         explainer.explain(DENIED, constraints=[mcce.allow("debts", missing=True)])
     with pytest.raises(mcce.InputError, match="stands for all features, for which only missing can be given"):

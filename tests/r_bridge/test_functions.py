@@ -358,7 +358,7 @@ ZERO = "function(object, newdata, u) rep(0, nrow(newdata))"
 REFUSED = {
     "none": (RSampler(FIRST), "none of probs, quantiles and draw; give exactly one"),
     "two": (RSampler(FIRST, probs=ZERO, draw=ZERO), "'probs', 'draw'; give exactly one"),
-    "generator": (RSampler(FIRST, quantiles=ZERO, own_rng=True), "own_rng of RSampler is True with quantiles="),
+    "generator": (RSampler(FIRST, quantiles=ZERO, own_rng=True), "own_rng of RSampler is True with quantiles; "),
     "no function": (RSampler("1 + 1", draw=ZERO), "learn of RSampler is '1 \\+ 1'; give a function of R"),
     "kinds": (RSampler(FIRST, quantiles=ZERO, kinds=["ordered"]), "kinds of RSampler is \\['ordered'\\]; give some of"),
     "error of R": (RSampler("function(x, y) stop('no such model')", draw=ZERO), "no such model"),
