@@ -92,3 +92,82 @@ unwrapped <- function(answer) {
   }
   if (is.data.frame(answer)) as.matrix(answer) else answer
 }
+
+# ---- functions of mice and synthpop as conditionals
+
+# The methods see columns x1, x2, ...: names of the data may be R code, and packages paste names into formulas.
+# Missing givens are written as synthpop writes them: a number counts 0, a factor its first level, and an indicator
+# marks the row. A number that is complete in training has no indicator, and counts its mean.
+code_givens <- function(x) {
+  lapply(unname(x), function(column) {
+    has_missing <- anyNA(column)
+    fill <- if (is.factor(column)) levels(column)[1] else if (has_missing) 0 else mean(column)
+    list(has_missing = has_missing, fill = fill)
+  })
+}
+
+complete_givens <- function(x, coding) {
+  x <- unname(as.list(x))
+  filled <- Map(function(column, code) replace(column, is.na(column), code$fill), x, coding)
+  flagged <- vapply(coding, function(code) code$has_missing, TRUE)
+  columns <- c(filled, lapply(x[flagged], function(column) as.numeric(is.na(column))))
+  structure(columns, names = paste0("x", seq_along(columns)), class = "data.frame", row.names = seq_along(x[[1]]))
+}
+
+# the givens as numbers and contrasts, as mice and synthpop's regressions take them
+contrasts_of <- function(x) {
+  has_contrasts <- vapply(x, function(column) is.null(levels(column)) || nlevels(column) > 1, TRUE)
+  if (!any(has_contrasts)) return(matrix(0, nrow(x), 1, dimnames = list(NULL, "x1")))
+  design <- stats::model.matrix(~., x[has_contrasts])[, -1, drop = FALSE]
+  dimnames(design) <- list(NULL, paste0("x", seq_len(ncol(design)))) # levels are part of R's names
+  design
+}
+
+varying <- function(design) {
+  varies <- apply(design, 2, function(column) any(column != column[1]))
+  if (!any(varies)) varies[1] <- TRUE
+  design[, varies, drop = FALSE]
+}
+
+# mice imputes what is missing among rows that are not: here the training rows, and the one to draw
+mice_functions <- function(method, options) {
+  impute <- getExportedValue("mice", paste0("mice.impute.", method))
+  list(
+    learn = function(x, y) {
+      coding <- code_givens(x)
+      list(
+        y = y[c(seq_along(y), NA)], ry = c(rep(TRUE, length(y)), FALSE), coding = coding,
+        design = varying(contrasts_of(complete_givens(x, coding)))
+      )
+    },
+    prepare = function(object, newdata) {
+      contrasts_of(complete_givens(newdata, object$coding))[, colnames(object$design), drop = FALSE]
+    },
+    draw = function(object, new) {
+      arguments <- list(y = object$y, ry = object$ry, x = rbind(object$design, new))
+      do.call(impute, c(arguments, as.list(options)))
+    }
+  )
+}
+
+# synthpop draws for new rows: here the one to draw, twice, since some methods drop a dimension of a single row
+synthpop_functions <- function(method, options, takes_contrasts) {
+  draw <- getExportedValue("synthpop", paste0("syn.", method))
+  list(
+    learn = function(x, y) {
+      coding <- code_givens(x)
+      x <- complete_givens(x, coding)
+      list(y = y, coding = coding, x = if (takes_contrasts) as.data.frame(varying(contrasts_of(x))) else x)
+    },
+    prepare = function(object, newdata) {
+      newdata <- complete_givens(newdata, object$coding)
+      if (takes_contrasts) newdata <- as.data.frame(contrasts_of(newdata))
+      newdata[, colnames(object$x), drop = FALSE]
+    },
+    draw = function(object, new) {
+      arguments <- list(y = object$y, x = object$x, xp = new[c(1, 1), , drop = FALSE])
+      utils::capture.output(drawn <- do.call(draw, c(arguments, as.list(options)))$res[1]) # it prints what it doubts
+      if (is.factor(object$y)) factor(as.character(drawn), levels(object$y)) else as.numeric(drawn)
+    }
+  )
+}
