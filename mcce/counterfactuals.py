@@ -64,7 +64,7 @@ from mcce.storage.fields import check_number, check_type, require
 from mcce.storage.state import Fields, to_state
 from mcce.table import FrameKind
 from mcce.table.checks import find_labels
-from mcce.table.frames import handed, index_as_columns
+from mcce.table.frames import index_as_columns, like_input
 from mcce.table.spreadsheet import escape_formulas
 from mcce.wording import Either, Parameter, PythonOnly
 
@@ -1279,7 +1279,7 @@ class Counterfactuals:
 
     def _as_explained(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table as the kind of frame that was explained."""
-        return handed(table, self._frame_kind)
+        return like_input(table, self._frame_kind)
 
     def _headline(self) -> list[str]:
         n_explained = len(np.unique(self._row_of_factual()))
@@ -1313,7 +1313,7 @@ class Counterfactuals:
         for row in told.tolist():
             rows_of[int(owner[row])].append(row)
         words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
-        names = self.names.for_strangers(self.frame, words, texts.marks)
+        names = self.names.for_lay_reader(self.frame, words, texts.marks)
         columns = tuple(self.frame.columns)
         unusual = self.below_floor()
         changes = {row: tuple(changed) for _, row, changed in self._told_rows(told, names, texts)}

@@ -59,10 +59,10 @@ from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, res
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
+from mcce.explain.reference import learn_usual, unchangeable_features, warn_of_unchangeable
 from mcce.explain.relation_finder import find_in, read_relations
 from mcce.explain.relations import Relations, keep_relations
 from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.explain.usual import learn_usual, unchangeable_features, warn_of_unchangeable
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -82,7 +82,7 @@ from mcce.storage import load_fields, save_fields
 from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
-from mcce.table.frames import handed, own_frame
+from mcce.table.frames import like_input, own_frame
 from mcce.table.weights import read_weights, rows_with_weight
 from mcce.wording import Parameter, PythonOnly, Setting, Value, call
 
@@ -504,7 +504,7 @@ class MCCE(Learner):
             rows, owner = rows[allowed], owner[allowed]
             draw = np.arange(owner.size) - np.searchsorted(owner, owner)
         drawn = schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
-        return handed(drawn, frame_kind(X))
+        return like_input(drawn, frame_kind(X))
 
     @one_native_thread()
     def select(

@@ -419,9 +419,9 @@ def match_candidates(
     matrix = schema.encode(candidates, "candidates").matrix
     fixed = [j for j in range(matrix.shape[1]) if j not in mutable]
     before, after = factuals.matrix[owner][:, fixed], matrix[:, fixed]
-    meddled = (after != before) & ~(np.isnan(after) & np.isnan(before))
-    if meddled.any():
-        row, column = np.argwhere(meddled)[0]
+    changed_fixed = (after != before) & ~(np.isnan(after) & np.isnan(before))
+    if changed_fixed.any():
+        row, column = np.argwhere(changed_fixed)[0]
         name = schema.names[fixed[column]]
         raise InputError(
             f"candidates changes the fixed feature {name!r} of {spell(ids[row])}; fixed features must stay as in X."

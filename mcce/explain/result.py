@@ -33,8 +33,8 @@ from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
-from mcce.explain.printed import put_on_printed, told_names
 from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
+from mcce.explain.rounding import display_names, round_for_display
 from mcce.explain.unexplained import look_into, unexplained_table, what_helps
 from mcce.explain.winners import Winners
 from mcce.generators.base import Generator
@@ -157,10 +157,10 @@ def write_result(
     wording : how it is told.
     """
     schema, sparse = plan.generator.schema_, plan.settings.sparse
-    names = told_names(wording.names, schema, exact=sparse)
+    names = display_names(wording.names, schema, exact=sparse)
     found = winners
     if sparse:
-        winners = put_on_printed(plan, factuals, winners, names)
+        winners = round_for_display(plan, factuals, winners, names)
     owner, rows = winners.owner, winners.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
@@ -170,7 +170,7 @@ def write_result(
     demanded = {} if robustness is None else robustness.described()
     cost, along = winners.cost, None
     if sparse:
-        cells, asked = _coming_along(plan, factuals, winners)
+        cells, asked = _mark_incidental(plan, factuals, winners)
         along = pd.DataFrame(cells, index=index, columns=pd.Index(schema.names, tupleize_cols=False))
         cost = replace(cost, asked=cost.asked + asked)
     questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)), usual=wording.usual)
@@ -262,7 +262,7 @@ def _joined(known: pd.Series[Any], others: pd.Series[Any]) -> pd.Series[Any]:
         return pd.concat([known.astype(object), others.astype(object)], ignore_index=True)
 
 
-def _coming_along(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[Bools, int]:
+def _mark_incidental(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[Bools, int]:
     """Return which changes of winners the decision does not need, and how many rows were asked about.
 
     Of the changes of a row, the one that the decision needs least is set back, as long as the decision stays; what is

@@ -15,7 +15,7 @@ import pandas as pd
 
 from mcce.report.names import Names, value_text
 from mcce.report.reasons import NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
-from mcce.report.suspicious import ALONG, AT_EDGE, BELOW, GRAIN, UNLIKE
+from mcce.report.suspicious import ALONG, AT_EDGE, BELOW, UNLIKE, UNUSUAL_DIRECTION
 from mcce.table import Schema
 
 FIGURES = {
@@ -42,7 +42,7 @@ SHARES = ("plausibility", "explained", "above_floor")  # of the measures
 SHARES_IN_FIGURES = ("mean plausibility", "same changed features if drawn again")
 CAUTIONS = {
     BELOW: "less believable than asked",
-    GRAIN: "a change opposite to the usual direction",
+    UNUSUAL_DIRECTION: "a change opposite to the usual direction",
     ALONG: "a change that is not needed is larger than the needed ones",
     AT_EDGE: "a value at the edge of the data",
     UNLIKE: "unlike the other plans",

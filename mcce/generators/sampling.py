@@ -27,7 +27,7 @@ from mcce.generators.layout import ChainLayout
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers import ConditionalSampler, Within
 from mcce.table import Data, Feature, Schema
-from mcce.table.frames import handed
+from mcce.table.frames import like_input
 
 Allowed = Within | tuple[Any, Any] | Sequence[Any]
 Weighted = tuple[pd.DataFrame, "pd.Series[float]"]
@@ -131,9 +131,9 @@ def sample_rows(
         )
         drawn = generator.draw(request, progress=progress)
         rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-        frame = handed(schema.decode(drawn.rows[rows], index[places]), schema.frames)
+        frame = like_input(schema.decode(drawn.rows[rows], index[places]), schema.frames)
         weighed = pd.Series(weight, index=index[places], name="weight")
-        return (frame, handed(weighed, schema.frames)) if weights else frame
+        return (frame, like_input(weighed, schema.frames)) if weights else frame
     except MemoryError as error:
         raise InputError(
             f"n is {n}: so many rows do not fit into memory ({error}); draw fewer at a time, each with a random_state."

@@ -4,7 +4,7 @@
    of all others: half of the mean distance of two values (CRPS), the share of pairs that differ (Brier score).
 2. Sharpness is the mean distance of two draws, over that of two values: 1 for the marginal, 0 for a point.
 3. Tests: of the PITs' shape and of levels and point masses (`mcce.judging.calibration`),
-   and whether it fails somewhere in the givens more than elsewhere (`mcce.judging.where`). A feature's p-value is
+   and whether it fails somewhere in the givens more than elsewhere (`mcce.judging.regions`). A feature's p-value is
    that of the smallest of its k p-values, 1 - (1 - smallest)^k.
 4. Over the features, p-values are adjusted by Holm's method: if all conditionals are right, the probability to accuse
    any is at most the level.
@@ -27,8 +27,8 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.judging.calibration import LOCATION, Calibration, calibrate, smooth_test
+from mcce.judging.regions import Failure, where_levels_fail, where_pit_fails
 from mcce.judging.scores import Scores, mean_distance, missing_distance, score_levels
-from mcce.judging.where import Failure, where_levels_fail, where_pit_fails
 from mcce.rng import derive_key
 from mcce.table import Feature, Table
 from mcce.trees.nodes import text_of

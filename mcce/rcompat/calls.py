@@ -51,7 +51,7 @@ from mcce.rcompat.columns import (
     write_table,
 )
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
-from mcce.rcompat.lent import RError, lend
+from mcce.rcompat.r_session import RError, lend
 from mcce.rcompat.wording import RDialect
 from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS

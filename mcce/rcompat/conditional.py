@@ -22,7 +22,8 @@
 
 Without givens, and where all training values are equal, R has nothing to learn: a training value is drawn.
 
-How R is called is left to subclasses: `mcce.rcompat.lent` is called by an R session, `r_bridge.functions` calls one.
+How R is called is left to subclasses: `mcce.rcompat.r_session` is called by an R session, `r_bridge.functions` calls
+one.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@
 4. Sentences, pages, pictures and printed tables ask `Names` for a label or a text. Without a format a value is written
    by `value_text`, with as many digits as it takes to tell a change. Tables that one computes with keep the names and
    values of the data.
-5. In a result whose numbers were put on what is written (`mcce.explain.printed`), a new value has all the digits that
+5. In a result whose numbers were put on what is written (`mcce.explain.rounding`), a new value has all the digits that
    it takes to be read back as itself (`exact`, features and the floats that hold them). Thousands are marked in all
    numbers but years, which are the features that a result says (`years`); without one, numbers of four digits are
    taken for years.
@@ -239,15 +239,15 @@ def value_text(value: Any, digits: int = DIGITS, *, is_year: bool = True) -> str
         return _number_text(value, digits, 10_000 if is_year else 1000)
     if isinstance(value, pd.Timestamp):
         return date_text(value)
-    return with_ink(str(value))
+    return visible(str(value))
 
 
-def with_ink(text: str) -> str:
+def visible(text: str) -> str:
     """Return a text that can be seen: one of spaces and invisible letters alone in quotes, these by their codes.
 
     Examples
     --------
-    >>> with_ink("clerk"), with_ink(" "), with_ink("\u200b")
+    >>> visible("clerk"), visible(" "), visible("\u200b")
     ('clerk', '" "', '"\\\\u200b"')
     """
     if any(unicodedata.category(letter) not in _WITHOUT_INK for letter in text):
@@ -282,7 +282,7 @@ def value_pair(before: Any, after: Any, digits: int = DIGITS) -> tuple[str, str]
 
 def case_name(id: object) -> str:
     """Return what to call a factual: its name, or "case 7" for one that has a number or no text of its own."""
-    return with_ink(id) if isinstance(id, str) else f"case {id}"
+    return visible(id) if isinstance(id, str) else f"case {id}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -486,7 +486,7 @@ class Names:
             if isinstance(pattern, WordPattern) and feature.levels is not None:
                 _check_words(pattern, list(feature.levels), where)
 
-    def for_strangers(
+    def for_lay_reader(
         self,
         frame: pd.DataFrame,
         words: tuple[str, str, str] = ("yes", "no", "not known"),
@@ -496,7 +496,7 @@ class Names:
 
         `words` and `marks` are those of the reader's language.
         """
-        spaced = {name: with_ink(self.labels.get(name, str(name).replace("_", " "))) for name in frame.columns}
+        spaced = {name: visible(self.labels.get(name, str(name).replace("_", " "))) for name in frame.columns}
         if len(set(spaced.values())) < len(spaced):  # two names differ in their underscores alone
             spaced = {}
         yes, no, missing = words
@@ -511,7 +511,7 @@ class Names:
 
     def label(self, name: Hashable) -> str:
         """Return what a feature is called."""
-        return self.labels.get(name, with_ink(str(name)))
+        return self.labels.get(name, visible(str(name)))
 
     def heading(self, name: Hashable) -> str:
         """Return what a feature is called above numbers that stand without their unit."""

@@ -1,13 +1,13 @@
 """Counterfactuals that a person should read before they are sent to anybody, and why.
 
-What is usual is told by the training rows (`Usual`, learned by `mcce.explain.usual`) and by the other answers. An
+What is usual is told by the training rows (`Usual`, learned by `mcce.explain.reference`) and by the other answers. An
 answer is listed for any of these reasons, each with its number:
 
 1. `below the floor`: less plausible than was asked for.
 2. `past event or fact`: a feature changes that looks like what nobody can change, or should be told to
    (`mcce.suggest_fixed`).
-3. `against the grain`: a number or ordered level goes down although over the refused as a whole it helps that it goes
-   up, or the other way round.
+3. `opposite to the usual direction`: a number or ordered level goes down although over the refused as a whole it helps
+   that it goes up, or the other way round.
 4. `comes along`: a change that the decision does not need is a larger step than every one that it needs. A step is a
    share of the distance between the 5 and the 95 per cent point of training values (`WIDE`), or of all levels if these
    have an order; any other change of level is a whole step.
@@ -44,16 +44,16 @@ WIDE, EDGE = (0.05, 0.95), (0.01, 0.99)
 TIMES, PART = 5.0, 0.25
 ENOUGH, RARE, FEW, FAR = 50, 0.01, 20, 3.0
 MOST_GROUPS = 2  # named in words
-BELOW, PAST, GRAIN, ALONG, AT_EDGE, LARGE, UNLIKE = (
+BELOW, PAST, UNUSUAL_DIRECTION, ALONG, AT_EDGE, LARGE, UNLIKE = (
     "below the floor",
     "past event or fact",
-    "against the grain",
+    "opposite to the usual direction",
     "comes along",
     "edge of the data",
     "large step",
     "unlike the others",
 )
-REASONS = (BELOW, PAST, GRAIN, ALONG, AT_EDGE, LARGE, UNLIKE)
+REASONS = (BELOW, PAST, UNUSUAL_DIRECTION, ALONG, AT_EDGE, LARGE, UNLIKE)
 
 
 class Edge(NamedTuple):
@@ -162,7 +162,7 @@ def _look_at_feature(answers: Answered, usual: Usual, j: int, note: Any) -> None
     if helps:
         for row in np.flatnonzero(directions(old, new, changed) == -helps):
             ways = ("lower", "higher") if helps > 0 else ("higher", "lower")
-            note(int(row), GRAIN, f"{label} is {ways[0]}, and for most of the refused {ways[1]} helps")
+            note(int(row), UNUSUAL_DIRECTION, f"{label} is {ways[0]}, and for most of the refused {ways[1]} helps")
     n = len(answers.after)
     if n >= ENOUGH and rows.size < RARE * n:
         for row in rows:

@@ -126,7 +126,7 @@ def read_frame(X: Any, where: str = "X") -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
 
 
-def handed(table: Pandas, kind: FrameKind | None) -> Pandas:
+def like_input(table: Pandas, kind: FrameKind | None) -> Pandas:
     """Return a frame or series of pandas as this kind of frame, or as it is."""
     if kind is None:
         return table

@@ -90,7 +90,7 @@ def test_grain_is_the_direction_that_helps_the_refused():
     assert usual.directions == {"education": 1, "years_employed": 1, "salary": 1, "savings": 1, "loan_amount": -1}
 
 
-def test_a_feature_that_helps_some_and_harms_others_has_no_grain():
+def test_a_feature_that_helps_some_and_harms_others_has_no_usual_direction():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.uniform(-1, 1, (600, 4)), columns=list("abcd"))
     X["group"] = rng.random(600) < 0.5
@@ -136,7 +136,7 @@ def test_odd_advice_of_earlier_searches_is_listed():
         frame.iloc[row, frame.columns.get_loc(name)] = old + 500 if value == 500 else value
     told = replace(found, frame=frame).suspicious()
     assert frame.index[plain].isin(told.index).all()
-    assert "against the grain" in told["reasons"][frame.index[plain[1]]]
+    assert "opposite to the usual direction" in told["reasons"][frame.index[plain[1]]]
 
 
 def test_a_listed_answer_says_why():

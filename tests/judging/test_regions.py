@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.judging.where import Condition, find_regions
+from mcce.judging.regions import Condition, find_regions
 from mcce.table import Schema
 
 

@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from mcce.judging.calibration import calibrate, components
+from mcce.judging.regions import SEARCHES, _p_value, find_regions, where_levels_fail, where_pit_fails
 from mcce.judging.scores import LevelCounts
-from mcce.judging.where import SEARCHES, _p_value, find_regions, where_levels_fail, where_pit_fails
 from mcce.table import Schema
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from mcce.judging.calibration import Calibration
 from mcce.judging.feature import FeatureCriticism, p_text, sentence
-from mcce.judging.where import Condition, Failure
+from mcce.judging.regions import Condition, Failure
 from mcce.table import Schema
 
 X = pd.DataFrame({"age": np.arange(40.0), "home": ["own", "rent"] * 20, "salary": np.arange(40.0)})

@@ -14,7 +14,7 @@ import mcce
 from mcce import MCCE, ConditionalSampler, Counterfactuals, InputError, SamplerError, Within, rcompat
 from mcce.rcompat import calls
 from mcce.rcompat.columns import SentColumn, columns_of, read_table, write_table
-from mcce.rcompat.lent import NAME, LentSampler, RError, lend
+from mcce.rcompat.r_session import NAME, LentSampler, RError, lend
 from mcce.rng import RowStreams
 from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS

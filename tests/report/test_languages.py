@@ -61,7 +61,7 @@ RULES = (
 def in_language(code, **more):
     texts = read_texts(code)
     words = tuple(texts.say(f"words.{word}") for word in ("yes", "no", "missing"))
-    names = NAMES.for_strangers(pd.DataFrame(columns=list(COLUMNS)), words, texts.marks)
+    names = NAMES.for_lay_reader(pd.DataFrame(columns=list(COLUMNS)), words, texts.marks)
     given = {"ways": (), "reason": "", "n_tried": None, "fixed": ("job",), "decision": LABELS[code], **more}
     return Case(id=7, names=names, columns=COLUMNS, prediction=0.222, **given), texts
 

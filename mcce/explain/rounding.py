@@ -35,7 +35,7 @@ MOST_MORE = 12  # digits beyond those that a text has
 FIRST_YEAR, LAST_YEAR = 1800, 2200
 
 
-def told_names(names: Names, schema: Schema, *, exact: bool) -> Names:
+def display_names(names: Names, schema: Schema, *, exact: bool) -> Names:
     """Return names that know which features are years, and, if `exact`, which are written in full."""
     numbers = [f for f in schema.features if f.is_numeric and not is_dated(f.dtype)]
     years = tuple(f.name for f in numbers if f.decimals == 0 and f.low >= FIRST_YEAR and f.high <= LAST_YEAR)
@@ -48,7 +48,7 @@ def _floats(feature: Feature) -> str:
     return dtype.name if dtype.kind == "f" else "float64"
 
 
-def put_on_printed(plan: Plan, factuals: Factuals, winners: Winners, names: Names) -> Winners:
+def round_for_display(plan: Plan, factuals: Factuals, winners: Winners, names: Names) -> Winners:
     """Return sparse winners whose changed numbers are those that their texts say."""
     computed = () if plan.relations is None else plan.relations.determined
     rounded = [j for j in plan.mutable.tolist() if j not in computed and _is_rounded(plan.features[j], names)]

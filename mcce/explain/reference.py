@@ -3,10 +3,10 @@
 1. Of every number that may change, the distance of the 5 and the 95 per cent point of its values, and between which
    values 98 per cent lie: of all rows, and of those that share a level of a feature with at most twenty levels, if at
    least a hundred do.
-2. Of every number and ordered feature that may change, the direction that helps over the refused as a whole (`grain`):
-   up to 128 refused training rows are asked about with the 10 per cent point of the feature, and with its 90 per cent
-   point, all else as it is. Where the model says another thing of the two for at least one in ten, and for nine in ten
-   of these the same one is farther inside the decision, that is the direction.
+2. For every number and ordered feature that may change, the direction that helps over the refused as a whole
+   (`usual_directions`): the model is queried about up to 128 refused training rows with the 10 per cent point of the
+   feature, and with its 90 per cent point, all else as it is. If the two answers differ for at least one row in ten,
+   and for nine in ten of these the same one is farther inside the decision, that is the direction.
 3. Features that look like facts that nobody can change (`mcce.table.suggest`), unless a constraint of the explainer
    says what they may be: then somebody has thought of it. `MCCE.fit` warns of these.
 
@@ -61,8 +61,9 @@ def learn_usual(
     numbers = [j for j in mutable.tolist() if _is_amount(schema.features[j], matrix[:, j])]
     points = {j: _points(matrix[:, j], WIDE, weights) for j in numbers}
     name = {j: schema.features[j].name for j in mutable.tolist()}
+    directions = usual_directions(matrix, wanted, schema, mutable, question, margins)
     return Usual(
-        directions={name[j]: way for j, way in grain(matrix, wanted, schema, mutable, question, margins).items()},
+        directions={name[j]: way for j, way in directions.items()},
         spreads={
             name[j]: float(high - low) if high > low else float(schema.features[j].span or 1.0)
             for j, (low, high) in points.items()
@@ -98,7 +99,7 @@ def _edges(matrix: Floats, features: Sequence[Feature], j: int, weights: Floats 
     return found
 
 
-def grain(
+def usual_directions(
     matrix: Floats, wanted: Bools, schema: Schema, mutable: Ints, question: AsksEncoded, margins: Margins | None
 ) -> dict[int, int]:
     """Return the columns in which one direction helps over the refused: 1 if it is up, -1 if it is down (step 2)."""
