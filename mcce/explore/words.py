@@ -15,7 +15,7 @@ import pandas as pd
 
 from mcce.report.names import Names, value_text
 from mcce.report.reasons import NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
-from mcce.report.suspicious import ALONG, AT_EDGE, BELOW, UNLIKE, UNUSUAL_DIRECTION
+from mcce.report.suspicious import ALONG, AT_EDGE, BELOW, DURATION, UNLIKE, UNUSUAL_DIRECTION
 from mcce.table import Schema
 
 FIGURES = {
@@ -46,6 +46,7 @@ CAUTIONS = {
     ALONG: "a change that is not needed is larger than the needed ones",
     AT_EDGE: "a value at the edge of the data",
     UNLIKE: "unlike the other plans",
+    DURATION: "a duration that grows by years",
 }
 
 

@@ -19,6 +19,8 @@ answer is listed for any of these reasons, each with its number:
 7. `unlike the others`: of at least fifty answers (`ENOUGH`), a feature changes that fewer than one in a hundred change
    (`RARE`); or a number moves by more than the upper quartile of the others' steps in that feature and three times the
    distance of their quartiles (`FAR`), of at least twenty steps (`FEW`).
+8. `duration`: a duration grows by more than two years (`YEARS`). A number is a duration if a unit of time and another
+   word stand in its name, as in years_employed.
 
 The numbers were chosen on the loans of `mcce.datasets.load_loans`, so that all advice to take a larger loan, to have
 been in a job for years, to have no default, or to have a salary while unemployed is listed, and fewer than one answer
@@ -39,12 +41,15 @@ from mcce.report.changes import directions
 from mcce.report.names import Names, listed, value_text
 from mcce.storage.fields import check_type, require
 from mcce.storage.state import stateful
+from mcce.table.suggest import name_words
 
 WIDE, EDGE = (0.05, 0.95), (0.01, 0.99)
 TIMES, PART = 5.0, 0.25
 ENOUGH, RARE, FEW, FAR = 50, 0.01, 20, 3.0
+YEARS = 2
+IN_A_YEAR = {"years": 1.0, "yrs": 1.0, "months": 12.0, "weeks": 52.0, "days": 365.0}
 MOST_GROUPS = 2  # named in words
-BELOW, PAST, UNUSUAL_DIRECTION, ALONG, AT_EDGE, LARGE, UNLIKE = (
+BELOW, PAST, UNUSUAL_DIRECTION, ALONG, AT_EDGE, LARGE, UNLIKE, DURATION = (
     "below the floor",
     "past event or fact",
     "opposite to the usual direction",
@@ -52,8 +57,9 @@ BELOW, PAST, UNUSUAL_DIRECTION, ALONG, AT_EDGE, LARGE, UNLIKE = (
     "edge of the data",
     "large step",
     "unlike the others",
+    "duration",
 )
-REASONS = (BELOW, PAST, UNUSUAL_DIRECTION, ALONG, AT_EDGE, LARGE, UNLIKE)
+REASONS = (BELOW, PAST, UNUSUAL_DIRECTION, ALONG, AT_EDGE, LARGE, UNLIKE, DURATION)
 
 
 class Edge(NamedTuple):
@@ -186,6 +192,11 @@ def _look_at_numbers(answers: Answered, usual: Usual, j: int, note: Any) -> None
         by = names.step(name, float(new[row] - old[row]))
         how = f"to {times[row]:.1f} times as much" if times[row] > TIMES else "farther than nine in ten rows lie apart"
         note(int(row), LARGE, f"{label} moves by {by}, {how}")
+    units = [word for word in name_words(name) if word in IN_A_YEAR]
+    if len(units) == 1 and len(name_words(name)) > 1:
+        for row in np.flatnonzero(moved & (new - old > YEARS * IN_A_YEAR[units[0]])):
+            by = names.step(name, float(new[row] - old[row])).removeprefix("+")
+            note(int(row), DURATION, f"{label} grows by {by}")
     if int(moved.sum()) >= FEW:
         low, high = np.quantile(step[moved], [0.25, 0.75])
         for row in np.flatnonzero(moved & (step > high + FAR * (high - low))):

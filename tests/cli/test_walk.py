@@ -154,7 +154,7 @@ def test_a_fitted_file_answers_as_the_files_that_it_was_fitted_to(desk, tmp_path
 
 
 def batches(folder, out, *more):
-    command = [sys.executable, "-m", "mcce.cli", "explain-batches", "bank.mcce", "many.xlsx", "--id", "case"]
+    command = [sys.executable, "-m", "mcce", "explain-batches", "bank.mcce", "many.xlsx", "--id", "case"]
     command += ["--out", out, "--sparse", "--n-samples", "200", "--batch-size", "10", *more]
     with (folder / f"{out}.log").open("a") as log:
         return subprocess.Popen(command, cwd=folder, stderr=log)

@@ -400,7 +400,7 @@ def test_a_server_that_is_killed_is_missed(browser, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "mcce.cli",
+        "mcce",
         "explore",
         "bank.mcce",
         "people.csv",

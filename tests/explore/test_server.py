@@ -163,7 +163,7 @@ def explore(tmp_path):
         sys.modules.pop("blocking", None)
     command = ["explore", "bank.mcce", "people.csv", "--model", "model.joblib", "--no-browser"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "mcce.cli", *command],
+        [sys.executable, "-m", "mcce", *command],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

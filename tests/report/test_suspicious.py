@@ -11,7 +11,7 @@ from mcce.report.suspicious import REASONS, Answered, Usual, find_suspicious
 
 USUAL = Usual(
     directions={"salary": 1, "loan": -1, "education": 1},
-    spreads={"salary": 80_000.0, "loan": 40_000.0, "savings": 20_000.0},
+    spreads={"salary": 80_000.0, "loan": 40_000.0, "savings": 20_000.0, "years_employed": 30.0},
     edges=(
         ("salary", None, None, 10_000.0, 150_000.0),
         ("salary", "job", "none", 8_000.0, 40_000.0),
@@ -20,7 +20,10 @@ USUAL = Usual(
     unchangeable={"defaulted": "a past event"},
 )
 EDUCATION = pd.CategoricalDtype(["school", "college", "degree"], ordered=True)
-HER = {"salary": 30_000, "loan": 20_000, "savings": 1_000, "job": "nurse", "defaulted": True, "education": "school"}
+HER = {
+    **{"salary": 30_000, "loan": 20_000, "savings": 1_000, "job": "nurse", "defaulted": True, "education": "school"},
+    "years_employed": 1,
+}
 
 
 def judge(*answers: dict, along=(), plausibility=None, floor=None, names=None) -> pd.DataFrame:
@@ -56,6 +59,7 @@ OPPOSITE = "opposite to the usual direction"
             OPPOSITE,
             "salary is lower, and for most of the refused higher helps",
         ),
+        ({"years_employed": 4}, "duration", "years_employed grows by 3"),
         ({"salary": 91_000}, "edge of the data", "salary 91,000 is above 99% of those with job nurse"),
         (
             {"salary": 45_000, "job": "none"},
@@ -128,3 +132,8 @@ def test_missing_values_have_no_steps():
     after.index = pd.MultiIndex.from_tuples([(0, 1), (1, 1)], names=["id", "rank"])
     changed = np.array([[True, False], [True, True]])
     assert find_suspicious(Answered(before, after, changed, None, None, None, Names()), USUAL).empty
+
+
+def test_a_duration_may_grow_by_two_years():
+    assert judge({"years_employed": 3}).empty
+    assert judge({"years_employed": 0}).empty
