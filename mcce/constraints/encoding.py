@@ -64,7 +64,7 @@ class LevelCodes:
             alike = (c for c, level in enumerate(self.levels) if _is_bool(level) == _is_bool(value))
             code = next((c for c in alike if _equal(self.levels[c], value)), None)
         if code is None:
-            raise InputError(f"{spell(value)} is no level of {self.name!r}; {did_you_mean(value, self.levels)}")
+            raise InputError(f"{spell(value)} is not a level of {self.name!r}; {did_you_mean(value, self.levels)}")
         return code
 
 

@@ -1,6 +1,7 @@
 """The acceptance rule: which rows may be returned for a factual, and how good they are.
 
-Every search and every finishing step uses one `Acceptance`; no other place decides. Its parts, in order of cost:
+Plain and sparse search, refinement, rounding for display, adaptive rounds and the explanation of failures use it. Its
+parts, in order of cost:
 
 1. `complete`: columns that relations determine are computed from the others, wherever a row is made.
 2. `admits`: excluded rows (`mcce.explain.excluded`), constraints, and relations that the factual itself satisfies.

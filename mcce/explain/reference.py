@@ -7,8 +7,8 @@
    (`usual_directions`): the model is queried about up to 128 refused training rows with the 10 per cent point of the
    feature, and with its 90 per cent point, all else as it is. If the two answers differ for at least one row in ten,
    and for nine in ten of these the same one is farther inside the decision, that is the direction.
-3. Features that look like facts that nobody can change (`mcce.table.suggest`), unless a constraint of the explainer
-   says what they may be: then somebody has thought of it. `MCCE.fit` warns of these.
+3. Features that look like unchangeable facts (`mcce.table.suggest`), unless a constraint of the explainer limits
+   them. `MCCE.fit` warns of these.
 
 What is learned holds no training row; points of the distribution of groups are in it.
 """
@@ -56,7 +56,7 @@ def learn_usual(
     matrix, wanted, weights : the rows, which of them have the wanted decision, and what they count; None for one each
     schema, mutable : their columns, and the positions of those that may change
     question, margins : the model, and how far inside the decision its scores are; None if it is not about scores
-    unchangeable : reasons why nobody can change a feature
+    unchangeable : reasons why a feature cannot be changed
     """
     numbers = [j for j in mutable.tolist() if _is_amount(schema.features[j], matrix[:, j])]
     points = {j: _points(matrix[:, j], WIDE, weights) for j in numbers}
@@ -156,7 +156,7 @@ def warn_of_unchangeable(found: dict[Hashable, Suggestion]) -> None:
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     first = next(iter(found))
     warn(
-        f"features may change that look like facts nobody can change: {', '.join(shown)}{more}. Name them in ",
+        f"features that look like unchangeable facts may change: {', '.join(shown)}{more}. Name them in ",
         Setting("fixed", [first, ...]),
         "; or, if they may change, limit their values, as in ",
         Setting("constraints", [call("mcce.allow", first, ...)]),

@@ -591,7 +591,7 @@ class _Finder:
         return relations
 
     def _chance_of_order(self, a: int, b: int) -> float:
-        """Return the logarithm of the share of orders of the rows in which a <= b everywhere; infinite if none is told.
+        """Return the logarithm of the share of orders of the rows in which a <= b everywhere; infinite if unknown.
 
         The rows are taken by rising b: the i-th can have one of those that are left of the a at or below it.
         """

@@ -160,7 +160,7 @@ class ExplorerSession:
                 reply = reply_to()
         except MCCEError as error:
             reply = {"error": self._relabel(str(error))}
-        except Exception as error:  # a model or a sampler of somebody else's may raise anything
+        except Exception as error:  # the model and samplers are foreign code and may raise anything
             reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
         notes = list(dict.fromkeys(self._relabel(str(each.message)) for each in told))
         plain: Reply = _as_json({**reply, "notes": notes} if notes else reply)
@@ -479,7 +479,7 @@ class ExplorerSession:
     def _refused(self) -> pd.DataFrame:
         refused = self._people[~self._answer_of_all.wanted]
         if not len(refused):
-            raise InputError("nobody is refused: all people have the wanted decision already.")
+            raise InputError("no person is refused: all have the wanted decision already.")
         return refused
 
     def _found_for_all(self, floor: float) -> Counterfactuals:

@@ -82,9 +82,9 @@ def reason_text(reason: str, fixed: str) -> str:
     if reason.startswith(NO_ROOM):
         return f"no row can meet all limits{reason.removeprefix(NO_ROOM)}"
     if NOBODY_ALIKE in reason:
-        return f"nobody in the training data has the same {fixed}"
+        return f"no person in the training data has the same {fixed}"
     if NONE_ALIKE_WANTED in reason:
-        return f"nobody in the training data with the same {fixed} has the wanted decision"
+        return f"no person in the training data with the same {fixed} has the wanted decision"
     tried = re.match(r"none of the (\d+) candidates", reason)
     if tried is None:
         return reason

@@ -217,7 +217,7 @@ def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[st
 
 
 def suggest_fixed(data: Sent, fixed: Sequence[str], kinds: Mapping[Any, Any] | None) -> dict[str, Any]:
-    """Return the features of a table that look like facts that nobody can change."""
+    """Return the features of a table that look like unchangeable facts."""
     return _written(index_as_columns(suggest(_read(data)[0], list(fixed), kinds)))
 
 

@@ -4,7 +4,7 @@ What is usual is told by the training rows (`Usual`, learned by `mcce.explain.re
 answer is listed for any of these reasons, each with its number:
 
 1. `below the floor`: less plausible than was asked for.
-2. `past event or fact`: a feature changes that looks like what nobody can change, or should be told to
+2. `past event or fact`: a feature changes that looks like an unchangeable fact, or should not be given as advice
    (`mcce.suggest_fixed`).
 3. `opposite to the usual direction`: a number or ordered level goes down although over the refused as a whole it helps
    that it goes up, or the other way round.
@@ -75,14 +75,14 @@ class Edge(NamedTuple):
 @stateful("Usual")
 @dataclass(frozen=True)
 class Usual:
-    """Usual values of training rows, directions that help, and features that nobody can change.
+    """Usual values of training rows, directions that help, and unchangeable features.
 
     Attributes
     ----------
     directions : feature to 1 if higher values help over the refused as a whole, -1 if lower ones do
     spreads : number to the distance of the 5 and the 95 per cent point of its values
     edges : for numbers, between which values nearly all lie, as of `Edge`
-    unchangeable : feature to the reason why nobody can change it
+    unchangeable : feature to the reason why it cannot be changed
     """
 
     directions: Mapping[Any, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Features that look like facts that nobody can change, or should be told to change.
+"""Features that look like unchangeable facts, or that should not be given as advice.
 
 A counterfactual is read as advice, and "no default last year" is none. What a table tells of its columns:
 
@@ -79,7 +79,7 @@ class Suggestion(NamedTuple):
 def suggest_fixed(
     X: Data, fixed: Sequence[Hashable] = (), kinds: Mapping[Hashable, Kind] | None = None
 ) -> pd.DataFrame:
-    """List the features of a table that look like facts that nobody can change, or should be told to.
+    """List the features of a table that look like unchangeable facts, or that should not be given as advice.
 
     `MCCE.fit` warns of those that may change (`mcce.exceptions.AdviceWarning`). It goes by kinds, values and English
     names (`mcce.table.suggest`): it lists some that can change, and misses others. Read the columns yourself as well.
@@ -118,7 +118,7 @@ def suggest_fixed(
 def find_unchangeable(
     frame: pd.DataFrame, schema: Schema, fixed: set[Hashable] | frozenset[Hashable] = frozenset()
 ) -> dict[Hashable, Suggestion]:
-    """Return, by feature, what speaks for one that nobody can change; of columns that are not fixed."""
+    """Return, by feature, why it looks unchangeable, for columns that are not fixed."""
     found = {}
     for place, feature in enumerate(schema.features):
         if feature.name not in fixed:

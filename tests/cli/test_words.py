@@ -76,7 +76,7 @@ def test_no_letter_is_written_for_an_example_that_somebody_should_read_before(fo
     table[table["loan"] == "no"].head(12).to_csv(folder / "new.csv", index=False)
     assert main(["explain", "--config", "job.toml"]) == 0
     said = capsys.readouterr().err
-    assert "warning: features may change that look like facts nobody can change: 'previous_default'" in said
+    assert "warning: features that look like unchangeable facts may change: 'previous_default'" in said
     assert "wrote 0 letters to letters" in said
     assert "no letter for 12 rows, whose examples somebody should read before (--all writes these, too):" in said
     assert "previous_default changes, which looks like a past event" in said

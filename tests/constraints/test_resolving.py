@@ -369,5 +369,5 @@ def test_a_level_is_found_by_value_before_text_and_whatever_its_type():
     assert allowed("any", "True") == [True]
     assert allowed("day", np.datetime64("2020-01-01")) == [day]
     for unknown in (1, ["a"], ([],)):
-        with pytest.raises(InputError, match="is no level of 'any'"):
+        with pytest.raises(InputError, match="is not a level of 'any'"):
             allowed("any", unknown)

@@ -293,7 +293,7 @@ def test_a_function_that_gives_no_booleans_is_refused(function, said):
     ("text", "said"),
     [
         ("age >= salry", r"rule 'age >= salry', at character 8: 'salry' is not a column; did you mean 'salary'\?"),
-        ("job == 'coook'", r"'coook' is no level of 'job'; did you mean 'cook'\?"),
+        ("job == 'coook'", r"'coook' is not a level of 'job'; did you mean 'cook'\?"),
         ("job == cook", "'cook' is no column but a level of 'job'; put levels in quotes: 'cook'"),
         ("job < 'cook'", "the levels of 'job' have no order, so < cannot compare them"),
         ("edu < job", "'job' has other levels than 'edu': they have no order"),

@@ -180,7 +180,7 @@ def test_one_warning_names_what_was_found_and_giving_it_confirms_it():
     assert "\n" not in messages[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", ".*nobody can change", mcce.exceptions.AdviceWarning)  # when one was born
+        warnings.filterwarnings("ignore", ".*unchangeable facts", mcce.exceptions.AdviceWarning)  # when one was born
         confirmed = mcce.MCCE(score, decision=(180.0, np.inf), fixed=["age"], random_state=1)
         confirmed.fit(X, relations=explainer.relations_)
         confirmed.explain(denied(3), sparse=True, n_samples=50)

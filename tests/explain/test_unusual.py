@@ -105,7 +105,7 @@ def test_many_rows_are_counted(explainer, people):
 
 # what is rightly said of the data sets, trained on three quarters of each
 KNOWN = {
-    "loans": ["nobody can change: 'defaulted_last_year' (a past event). Name"],
+    "loans": ["unchangeable facts may change: 'defaulted_last_year' (a past event). Name"],
     "adult": ["'native-country': 'Holand-Netherlands'", "'marital-status' (a fact of the person), 'race' (a fact"],
     "gmc": [
         "1 relation between columns found",

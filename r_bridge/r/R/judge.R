@@ -51,9 +51,9 @@ print.mcce_criticism <- function(x, ...) {
   invisible(x)
 }
 
-#' Features that nobody can change
+#' Features that look unchangeable
 #'
-#' Lists the columns that look like facts that nobody can change, or should be told to change: dates of the past,
+#' Lists the columns that look like unchangeable facts, or that should not be given as advice: dates of the past,
 #' identifiers, facts of a person, past events. It goes by values and by English names: read the columns yourself as well.
 #'
 #' @param data Training rows.
