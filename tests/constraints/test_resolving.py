@@ -257,7 +257,7 @@ def test_constraints_go_to_another_process():
         ({"feature": "agee", "low": 3}, r"constrained feature 'agee' is not a column of .* did you mean 'age'\?"),
         (
             {"feature": "job", "levels": ["cok"]},
-            r"constraint on 'job', levels: 'cok' is no level .* did you mean 'cook'\?",
+            r"constraint on 'job', levels: 'cok' is not a level .* did you mean 'cook'\?",
         ),
         ({"feature": "age", "levels": [20]}, "constraint on 'age': levels is 20, but it holds numbers; use low"),
         ({"feature": "job", "direction": "increase"}, "'job': direction is 'increase', but its levels have no order"),
