@@ -29,7 +29,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import mcce
 from benchmarks.settings import ROOT
-from mcce.explain.distances import measure_table
+from mcce.distances.measures import measure_table
 from mcce.explain.diversity import diversity_table
 from mcce.table import Schema
 

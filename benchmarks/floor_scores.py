@@ -3,7 +3,7 @@
 A scorer is fitted on encoded training rows and returns a score (the higher the more real) with the scores that real
 rows have by its own account, which say what quantile a row is at:
 
-plausibility      the least cell given all others, and nearness, cross-fitted (`mcce.explain.plausibility`)
+plausibility      the least cell given all others, and nearness, cross-fitted (`mcce.plausibility.score`)
 density, cart     log density of the mutable features, summed over a chain of CART trees without the decision; training
 density, ctree    rows, each left out of its own leaf, calibrate. The trees have seen the row that is left out
 ratio, ctree      the same sum less that of the margins, log p(x | given) - log p(x); one half of the rows fits, the
@@ -28,7 +28,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import mcce
 from benchmarks.judging import NEIGHBOURS, Points
-from mcce.explain.plausibility import Plausibility
+from mcce.plausibility.score import Plausibility
 from mcce.table import Schema
 
 LEAST = -30.0  # log density of a feature

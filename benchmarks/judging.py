@@ -3,7 +3,7 @@
 1. Changes: how many features (L0), how far in all (L1: the sum of range-scaled differences, 1 for another level), how
    many fixed ones.
 2. Decision: whether the model, asked again, says the wanted one.
-3. Plausibility (`mcce.explain.plausibility`): sparse rows were chosen by it, so that it judges the others only.
+3. Plausibility (`mcce.plausibility.score`): sparse rows were chosen by it, so that it judges the others only.
 4. Nearness: distance (as L1) to the nearest training row and the mean of that to the five nearest ones, among all and
    among those with the wanted decision. Of the training rows equal to the factual one does not count: a
    counterfactual is always near its own factual.
@@ -20,8 +20,8 @@ from sklearn.neighbors import NearestNeighbors
 import mcce
 from benchmarks.settings import Problem
 from mcce.diagnostics.neighbours import find_equal
-from mcce.explain.distances import gower
-from mcce.explain.plausibility import Plausibility
+from mcce.distances.measures import gower
+from mcce.plausibility.score import Plausibility
 from mcce.table import Feature
 
 NEIGHBOURS = 5

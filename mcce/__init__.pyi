@@ -60,6 +60,15 @@ from .constraints import (
 )
 from .counterfactuals import Counterfactuals as Counterfactuals
 from .diagnostics.conditionals import compare_conditionals as compare_conditionals
+from .distances.measures import (
+    available_measures as available_measures,
+)
+from .distances.measures import (
+    gower_distance as gower_distance,
+)
+from .distances.measures import (
+    register_measure as register_measure,
+)
 from .exceptions import (
     InputError as InputError,
 )
@@ -78,17 +87,6 @@ from .exceptions import (
 from .exceptions import (
     SamplerError as SamplerError,
 )
-from .explain.distances import (
-    available_measures as available_measures,
-)
-from .explain.distances import (
-    gower_distance as gower_distance,
-)
-from .explain.distances import (
-    register_measure as register_measure,
-)
-from .explain.relation_finder import find_relations as find_relations
-from .explain.relations import tied as tied
 from .explainer import MCCE as MCCE
 from .generators.auto import Auto as Auto
 from .generators.base import available_generators as available_generators
@@ -101,6 +99,8 @@ from .model.decisions import OneOf as OneOf
 from .model.decisions import Several as Several
 from .model.robustness import Robust as Robust
 from .model.robustness import bootstrap_refits as bootstrap_refits
+from .plausibility.relation_finder import find_relations as find_relations
+from .plausibility.relations import tied as tied
 from .privacy.account import PrivacyAccount as PrivacyAccount
 from .report import plots as plots
 from .report.names import Names as Names

@@ -50,18 +50,15 @@ from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
 from mcce.constraints.anonymous import together
 from mcce.counterfactuals import Counterfactuals
+from mcce.distances.measures import MEASURES, Distance, NamedMeasure
 from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.caution import Caution, Margins
-from mcce.explain.distances import MEASURES, Distance, NamedMeasure
 from mcce.explain.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
-from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
 from mcce.explain.reference import learn_usual, unchangeable_features, warn_of_unchangeable
-from mcce.explain.relation_finder import find_in, read_relations
-from mcce.explain.relations import Relations, keep_relations
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
@@ -76,6 +73,9 @@ from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wan
 from mcce.model.columns import columns_of
 from mcce.model.decisions import Answer, Decision, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
+from mcce.plausibility.relation_finder import find_in, read_relations
+from mcce.plausibility.relations import Relations, keep_relations
+from mcce.plausibility.score import Plausibility
 from mcce.report.names import Names
 from mcce.report.suspicious import Usual
 from mcce.storage import load_fields, save_fields
@@ -388,7 +388,7 @@ class MCCE(Learner):
             `mcce.explain.caution`. Measures or weights of your own are obeyed as they are.
         measures : name, function or several of them
             What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
-            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.explain.distances`), "plausibility" with `sparse`, another one that
+            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`), "plausibility" with `sparse`, another one that
             is registered (`mcce.register_measure`), or any function of the candidates (DataFrame) and the factual
             (Series) that is small for good ones.
         weights : dict or None

@@ -15,7 +15,7 @@ import mcce
 from mcce.cli import main
 from mcce.constraints import Constraint, read
 from mcce.constraints.base import CONSTRAINTS
-from mcce.explain.distances import MEASURES
+from mcce.distances.measures import MEASURES
 from mcce.generators.base import GENERATORS
 from mcce.samplers.base import SAMPLERS
 from mcce.storage import state
@@ -237,7 +237,7 @@ def test_a_name_is_taken_once_and_both_are_named(own):
         pass
 
     cases = {
-        "measure name 'gower' is taken by mcce.explain.distances.gower; .* users_own.by_spread": (
+        "measure name 'gower' is taken by mcce.distances.measures.gower; .* users_own.by_spread": (
             lambda: mcce.register_measure("gower")(own.by_spread)
         ),
         "constraint name 'rule' is taken by mcce.constraints.rules.Rule; .* users_own.Budget": (

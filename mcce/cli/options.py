@@ -25,8 +25,8 @@ from mcce.cli import readers as read
 from mcce.cli.cells import WORD_OF, Decimals
 from mcce.constraints import available_constraints
 from mcce.constraints.reading import parse_file
+from mcce.distances.measures import available_measures
 from mcce.exceptions import InputError, did_you_mean
-from mcce.explain.distances import available_measures
 from mcce.generators.auto import AUTO
 from mcce.generators.base import available_generators
 from mcce.report.languages import available_languages

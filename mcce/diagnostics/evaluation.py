@@ -3,7 +3,7 @@
 For each counterfactual, over the features of the training data:
 
 1. L0: the number of features changed. L1: the summed Gower distance to the factual, as the paper's tables have it
-   (`gower_sum` of `mcce.explain.distances`; ranges from the training data).
+   (`gower_sum` of `mcce.distances.measures`; ranges from the training data).
 2. violation: the number of fixed features changed. success: whether the model gives it the wanted decision.
 3. Distance to the manifold: Gower distance (a mean, from 0 to 1) to the nearest training row, and to the nearest one
    with the wanted decision; the factual itself does not count (`mcce.diagnostics.neighbours`). copy: whether it
@@ -28,8 +28,8 @@ from mcce.base.threads import one_native_thread
 from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_nearest
 from mcce.diagnostics.pairs import encode_widely
+from mcce.distances.measures import measure_table
 from mcce.exceptions import InputError, listing
-from mcce.explain.distances import measure_table
 from mcce.model.decisions import Decision, resolve_decision
 from mcce.table import Data, FrameKind, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, check_row_names, find_labels

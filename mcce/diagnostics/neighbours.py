@@ -1,6 +1,6 @@
 """How near counterfactuals lie to the training data: nearest neighbours by Gower distance, and copies.
 
-1. The distance is the paper's Gower distance (`mcce.explain.distances`), with the ranges of the training data.
+1. The distance is the paper's Gower distance (`mcce.distances.measures`), with the ranges of the training data.
 2. For each row the nearest training rows are searched for exhaustively. Features with the largest differences are
    added first, and a training row is left as soon as its sum exceeds the smallest ones so far; so the answer is exact,
    memory does not grow with the product of the two sizes, and most rows cost a few features.
@@ -22,9 +22,9 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import count_jobs, run_in_threads
 from mcce.diagnostics.pairs import encode_widely
+from mcce.distances import kernels
+from mcce.distances.measures import Distance, gower, stack
 from mcce.exceptions import InputError
-from mcce.explain import rank_kernels as kernels
-from mcce.explain.distances import Distance, gower, stack
 from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema, as_frame
 

@@ -23,10 +23,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.explain.distances import changed_columns, gower, rowwise
+from mcce.distances.measures import changed_columns, gower, rowwise
 from mcce.explain.plan import Plan
-from mcce.explain.plausibility import Origins, Plausibility
 from mcce.explain.winners import Winners
+from mcce.plausibility.score import Origins, Plausibility
 
 
 class Acceptance:

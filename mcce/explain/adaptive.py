@@ -33,9 +33,9 @@ from dataclasses import replace
 import numpy as np
 
 from mcce.base.arrays import Bools, Ints
+from mcce.distances.measures import gower
 from mcce.explain.acceptance import Acceptance, without_harm
 from mcce.explain.caution import cheapest_of
-from mcce.explain.distances import gower
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
 from mcce.explain.rank import best_of

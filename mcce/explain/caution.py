@@ -6,7 +6,7 @@ model or a stricter judge says no. So among rows with as few changes the one wit
     d + caution * (1.25 max(n - t, 0) + 0.5 t max(0, 1 - m / 0.25)),
 
 where d is the Gower sum of its steps from the factual, n its mean distance to the five nearest real rows and t the
-median of that over real rows (`mcce.explain.plausibility`), and m the share of accepted training rows whose score is as
+median of that over real rows (`mcce.plausibility.score`), and m the share of accepted training rows whose score is as
 near to an end of the decision or nearer (`Margins`). All is in steps of d. With caution 0 the nearest row is taken; 1,
 the default, and the numbers above were chosen on some of the rows of benchmarks/advice.py and tried on others.
 
@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.explain.distances import Distance, changed_columns
-from mcce.explain.plausibility import Plausibility, Scale
+from mcce.distances.measures import Distance, changed_columns
 from mcce.explain.winners import Winners
 from mcce.model.decisions import Answer, Decision
+from mcce.plausibility.score import Plausibility, Scale
 from mcce.rng import hash_rows
 from mcce.storage.fields import check_number, require, stored
 from mcce.storage.state import stateful

@@ -25,6 +25,7 @@ from math import comb
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.distances.measures import Distance, stack
 from mcce.explain.crossing_kernels import (
     cross,
     keep_every,
@@ -36,7 +37,6 @@ from mcce.explain.crossing_kernels import (
     step_table,
     write_changed,
 )
-from mcce.explain.distances import Distance, stack
 
 MOST_VALUES = 24  # of a single number that are looked at first
 MOST_TUPLES = 60_000  # tuples of a pool that are looked through, of its first draws if there are more

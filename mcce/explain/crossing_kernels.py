@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcce.base.compiling import entry, inner
-from mcce.explain.rank_kernels import step
+from mcce.distances.kernels import step
 
 # mypy: disable-error-code="no-untyped-def"
 

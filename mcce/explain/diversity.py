@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.explain.distances import Distance, changed_columns, changes, gower
+from mcce.distances.measures import Distance, changed_columns, changes, gower
 from mcce.explain.order import Measure, Ordering
 from mcce.rng import hash_rows
 from mcce.table import Feature

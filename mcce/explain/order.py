@@ -22,8 +22,8 @@ import pandas as pd
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import is_number
+from mcce.distances.measures import MEASURES, Distance, NamedMeasure, available_measures
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.explain.distances import MEASURES, Distance, NamedMeasure, available_measures
 from mcce.table import Feature, Schema
 from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, entry
 

@@ -21,12 +21,12 @@ from mcce.explain.caution import Caution
 from mcce.explain.excluded import Anonymity, Excluded, Excludes, TrainingRows
 from mcce.explain.factuals import Factuals
 from mcce.explain.order import Ordering
-from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import fixed_columns, pool_blocks, pool_keys, restrict_keys
-from mcce.explain.relations import KeptRelations
 from mcce.generators.base import Generator
 from mcce.model.decisions import Decision
 from mcce.model.robustness import AsksEncoded, Robustness
+from mcce.plausibility.relations import KeptRelations
+from mcce.plausibility.score import Plausibility
 from mcce.table import Feature
 from mcce.table.checks import find_labels
 

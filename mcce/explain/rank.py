@@ -36,10 +36,10 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import report
-from mcce.explain.distances import CHUNK, Distance, columnwise, gower, rowwise, stack
+from mcce.distances.kernels import SCALED, rank_candidates
+from mcce.distances.measures import CHUNK, Distance, columnwise, gower, rowwise, stack
 from mcce.explain.order import DEFAULT, Measure, Ordering, resolve_measures
 from mcce.explain.pools import Candidates
-from mcce.explain.rank_kernels import SCALED, rank_candidates
 from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Feature

@@ -18,7 +18,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.progress import progress_bar
 from mcce.counterfactuals import Agreement
-from mcce.explain.distances import changed_columns
+from mcce.distances.measures import changed_columns
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
 from mcce.explain.search import search

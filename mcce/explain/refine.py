@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.distances.measures import Distance, changed_columns
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import MOST_VALUES
-from mcce.explain.distances import Distance, changed_columns
 from mcce.explain.pools import Candidates
 from mcce.explain.winners import Cost, Winners
 from mcce.rng import hash_rows

@@ -27,8 +27,8 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import working
 from mcce.constraints import Constraints
 from mcce.counterfactuals import Agreement, Counterfactuals, Questions, Run
+from mcce.distances.measures import changed_columns
 from mcce.exceptions import SamplerError, spell_all
-from mcce.explain.distances import changed_columns
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan, searched

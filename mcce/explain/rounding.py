@@ -11,7 +11,7 @@ the end of the search, for each changed number of each row:
 3. Where none is, the number stays, and its text has all of its digits (`Names.exact`).
 
 Whole numbers are written in full and stay as they are; so do dates, levels and numbers that have words. Columns that
-relations determine are computed from the others once more (`mcce.explain.relations`), and written in full.
+relations determine are computed from the others once more (`mcce.plausibility.relations`), and written in full.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import replace
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.distances.measures import changed_columns, changes, gower_sum
 from mcce.explain.acceptance import Acceptance
-from mcce.explain.distances import changed_columns, changes, gower_sum
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
 from mcce.explain.winners import Winners

@@ -18,8 +18,8 @@
    or above the floor. Rows in which a change makes the decision worse are returned only for factuals that have no other
    row at or above the floor: such a change makes the row plausible. This applies where the order is one of distances;
    a user's own measures are applied as they are.
-7. Relations between columns hold in every row (`mcce.explain.relations`): columns that others determine are computed
-   from these wherever a row is made, and change with them; rows that break another relation are passed over.
+7. Relations between columns hold in every row (`mcce.plausibility.relations`): columns that others determine are
+   computed from these wherever a row is made, and change with them; rows that break another relation are rejected.
 8. Rows that a `Refusal` names are passed over like those below the floor, and so are rows that the decision takes for
    such a one: without one of their changes they are one, and valid.
 """
@@ -38,18 +38,18 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import Shares, within
 from mcce.base.threads import run_in_threads
+from mcce.distances.measures import Distance, changed_columns, columnwise, gower, rowwise
 from mcce.explain.acceptance import Acceptance, without_harm
 from mcce.explain.caution import best_by, cheapest_of
 from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thinning
-from mcce.explain.distances import Distance, changed_columns, columnwise, gower, rowwise
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
-from mcce.explain.plausibility import MadeRows
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Admit, Selector, best_of
 from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, ranges
 from mcce.explain.winners import Cost, Winners
 from mcce.model.robustness import AsksEncoded
+from mcce.plausibility.score import MadeRows
 
 Refusal = Callable[[Floats, Floats], Bools]  # which of some rows are none to be found for the factuals beside them
 

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from mcce.constraints import Constraint
+from mcce.distances.measures import Distance
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.explain.caution import Margins
-from mcce.explain.distances import Distance
 from mcce.explain.excluded import TrainingKeys, TrainingRows
-from mcce.explain.plausibility import Plausibility
-from mcce.explain.relations import Relations, keep_relations
 from mcce.generators.base import METHODS
 from mcce.generators.choice import check_generator
 from mcce.model.decisions import Several
+from mcce.plausibility.relations import Relations, keep_relations
+from mcce.plausibility.score import Plausibility
 from mcce.report.suspicious import Usual
 from mcce.storage.fields import (
     BOOL,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints, UInts
-from mcce.explain.distances import changes, gower_sum
+from mcce.distances.measures import changes, gower_sum
 from mcce.table import Feature
 
 

@@ -52,8 +52,8 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
 from mcce.base.checks import MOST_DRAWS, check_count
+from mcce.distances.kernels import best_within, sort_within
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.explain.rank_kernels import best_within, sort_within
 from mcce.rcompat import kernels
 from mcce.rcompat.names import translate
 from mcce.rng.r import RGenerator

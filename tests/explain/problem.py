@@ -16,9 +16,9 @@ import pandas as pd
 from mcce.explain.caution import Caution
 from mcce.explain.order import resolve_measures
 from mcce.explain.plan import Plan, Settings
-from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.sparse import SparseSearch
+from mcce.plausibility.score import Plausibility
 from mcce.table import Schema
 
 NAN = math.nan

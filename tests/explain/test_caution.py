@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import mcce
 from mcce.explain.caution import Caution, Margins
 from mcce.explain.order import DEFAULT, resolve_measures
-from mcce.explain.plausibility import Scale
 from mcce.explain.sparse import SparseSearch
 from mcce.model.decisions import Answer, resolve_decision
+from mcce.plausibility.score import Scale
 from tests.explain.problem import (
     FEATURES,
     MUTABLE,

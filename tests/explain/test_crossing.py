@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce.explain.crossing as crossing
+from mcce.distances.measures import columnwise, gower, l2
 from mcce.explain.crossing import NearestCrossings, PoolCodes
-from mcce.explain.distances import columnwise, gower, l2
 from mcce.table import Schema
 
 

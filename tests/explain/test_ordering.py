@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema
-from mcce.explain import distances
-from mcce.explain.distances import available_measures
+from mcce.distances import measures as distances
+from mcce.distances.measures import available_measures
 from mcce.explain.order import Measure, Ordering, resolve_measures, resolve_weights
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector

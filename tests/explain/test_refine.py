@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mcce.explain.refine as refining
+from mcce.distances.measures import gower
 from mcce.explain.acceptance import Acceptance
-from mcce.explain.distances import gower
 from mcce.explain.pools import Candidates
 from mcce.explain.refine import Refiner
 from mcce.explain.winners import Winners

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import mcce.explain.sparse as sparse
 from mcce.explain.caution import Caution, Margins
-from mcce.explain.plausibility import Scale
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
+from mcce.plausibility.score import Scale
 from tests.explain.problem import (
     COUNTS_CHANGES_FIRST,
     FEATURES,

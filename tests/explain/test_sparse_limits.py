@@ -9,9 +9,9 @@ import pytest
 import mcce.explain.sparse as sparse
 from mcce.explain.caution import Caution
 from mcce.explain.order import resolve_measures
-from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.sparse import SparseSearch
+from mcce.plausibility.score import Plausibility
 from mcce.table import Schema
 from tests.explain.problem import (
     FEATURES,

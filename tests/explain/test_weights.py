@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.explain.plausibility import Plausibility, Scale
+from mcce.plausibility.score import Plausibility, Scale
 from mcce.table import Schema
 
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from mcce import InputError, MCCEWarning, NotFittedError
-from mcce.explain.distances import hvdm
+from mcce.distances.measures import hvdm
 from mcce.storage.state import add_check, checks_by_name, from_state, to_state
 from tests.marks import slow, slow_but
 from tests.storage import good

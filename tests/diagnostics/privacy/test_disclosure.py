@@ -13,7 +13,7 @@ from mcce.diagnostics import disclosure
 from mcce.diagnostics.privacy import extraction
 from mcce.exceptions import InputError
 from mcce.explain import plausibility
-from mcce.explain.plausibility import Plausibility
+from mcce.plausibility.score import Plausibility
 
 LEAKING = mcce.CartSampler(min_leaf=1, min_split=2)
 FAST = {"n_attacks": 120, "max_factuals": 60, "n_samples": 100}

@@ -43,8 +43,8 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.registry import Registry
+from mcce.distances.kernels import CURVES, LEVELS, SCALED, Steps, Tables, rank_candidates
 from mcce.exceptions import InputError, listing, spell
-from mcce.explain.rank_kernels import CURVES, LEVELS, SCALED, Steps, Tables, rank_candidates
 from mcce.storage.fields import FLOAT, INT, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Data, Feature, Schema
@@ -58,7 +58,7 @@ SMALLEST = np.finfo(np.float64).tiny  # of a spread below, the inverse is infini
 @stateful("Distance")
 @dataclass(frozen=True, eq=False)
 class Distance:
-    """One distance, by column as `Steps` and `Tables` of `mcce.explain.rank_kernels` describe it.
+    """One distance, by column as `Steps` and `Tables` of `mcce.distances.kernels` describe it.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Distance:
     Examples
     --------
     >>> import numpy as np
-    >>> from mcce.explain.distances import scaled
+    >>> from mcce.distances.measures import scaled
     >>> years_and_level = scaled("mine", np.array([0.1, 0.0]))  # a tenth of a step a year; any change of level is one
     >>> years_and_level.between(np.array([[30.0, 2.0], [45.0, 1.0]]), np.array([[40.0, 1.0], [40.0, 1.0]]))
     array([2. , 0.5])
@@ -273,7 +273,7 @@ def register_measure(name: str, *, largest_first: bool = False) -> Callable[[Mak
     Examples
     --------
     >>> import mcce
-    >>> from mcce.explain.distances import gower
+    >>> from mcce.distances.measures import gower
     >>> mcce.register_measure("gower")(gower) is gower
     True
     """
@@ -396,7 +396,7 @@ def ivdm(features: Sequence[Feature], training: Floats, decision: npt.NDArray[np
 
 @register_measure("plausibility", largest_first=True)
 def plausibility(score: Function) -> Function:
-    """Return how plausible candidates are (`mcce.explain.plausibility`), of which the most plausible comes first."""
+    """Return how plausible candidates are (`mcce.plausibility.score`), of which the most plausible comes first."""
     return score
 
 

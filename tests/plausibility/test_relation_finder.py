@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.explain.relation_finder import _Finder
-from tests.explain.related_tables import DIRECTIONS, beside, of, orders_of, people, rng, said, some, table
+from mcce.plausibility.relation_finder import _Finder
 from tests.marks import slow
+from tests.plausibility.related_tables import DIRECTIONS, beside, of, orders_of, people, rng, said, some, table
 
 start = pd.Timestamp("2020-01-01") + pd.to_timedelta(of["a"], unit="D")
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcce.explain.plausibility import NEAREST, MadeRows, Plausibility, Scale
+from mcce.plausibility.score import NEAREST, MadeRows, Plausibility, Scale
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
 from tests.marks import slow, slow_rows

@@ -1,6 +1,6 @@
 """Ties and relations between columns: what they are, and how counterfactuals keep them.
 
-`mcce.explain.relation_finder` finds them in the training rows. What is kept, of a factual that keeps it itself:
+`mcce.plausibility.relation_finder` finds them in the training rows. What is kept, of a factual that keeps it itself:
 
 1. A column that others determine is not searched: it is computed from these whenever one of them changes. Tied columns
    change together, or not at all where one of them is fixed.
@@ -23,8 +23,8 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints.conditions import ColumnValue, Compared, Computed, Condition, Constant, IsMissing, Value
 from mcce.constraints.rules import resolve_rule, rule
+from mcce.distances.measures import changed_columns
 from mcce.exceptions import InputError, spell
-from mcce.explain.distances import changed_columns
 from mcce.storage.fields import FLOAT, check_codes, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Schema

@@ -39,8 +39,9 @@ import scipy
 
 from mcce.base.arrays import Bools, Floats, Int32s, Ints, UInts
 from mcce.base.threads import count_jobs, run_in_threads
-from mcce.explain.distances import columnwise, gower, rowwise
-from mcce.explain.plausibility_kernels import (
+from mcce.distances.measures import columnwise, gower, rowwise
+from mcce.generators.givens import occurrences
+from mcce.plausibility.kernels import (
     N_BITS,
     encode_bins,
     find_changes,
@@ -51,7 +52,6 @@ from mcce.explain.plausibility_kernels import (
     move_cells,
     move_origins,
 )
-from mcce.generators.givens import occurrences
 from mcce.rng import hash_rows
 from mcce.samplers.density import DRAWN_AS_IT_IS, find_point_masses, silverman
 from mcce.storage.fields import BOOL, FLOAT, INT32, UINT8, check_between, require, stored
@@ -151,7 +151,7 @@ class Conditionals:
     Attributes
     ----------
     targets, roots : the columns, and the root of each one's tree.
-    column, cut, single, left : of a node (`mcce.explain.plausibility_kernels`); `left` of a leaf is its row in `share`.
+    column, cut, single, left : of a node (`mcce.plausibility.kernels`); `left` of a leaf is its row in `share`.
     share : by leaf and bin of the target, the share of real cells that are as unlikely or more so.
     """
 

@@ -1,4 +1,4 @@
-"""Searching the training rows for ties and relations between columns (`mcce.explain.relations`).
+"""Searching the training rows for ties and relations between columns (`mcce.plausibility.relations`).
 
 What is searched for:
 
@@ -42,7 +42,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints.rules import Rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
-from mcce.explain.relations import ROOM, Relation, Relations, Tied, resolution, resolve_relation, slack_of
+from mcce.plausibility.relations import ROOM, Relation, Relations, Tied, resolution, resolve_relation, slack_of
 from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -68,8 +68,8 @@ def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relat
 
     Copies, linear and monotone functions, codes of levels, sums, differences, products and quotients of two columns,
     orders such as ``start <= end``, and values that come together (0 if and only if "none"). The test against chance is
-    described in `mcce.explain.relation_finder`. The finest column of an equation is the determined one, and the order
-    of the columns does not matter. `MCCE.fit` searches for them as well; give it some of these as `relations`.
+    described in `mcce.plausibility.relation_finder`. The finest column of an equation is the determined one, and the
+    order of the columns does not matter. `MCCE.fit` searches for them as well; give it some of these as `relations`.
 
     Parameters
     ----------

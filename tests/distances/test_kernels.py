@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce import Schema
-from mcce.explain import distances
-from mcce.explain.rank_kernels import best_within, find_nearest, sort_within
+from mcce.distances import measures as distances
+from mcce.distances.kernels import best_within, find_nearest, sort_within
 
 
 @settings(max_examples=15)

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.explain.relations import Relation, Relations, keep_relations
+from mcce.plausibility.relations import Relation, Relations, keep_relations
 from tests.datasets.paper_data import PAPER, paper_folder
-from tests.explain.related_tables import (
+from tests.marks import slow
+from tests.plausibility.related_tables import (
     DIRECTIONS,
     beside,
     chained,
@@ -24,7 +25,6 @@ from tests.explain.related_tables import (
     sums_of,
     table,
 )
-from tests.marks import slow
 
 
 def test_relations_print_and_are_selected():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema
-from mcce.explain import distances
+from mcce.distances import measures as distances
 
 NAN = math.nan
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema, gower_distance
-from mcce.explain.distances import measure_table, scales
+from mcce.distances.measures import measure_table, scales
 
 SIZES = ["small", "medium", "large", "huge"]
 CITIES = ["Oslo", "Bergen", "Tromsø"]

@@ -1,0 +1,1 @@
+"""Distances between rows, and the kernels that rank rows by them."""

@@ -1,0 +1,1 @@
+"""Plausibility of rows: a calibrated score, and relations between columns."""
