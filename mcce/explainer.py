@@ -56,8 +56,8 @@ from mcce.explain.caution import Caution, Margins
 from mcce.explain.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
-from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
+from mcce.explain.problem import Block, Problem, Settings, mutable_columns, searched
 from mcce.explain.reference import learn_usual, unchangeable_features, warn_of_unchangeable
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators import JointGenerator
@@ -442,15 +442,17 @@ class MCCE(Learner):
         if plausibility is not None:
             cautious = Caution(plausibility, self.margins_, settings.caution if usual else 0.0)
         anonymity = self._anonymity([*read(self.constraints), *read(constraints)])
-        plan = self._plan(settings, order, self._constraints(constraints), cautious, Robust.read(robust), anonymity)
-        contradictions = plan.contradictions(factuals)
+        problem = self._problem(
+            settings, order, self._constraints(constraints), cautious, Robust.read(robust), anonymity
+        )
+        contradictions = problem.contradictions(factuals)
         which = searched(factuals, contradictions)
         with progress_bar(which.size, "explaining", progress) as bar:
-            winners, drawn = search(plan, factuals, which, bar.update)
+            winners, drawn = search(problem, factuals, which, bar.update)
         told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
         told |= self._told_anonymity(anonymity)
         wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
-        return write_result(plan, factuals, winners, drawn, contradictions, wording)
+        return write_result(problem, factuals, winners, drawn, contradictions, wording)
 
     @one_native_thread()
     def generate(
@@ -560,10 +562,10 @@ class MCCE(Learner):
         settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=copies)
         order = resolve_measures(DEFAULT, schema.features)
         anonymity = self._anonymity(read(constraints))
-        plan = self._plan(settings, order, given or None, anonymity=anonymity)
+        problem = self._problem(settings, order, given or None, anonymity=anonymity)
         no_keys = np.empty(members.size, dtype=np.uint64)
         block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
-        winners = join_blocks([choose(plan, block, brought)], factuals)
+        winners = join_blocks([choose(problem, block, brought)], factuals)
         seconds = time.perf_counter() - begun
         winners = dataclasses.replace(winners, cost=dataclasses.replace(winners.cost, seconds_select=seconds))
         told: dict[str, object] = {
@@ -574,7 +576,7 @@ class MCCE(Learner):
             **self._told_anonymity(anonymity),
         }
         wording = Wording(self.names_, told, self.fit_seconds_, usual=self._usual)
-        found = write_result(plan, factuals, winners, None, {}, wording)
+        found = write_result(problem, factuals, winners, None, {}, wording)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -980,7 +982,7 @@ class MCCE(Learner):
         model = None if self.model is None else type(self.model).__name__
         return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
-    def _plan(
+    def _problem(
         self,
         settings: Settings,
         order: Ordering,
@@ -988,7 +990,7 @@ class MCCE(Learner):
         caution: Caution | None = None,
         robust: Robust | None = None,
         anonymity: Anonymity | None = None,
-    ) -> Plan:
+    ) -> Problem:
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
         robustness = None
@@ -997,7 +999,7 @@ class MCCE(Learner):
             robustness = Robustness.resolve(robust, *asked)
         demanded = robustness is not None and robustness.share is not None
         relations = self.relations_ if settings.sparse or self.relations_.are_given else Relations()
-        return Plan(
+        return Problem(
             generator=self.generator_,
             decision=self.decision_,
             question=ConfirmingAsker(model, robustness) if demanded and robustness is not None else model,

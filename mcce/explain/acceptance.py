@@ -24,7 +24,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import changed_columns, gower, rowwise
-from mcce.explain.plan import Plan
+from mcce.explain.problem import Problem
 from mcce.explain.winners import Winners
 from mcce.plausibility.score import Origins, Plausibility
 
@@ -34,30 +34,30 @@ class Acceptance:
 
     Parameters
     ----------
-    plan : what is asked for.
+    problem : what is asked for.
     factuals : encoded rows.
     ids : names of the factuals, for constraints on single ones.
 
     Methods take encoded `rows` and `owner`, the position of each row's factual.
     """
 
-    def __init__(self, plan: Plan, factuals: Floats, ids: pd.Index[Any] | None = None) -> None:
-        self.plan = plan
+    def __init__(self, problem: Problem, factuals: Floats, ids: pd.Index[Any] | None = None) -> None:
+        self.problem = problem
         self.matrix = rowwise(factuals)
-        self._constraints = None if plan.constraints is None else plan.constraints.of_factuals(factuals, ids)
-        self._relations = None if plan.relations is None else plan.relations.of_factuals(factuals)
-        self.admits_all = plan.excluded is None and self._constraints is None and self._relations is None
+        self._constraints = None if problem.constraints is None else problem.constraints.of_factuals(factuals, ids)
+        self._relations = None if problem.relations is None else problem.relations.of_factuals(factuals)
+        self.admits_all = problem.excluded is None and self._constraints is None and self._relations is None
 
     @property
     def scale(self) -> Plausibility:
         """The scale of plausibility."""
-        assert self.plan.plausibility is not None
-        return self.plan.plausibility
+        assert self.problem.plausibility is not None
+        return self.problem.plausibility
 
     @property
     def least(self) -> float:
         """The score of plausibility at the floor."""
-        return self.plan.least
+        return self.problem.least
 
     @cached_property
     def fold(self) -> Ints:
@@ -71,13 +71,13 @@ class Acceptance:
 
     def complete(self, rows: Floats, owner: Ints) -> Floats:
         """Return rows with the columns that relations determine."""
-        return rows if self.plan.relations is None else self.plan.relations.complete(rows, self.matrix[owner])
+        return rows if self.problem.relations is None else self.problem.relations.complete(rows, self.matrix[owner])
 
     def free_changes(self, rows: Floats, owner: Ints) -> Bools:
         """Return which cells are changed, except in columns that relations determine."""
         changed = changed_columns(rows, self.matrix[owner])
-        if self.plan.relations is not None:
-            changed[:, self.plan.relations.determined] = False
+        if self.problem.relations is not None:
+            changed[:, self.problem.relations.determined] = False
         return changed
 
     def one_change_less(self, rows: Floats, owner: Ints) -> tuple[Ints, Floats]:
@@ -94,8 +94,8 @@ class Acceptance:
     def admits(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows satisfy all that needs neither a bound, nor plausibility, nor the model."""
         admitted = np.ones(rows.shape[0], dtype=bool)
-        if self.plan.excluded is not None:
-            admitted = ~self.plan.excluded.contain(rows)
+        if self.problem.excluded is not None:
+            admitted = ~self.problem.excluded.contain(rows)
         for demands in (self._constraints, self._relations):
             if demands is not None:
                 admitted[admitted] = demands.hold(rows[admitted], owner[admitted])
@@ -103,12 +103,12 @@ class Acceptance:
 
     def within_bounds(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows are within the bounds on changes and distance."""
-        settings, own = self.plan.settings, self.matrix[owner]
+        settings, own = self.problem.settings, self.matrix[owner]
         within = np.ones(owner.size, dtype=bool)
         if settings.max_changes is not None:
             within &= changed_columns(rows, own).sum(axis=1) <= settings.max_changes
         if settings.max_gower is not None:
-            paper = gower(self.plan.features)
+            paper = gower(self.problem.features)
             within &= paper.finish(paper.sums(rows, own)) <= settings.max_gower
         return within
 
@@ -122,12 +122,12 @@ class Acceptance:
 
     def query(self, rows: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
         """Return the model's scores of rows, and which have the wanted decision."""
-        return self.plan.question.ask_encoded(rows)
+        return self.problem.question.ask_encoded(rows)
 
 
 def without_harm(acceptance: Acceptance, found: Winners) -> Winners:
     """Leave out valid rows in which a change makes the decision worse, where their factual has others."""
-    caution = acceptance.plan.caution
+    caution = acceptance.problem.caution
     assert caution is not None
     at, less = acceptance.one_change_less(found.rows, found.owner)
     if caution.margins is None or not at.size:

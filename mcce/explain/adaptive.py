@@ -37,7 +37,7 @@ from mcce.distances.measures import gower
 from mcce.explain.acceptance import Acceptance, without_harm
 from mcce.explain.caution import cheapest_of
 from mcce.explain.factuals import Factuals
-from mcce.explain.plan import Plan
+from mcce.explain.problem import Problem
 from mcce.explain.rank import best_of
 from mcce.explain.winners import Winners
 
@@ -46,7 +46,7 @@ TOLERANCE = 0.02  # of the summed Gower distance
 
 
 def in_rounds(
-    plan: Plan,
+    problem: Problem,
     factuals: Factuals,
     which: Ints,
     explain: Callable[[Ints, range], Winners],
@@ -64,8 +64,8 @@ def in_rounds(
     while left.size and n_drawn < MOST_DRAWS:
         more = explain(left, range(n_drawn, 2 * n_drawn))
         n_drawn *= 2
-        joined = _join(plan, factuals, best, more)
-        stable = left[_stable(plan, len(factuals), best, joined, left)]
+        joined = _join(problem, factuals, best, more)
+        stable = left[_stable(problem, len(factuals), best, joined, left)]
         drawn[stable] = n_drawn
         advance(stable.size)
         leaves = np.isin(joined.owner, stable)
@@ -77,28 +77,28 @@ def in_rounds(
     return Winners.join([best, *done]).by_factual(), drawn
 
 
-def _join(plan: Plan, factuals: Factuals, before: Winners, new: Winners) -> Winners:
+def _join(problem: Problem, factuals: Factuals, before: Winners, new: Winners) -> Winners:
     """Return the best of what two rounds found, by the rules that apply within a round (`mcce.explain.sparse`)."""
     found = Winners.join([before, new])  # of each factual the earlier round first, which wins ties
-    if plan.settings.sparse:
-        assert plan.caution is not None
-        found = found.preferring(found.plausibility >= plan.least)
-        if plan.order.is_of_distances:
-            found = without_harm(Acceptance(plan, factuals.matrix, factuals.index), found)
-    k = plan.settings.n_counterfactuals
-    if plan.caution is not None and plan.caution.strength > 0.0:
-        kept = cheapest_of(plan.caution, found, factuals.matrix, k, gower(plan.features))
+    if problem.settings.sparse:
+        assert problem.caution is not None
+        found = found.preferring(found.plausibility >= problem.least)
+        if problem.order.is_of_distances:
+            found = without_harm(Acceptance(problem, factuals.matrix, factuals.index), found)
+    k = problem.settings.n_counterfactuals
+    if problem.caution is not None and problem.caution.strength > 0.0:
+        kept = cheapest_of(problem.caution, found, factuals.matrix, k, gower(problem.features))
     else:
-        kept = best_of(plan.order, plan.features, plan.mutable, found.owner, found.rows, factuals.matrix, k)
+        kept = best_of(problem.order, problem.features, problem.mutable, found.owner, found.rows, factuals.matrix, k)
     return replace(found.take(kept), cost=found.cost)
 
 
-def _stable(plan: Plan, n_factuals: int, before: Winners, after: Winners, which: Ints) -> Bools:
+def _stable(problem: Problem, n_factuals: int, before: Winners, after: Winners, which: Ints) -> Bools:
     """Return which factuals have the measures that they had, one rank like the other."""
     most = max(int(np.bincount(found.owner).max(initial=1)) for found in (before, after))
     old, new = (found.by_rank(n_factuals, most)[which] for found in (before, after))
     same = ((np.abs(old - new) <= [0.0, TOLERANCE]) | (np.isnan(old) & np.isnan(new))).all(axis=(1, 2))
     good = ~np.isnan(new[:, 0, 0])
-    if plan.settings.sparse:
-        good &= np.isin(which, after.owner[after.plausibility >= plan.least])
+    if problem.settings.sparse:
+        good &= np.isin(which, after.owner[after.plausibility >= problem.least])
     return np.asarray(same & good)

@@ -2,8 +2,8 @@
 
 1. The first is the best one, as without diversity.
 2. Each further sparse one is the best, in the same order, of those that change another set of features than all before
-   it, are at or above the floor, and need every change: another salary is no other plan. Where there is none, where the
-   order has measures of the user's own, and among whole draws, it is the valid candidate c with the largest gain
+   it, are at or above the floor, and need every change: another salary is not another plan. Where there is none, where
+   the order has measures of the user's own, and among whole draws, it is the valid candidate c with the largest gain
        gain(c) = min over chosen s of d(c, s) - PRICE d(c, x),
    its distance to the nearest of those chosen less what it costs, its distance to the factual x. Equal gains (to twelve
    decimals) are decided by the order of the measures. All candidates take part, not a list of the best: the best fifty

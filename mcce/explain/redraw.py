@@ -20,7 +20,7 @@ from mcce.base.progress import progress_bar
 from mcce.counterfactuals import Agreement
 from mcce.distances.measures import changed_columns
 from mcce.explain.factuals import Factuals
-from mcce.explain.plan import Plan
+from mcce.explain.problem import Problem
 from mcce.explain.search import search
 from mcce.explain.winners import Winners
 
@@ -28,29 +28,29 @@ MOST_REDRAWN = 100  # factuals, to see how stable the answers are
 
 
 def draw_again(
-    plan: Plan, factuals: Factuals, which: Ints, progress: bool | None, redraw: int | None = None
+    problem: Problem, factuals: Factuals, which: Ints, progress: bool | None, redraw: int | None = None
 ) -> tuple[Winners, Ints]:
     """Explain some factuals by another, independent drawing of their pools; return also the draws of each.
 
-    Drawings have numbers; None is one that belongs to the plan's own, and that no user has asked for.
+    Drawings have numbers; None is one that belongs to the problem's own, and that no user has asked for.
     """
-    number = -1 - plan.settings.redraw if redraw is None else redraw
-    plan = replace(plan, settings=replace(plan.settings, redraw=number))
+    number = -1 - problem.settings.redraw if redraw is None else redraw
+    problem = replace(problem, settings=replace(problem.settings, redraw=number))
     with progress_bar(which.size, "drawing again", progress) as bar:
-        return search(plan, factuals, which, bar.update)
+        return search(problem, factuals, which, bar.update)
 
 
-def redraw_errors(plan: Plan, factuals: Factuals, winners: Winners, again: Winners) -> dict[str, float]:
+def redraw_errors(problem: Problem, factuals: Factuals, winners: Winners, again: Winners) -> dict[str, float]:
     """Return the Monte Carlo standard errors of the mean L0 and Gower distance of the best counterfactuals.
 
     `again` is another drawing of all pools. The means are over the factuals that are explained both times.
     """
     most = max(int(np.bincount(found.owner).max(initial=1)) for found in (winners, again))
     best = np.stack([found.by_rank(len(factuals), most)[:, 0] for found in (winners, again)])
-    keys = plan.keys(factuals)
+    keys = problem.keys(factuals)
     return {
         "L0": pooled_error(best[:, :, 0], keys),
-        "gower": pooled_error(best[:, :, 1] / len(plan.features), keys),
+        "gower": pooled_error(best[:, :, 1] / len(problem.features), keys),
     }
 
 

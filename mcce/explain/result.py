@@ -8,8 +8,8 @@
    as a lowest and a highest value; rules and grids are left aside.
 3. The factuals without a counterfactual are listed with the reason (`mcce.explain.unexplained`); rows that were left
    out stand in their places again, listed too.
-4. `Search` is what a result keeps of the plan, to draw again or with one demand less when that is wanted: for standard
-   errors, for how stable the answers are, and for what would have helped.
+4. `Search` is what a result keeps of the problem, to draw again or with one demand less when that is wanted: for
+   standard errors, for how stable the answers are, and for what would have helped.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from mcce.distances.measures import changed_columns
 from mcce.exceptions import SamplerError, spell_all
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
-from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
+from mcce.explain.problem import Problem, searched
 from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
 from mcce.explain.rounding import display_names, round_for_display
 from mcce.explain.unexplained import look_into, unexplained_table, what_helps
@@ -75,7 +75,7 @@ class Wording:
 class Search:
     """A search that was made, and can be made again: with other draws, or with one demand less."""
 
-    plan: Plan
+    problem: Problem
     factuals: Factuals
     winners: Winners
     contradictions: Mapping[int, str]
@@ -88,7 +88,7 @@ class Search:
 
     @cached_property
     def _again(self) -> Winners:
-        return draw_again(self.plan, self.factuals, self.which, self.wording.progress)[0]
+        return draw_again(self.problem, self.factuals, self.which, self.wording.progress)[0]
 
     def questions(self, ask: Ask | None) -> Questions:
         """Return what a result can ask later."""
@@ -109,18 +109,18 @@ class Search:
         again = vars(self).get("_again")
         if again is None:
             some = spread_over(some)
-            again = draw_again(self.plan, self.factuals, some, self.wording.progress)[0]
+            again = draw_again(self.problem, self.factuals, some, self.wording.progress)[0]
         return agreement(self.factuals, some, self.winners, again)
 
     def standard_errors(self) -> dict[str, float]:
         """Return the Monte Carlo standard errors of the means, by drawing again for all factuals."""
-        return redraw_errors(self.plan, self.factuals, self.winners, self._again)
+        return redraw_errors(self.problem, self.factuals, self.winners, self._again)
 
     def redrawn(self, redraw: int) -> Counterfactuals:
         """Return the result of another drawing, by its number."""
-        plan = replace(self.plan, settings=replace(self.plan.settings, redraw=redraw))
-        winners, drawn = draw_again(plan, self.factuals, self.which, self.wording.progress, redraw)
-        return write_result(plan, self.factuals, winners, drawn, self.contradictions, self.wording)
+        problem = replace(self.problem, settings=replace(self.problem.settings, redraw=redraw))
+        winners, drawn = draw_again(problem, self.factuals, self.which, self.wording.progress, redraw)
+        return write_result(problem, self.factuals, winners, drawn, self.contradictions, self.wording)
 
     def why(self, places: Ints) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return what became of the candidates of factuals without a counterfactual, and what would have helped.
@@ -129,17 +129,17 @@ class Search:
         nearest to the decision, if there is one.
         """
         with working("looking for reasons", self.wording.progress):
-            told = [look_into(self.plan, self.factuals, int(i)) for i in places]
+            told = [look_into(self.problem, self.factuals, int(i)) for i in places]
             table = pd.DataFrame([words for words, _ in told], index=self.factuals.index[places].rename("id"))
-            table["would_help"] = what_helps(self.plan, self.factuals, places)
+            table["would_help"] = what_helps(self.problem, self.factuals, places)
         nearest = [(int(i), row) for i, (_, row) in zip(places, told) if row is not None]
-        schema = self.plan.generator.schema_
+        schema = self.problem.generator.schema_
         rows = np.array([row for _, row in nearest]).reshape(-1, len(schema))
         return table, schema.decode(rows, self.factuals.index[[i for i, _ in nearest]].rename("id"))
 
 
 def write_result(
-    plan: Plan,
+    problem: Problem,
     factuals: Factuals,
     winners: Winners,
     drawn: Ints | None,
@@ -150,44 +150,44 @@ def write_result(
 
     Parameters
     ----------
-    plan, factuals : what was asked, and for whom.
+    problem, factuals : what was asked, and for whom.
     winners : what was found, in the order of the factuals, with measures.
     drawn : how many rows were drawn for each factual; None if the user brought the candidates.
     contradictions : why nothing could meet the constraints, by position of the factual.
     wording : how it is told.
     """
-    schema, sparse = plan.generator.schema_, plan.settings.sparse
+    schema, sparse = problem.generator.schema_, problem.settings.sparse
     names = display_names(wording.names, schema, exact=sparse)
     found = winners
     if sparse:
-        winners = round_for_display(plan, factuals, winners, names)
+        winners = round_for_display(problem, factuals, winners, names)
     owner, rows = winners.owner, winners.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
-    given = None if plan.constraints is None else plan.constraints.explicit
+    given = None if problem.constraints is None else problem.constraints.explicit
     pairwise = diversity_table(owner, rows, schema.features)
-    robustness = plan.robustness
+    robustness = problem.robustness
     demanded = {} if robustness is None else robustness.described()
     cost, along = winners.cost, None
     if sparse:
-        cells, asked = _mark_incidental(plan, factuals, winners)
+        cells, asked = _mark_incidental(problem, factuals, winners)
         along = pd.DataFrame(cells, index=index, columns=pd.Index(schema.names, tupleize_cols=False))
         cost = replace(cost, asked=cost.asked + asked)
-    questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)), usual=wording.usual)
+    questions = Questions(ask=partial(_ask_frame, Asker(problem.decision, schema)), usual=wording.usual)
     if drawn is not None:
-        questions = Search(plan, factuals, found, contradictions, wording).questions(questions.ask)
-    if plan.generator.conditions_on_decision_:
-        questions = replace(questions, alike=partial(_draw_alike, plan.generator))
+        questions = Search(problem, factuals, found, contradictions, wording).questions(questions.ask)
+    if problem.generator.conditions_on_decision_:
+        questions = replace(questions, alike=partial(_draw_alike, problem.generator))
     result = Counterfactuals(
         frame=schema.decode(rows, index),
-        measures=_measure_table(plan, factuals, winners).set_axis(index, axis=0),
+        measures=_measure_table(problem, factuals, winners).set_axis(index, axis=0),
         factuals=schema.decode(factuals.matrix, factuals.index),
-        unexplained=unexplained_table(plan, factuals, owner, drawn, contradictions),
-        constraints=binding_table(plan, factuals, searched(factuals, contradictions), winners) if given else None,
+        unexplained=unexplained_table(problem, factuals, owner, drawn, contradictions),
+        constraints=binding_table(problem, factuals, searched(factuals, contradictions), winners) if given else None,
         allowed=allowed_table(given, factuals.matrix, factuals.index) if given else None,
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
-        decision=plan.decision.describe(),
-        fixed=tuple(plan.generator.fixed_),
+        decision=problem.decision.describe(),
+        fixed=tuple(problem.generator.fixed_),
         kinds=dict(schema.kinds),
         ranges=_ranges(schema),
         draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
@@ -195,8 +195,8 @@ def write_result(
             settings={**wording.settings, **demanded, "rows_asked": cost.asked},
             timings={"fit": wording.fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
         ),
-        copies=None if plan.training is None else plan.training.count_in(rows),
-        names=replace(names, ends=plan.decision.ends()),
+        copies=None if problem.training is None else problem.training.count_in(rows),
+        names=replace(names, ends=problem.decision.ends()),
         _questions=questions,
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=factuals.frames,
@@ -262,7 +262,7 @@ def _joined(known: pd.Series[Any], others: pd.Series[Any]) -> pd.Series[Any]:
         return pd.concat([known.astype(object), others.astype(object)], ignore_index=True)
 
 
-def _mark_incidental(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[Bools, int]:
+def _mark_incidental(problem: Problem, factuals: Factuals, winners: Winners) -> tuple[Bools, int]:
     """Return which changes of winners the decision does not need, and how many rows were asked about.
 
     Of the changes of a row, the one that the decision needs least is set back, as long as the decision stays; what is
@@ -270,7 +270,7 @@ def _mark_incidental(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[
     """
     rows, own = winners.rows.copy(), factuals.matrix[winners.owner]
     along, asked = np.zeros(rows.shape, dtype=bool), 0
-    margins = None if plan.caution is None else plan.caution.margins
+    margins = None if problem.caution is None else problem.caution.margins
     left = np.arange(rows.shape[0])
     while left.size:
         changed = changed_columns(rows[left], own[left])
@@ -279,7 +279,7 @@ def _mark_incidental(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[
         tries[np.arange(at.size), column] = own[left[at], column]
         if not at.size:
             break
-        scores, wanted = plan.question.ask_encoded(tries)
+        scores, wanted = problem.question.ask_encoded(tries)
         asked += at.size
         inside = np.zeros(at.size) if margins is None else margins.inside(scores)
         order = np.lexsort((column, -inside, at))
@@ -302,25 +302,25 @@ def _ask_frame(asker: Asker, frame: pd.DataFrame) -> tuple[npt.NDArray[Any], Boo
     return asker.ask_encoded(asker.schema.encode(frame, "the rows").matrix)
 
 
-def _measure_table(plan: Plan, factuals: Factuals, winners: Winners) -> pd.DataFrame:
+def _measure_table(problem: Problem, factuals: Factuals, winners: Winners) -> pd.DataFrame:
     """Return the model's score of each winner and its measures."""
     n_changes, steps = winners.measures.T
     measures: dict[str, Any] = {
         "prediction": winners.scores,
         "L0": n_changes.astype(np.int64),
-        "gower": steps / len(plan.features),
+        "gower": steps / len(problem.features),
         "gower_sum": steps,
     }
-    for measure in plan.order.measures:
+    for measure in problem.order.measures:
         if measure.name not in REPORTED:
             measures[measure.name] = measure.of_pairs(winners.rows, factuals.matrix[winners.owner])
-    if plan.plausibility is not None and plan.settings.sparse:
-        measures["log_density"] = _log_density(plan.generator, winners.rows)
-        measures["plausibility"] = plan.plausibility.quantile(winners.plausibility)
-    if plan.robustness is not None:
-        measures |= plan.robustness.shares(winners.rows)
-    if plan.anonymity is not None:
-        measures["people"] = plan.anonymity.keys.count(winners.rows)
+    if problem.plausibility is not None and problem.settings.sparse:
+        measures["log_density"] = _log_density(problem.generator, winners.rows)
+        measures["plausibility"] = problem.plausibility.quantile(winners.plausibility)
+    if problem.robustness is not None:
+        measures |= problem.robustness.shares(winners.rows)
+    if problem.anonymity is not None:
+        measures["people"] = problem.anonymity.keys.count(winners.rows)
     return pd.DataFrame(measures)
 
 
@@ -340,14 +340,14 @@ def _ranges(schema: Schema) -> dict[Any, tuple[Any, Any]]:
     return {name: (pair.iloc[0], pair.iloc[1]) for name, pair in ends.items()}
 
 
-def binding_table(plan: Plan, factuals: Factuals, which: Ints, winners: Winners) -> pd.DataFrame:
+def binding_table(problem: Problem, factuals: Factuals, which: Ints, winners: Winners) -> pd.DataFrame:
     """Return `breaks`, `tried` and `passed` by constraint (step 2), from some of the factuals at `which`."""
-    constraints = plan.constraints
+    constraints = problem.constraints
     assert constraints is not None
     some = which[np.unique(np.linspace(0, max(which.size - 1, 0), TRIED_FACTUALS).astype(np.intp))[: which.size]]
     breaks = dict.fromkeys(constraints.texts, np.nan)
     if some.size:
-        pools = draw_pools(plan.generator, factuals.matrix[some], plan.keys(factuals)[some], TRIED_DRAWS)
+        pools = draw_pools(problem.generator, factuals.matrix[some], problem.keys(factuals)[some], TRIED_DRAWS)
         rows = np.concatenate([pools.rows[a:b] for a, b in zip(pools.begin, pools.end)])
         owner = np.repeat(some, pools.end - pools.begin)
         broken = constraints.broken(rows, factuals.matrix[owner], factuals.index[owner])

@@ -24,7 +24,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import changed_columns, changes, gower_sum
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.factuals import Factuals
-from mcce.explain.plan import Plan
+from mcce.explain.problem import Problem
 from mcce.explain.winners import Winners
 from mcce.report.names import Names
 from mcce.rng import hash_rows
@@ -48,10 +48,10 @@ def _floats(feature: Feature) -> str:
     return dtype.name if dtype.kind == "f" else "float64"
 
 
-def round_for_display(plan: Plan, factuals: Factuals, winners: Winners, names: Names) -> Winners:
+def round_for_display(problem: Problem, factuals: Factuals, winners: Winners, names: Names) -> Winners:
     """Return sparse winners whose changed numbers are those that their texts say."""
-    computed = () if plan.relations is None else plan.relations.determined
-    rounded = [j for j in plan.mutable.tolist() if j not in computed and _is_rounded(plan.features[j], names)]
+    computed = () if problem.relations is None else problem.relations.determined
+    rounded = [j for j in problem.mutable.tolist() if j not in computed and _is_rounded(problem.features[j], names)]
     if not rounded or not winners.owner.size:
         return winners
     own = factuals.matrix[winners.owner]
@@ -59,11 +59,11 @@ def round_for_display(plan: Plan, factuals: Factuals, winners: Winners, names: N
     cells = [
         (i, rounded[k])
         for i, k in zip(*np.nonzero(changed[:, rounded]))
-        if len(names.written(plan.features[rounded[k]].name, float(winners.rows[i, rounded[k]]))) > 1
+        if len(names.written(problem.features[rounded[k]].name, float(winners.rows[i, rounded[k]]))) > 1
     ]
     if not cells:
         return winners
-    printing = _Printing(plan, factuals, winners, names)
+    printing = _Printing(problem, factuals, winners, names)
     at, column = np.array(cells, dtype=np.int64).T
     place = np.arange(at.size) - np.searchsorted(at, at)  # of a cell among those of its row
     for turn in range(int(place.max()) + 1):
@@ -81,12 +81,12 @@ def _is_rounded(feature: Feature, names: Names) -> bool:
 class _Printing:
     """The rows while their numbers are put on what is printed."""
 
-    def __init__(self, plan: Plan, factuals: Factuals, winners: Winners, names: Names) -> None:
-        self.plan = plan
+    def __init__(self, problem: Problem, factuals: Factuals, winners: Winners, names: Names) -> None:
+        self.problem = problem
         self.names = names
         self.owner = winners.owner
         self.own = np.ascontiguousarray(factuals.matrix[winners.owner])
-        self.acceptance = Acceptance(plan, factuals.matrix, factuals.index)
+        self.acceptance = Acceptance(problem, factuals.matrix, factuals.index)
         self.rows, self.scores = np.ascontiguousarray(winners.rows).copy(), winners.scores.copy()
         self.plausibility = winners.plausibility.copy()
         self.asked = 0
@@ -95,7 +95,8 @@ class _Printing:
         """Put one changed number of each of some rows on what is printed (steps 1 and 2)."""
         for more in range(MOST_MORE + 1):
             printed = [
-                self.names.written(self.plan.features[j].name, float(self.rows[i, j]), more) for i, j in zip(at, column)
+                self.names.written(self.problem.features[j].name, float(self.rows[i, j]), more)
+                for i, j in zip(at, column)
             ]
             left = np.flatnonzero([len(each) == 2 for each in printed])
             if not left.size:
@@ -103,7 +104,7 @@ class _Printing:
             at, column = at[left], column[left]
             numbers = np.array([printed[k] for k in left])
             for j in np.unique(column):
-                narrow = self.plan.features[j].grid.narrow
+                narrow = self.problem.features[j].grid.narrow
                 if narrow is not None:  # the number that the column holds when the text is read
                     numbers[column == j] = numbers[column == j].astype(narrow)
             done = np.zeros(at.size, dtype=bool)
@@ -139,11 +140,11 @@ class _Printing:
 
     def _is_possible(self, tries: Floats, at: Ints, column: Ints) -> Bools:
         """Say which rows may be returned if the model agrees."""
-        plan = self.plan
+        problem = self.problem
         numbers = tries[np.arange(at.size), column]
         may = numbers != self.own[at, column]
         for j in np.unique(column):
-            feature, here = plan.features[j], column == j
+            feature, here = problem.features[j], column == j
             held = numbers[here]
             may[here] &= (feature.grid.put(held) == held) & (held >= feature.low) & (held <= feature.high)
         may[may] = self.acceptance.admits(tries[may], self.owner[at[may]])
@@ -151,11 +152,11 @@ class _Printing:
         plausibility = np.full(at.size, np.nan)
         plausibility[may] = self._plausibility(tries[may], at[may])
         with np.errstate(invalid="ignore"):
-            may &= ~((plausibility < plan.least) & (plausibility < self.plausibility[at]))
+            may &= ~((plausibility < problem.least) & (plausibility < self.plausibility[at]))
         return np.asarray(may)
 
     def _plausibility(self, rows: Floats, at: Ints) -> Floats:
-        if self.plan.plausibility is None or not at.size:
+        if self.problem.plausibility is None or not at.size:
             return np.full(at.size, np.nan)
         return self.acceptance.plausibility(rows, self.owner[at])
 
@@ -164,5 +165,5 @@ class _Printing:
         cost = replace(before.cost, asked=before.cost.asked + self.asked)
         rows = np.asfortranarray(self.rows)
         moved = replace(before, rows=rows, scores=self.scores, plausibility=self.plausibility, cost=cost)
-        sums = [distance(self.plan.features).sums(rows, self.own) for distance in (changes, gower_sum)]
+        sums = [distance(self.problem.features).sums(rows, self.own) for distance in (changes, gower_sum)]
         return replace(moved, measures=np.stack(sums, axis=1))

@@ -43,8 +43,8 @@ from mcce.explain.acceptance import Acceptance, without_harm
 from mcce.explain.caution import best_by, cheapest_of
 from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thinning
 from mcce.explain.order import Measure, Ordering
-from mcce.explain.plan import Block, Plan
 from mcce.explain.pools import Candidates
+from mcce.explain.problem import Block, Problem
 from mcce.explain.rank import Admit, Selector, best_of
 from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, ranges
 from mcce.explain.winners import Cost, Winners
@@ -70,29 +70,29 @@ class SparseSearch:
 
     Parameters
     ----------
-    plan : what is asked for.
+    problem : what is asked for.
     refusal : rows that are passed over (step 8); None for none.
 
     The search may use several threads; the model is queried by one at a time, as it need not be thread-safe.
     """
 
-    def __init__(self, plan: Plan, refusal: Refusal | None = None) -> None:
-        caution = plan.caution
+    def __init__(self, problem: Problem, refusal: Refusal | None = None) -> None:
+        caution = problem.caution
         assert caution is not None
-        self.plan = plan = replace(plan, question=_OneAtATime(plan.question))
+        self.problem = problem = replace(problem, question=_OneAtATime(problem.question))
         self.refusal = refusal
         self.caution = caution
-        self.least, self.farthest = plan.least, caution.plausibility.farthest(plan.least)
-        self.searched = plan.mutable
-        if plan.relations is not None:
-            self.searched = plan.mutable[~np.isin(plan.mutable, plan.relations.determined)]
-        self.numbers = np.array([j for j in self.searched if plan.features[j].is_numeric], dtype=np.int64)
-        self.selector = Selector(plan.features, plan.mutable, plan.question.ask_encoded)
-        steps = [m.function for m in plan.order.measures if isinstance(m.function, Distance)]
+        self.least, self.farthest = problem.least, caution.plausibility.farthest(problem.least)
+        self.searched = problem.mutable
+        if problem.relations is not None:
+            self.searched = problem.mutable[~np.isin(problem.mutable, problem.relations.determined)]
+        self.numbers = np.array([j for j in self.searched if problem.features[j].is_numeric], dtype=np.int64)
+        self.selector = Selector(problem.features, problem.mutable, problem.question.ask_encoded)
+        steps = [m.function for m in problem.order.measures if isinstance(m.function, Distance)]
         steps = [distance for distance in steps if not distance.counts_changes]
-        self.distance = steps[0] if steps else gower(plan.features)
-        self.changes_first = _counts_changes(plan.order.measures[0])
-        self.by_distance = plan.order.is_of_distances
+        self.distance = steps[0] if steps else gower(problem.features)
+        self.changes_first = _counts_changes(problem.order.measures[0])
+        self.by_distance = problem.order.is_of_distances
 
     def search(
         self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None, threads: int = 1
@@ -104,7 +104,7 @@ class SparseSearch:
         n = factuals.shape[0]
         least, most = SEARCHED_TOGETHER
         size = max(least, min(most, -(-n // 2)))
-        threads = threads if self.plan.order.is_thread_safe else 1
+        threads = threads if self.problem.order.is_thread_safe else 1
 
         def some(begin: int, end: int) -> tuple[Candidates, Floats, int, pd.Index[Any] | None]:
             mine = Candidates(pools.rows, pools.begin[begin:end], pools.end[begin:end])
@@ -143,7 +143,7 @@ class SparseSearch:
 
         `advance` is told how many more factuals have enough of them.
         """
-        acceptance = Acceptance(self.plan, factuals, ids)
+        acceptance = Acceptance(self.problem, factuals, ids)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         has_harmed = np.zeros(factuals.shape[0], dtype=bool)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
@@ -189,7 +189,7 @@ class SparseSearch:
 
         Some may meet on the way: where they started counts as well.
         """
-        acceptance = Acceptance(self.plan, factuals, ids)
+        acceptance = Acceptance(self.problem, factuals, ids)
         refiner = Refiner(acceptance, self.distance, self.numbers)
         settled = refiner.set_back(found.take(is_start))
         moved = refiner.move_numbers(settled, pools, k if self.changes_first else None)
@@ -227,9 +227,9 @@ class SparseSearch:
                 candidates,
                 acceptance.matrix[members],
                 k,
-                ordering=self.plan.order,
-                max_changes=self.plan.settings.max_changes,
-                max_gower=self.plan.settings.max_gower,
+                ordering=self.problem.order,
+                max_changes=self.problem.settings.max_changes,
+                max_gower=self.problem.settings.max_gower,
                 admit=admit,
                 score=score,
             )
@@ -277,7 +277,7 @@ class SparseSearch:
 
     def _fill_memory(self, n_crossings: int, n_factuals: int, size: int) -> bool:
         """Say whether crossings of some factuals take all the room there is."""
-        n_columns = len(self.plan.features)
+        n_columns = len(self.problem.features)
         if self.caution.strength == 0.0:
             return 8 * n_crossings * n_columns > CROSSED_BYTES
         written = min(n_crossings, n_factuals * MOST_LOOKED_AT)
@@ -303,17 +303,17 @@ class SparseSearch:
         """
         of, owner = crossed.of, np.repeat(np.arange(crossed.members.size), crossed.end - crossed.begin)
         steps, n_changes = crossed.steps.copy(), np.full(of.size, size)
-        if self.plan.relations is not None:
+        if self.problem.relations is not None:
             for first in range(0, of.size, WRITTEN_TOGETHER):
                 some = np.arange(first, min(first + WRITTEN_TOGETHER, of.size))
                 rows, own = self._rows(crossed, some, acceptance), acceptance.matrix[of[some]]
                 steps[some] = self.distance.sums(rows, own)
                 n_changes[some] = changed_columns(rows, own).sum(axis=1)
         too_far = np.zeros(of.size, dtype=bool)
-        if self.plan.settings.max_changes is not None:
-            too_far |= n_changes > self.plan.settings.max_changes
-        if self.plan.settings.max_gower is not None:
-            too_far |= self.distance.finish(steps) > self.plan.settings.max_gower
+        if self.problem.settings.max_changes is not None:
+            too_far |= n_changes > self.problem.settings.max_changes
+        if self.problem.settings.max_gower is not None:
+            too_far |= self.distance.finish(steps) > self.problem.settings.max_gower
         steps += MORE_CHANGES * (n_changes - size)  # what is determined by a change changes with it
         steps[too_far] = np.inf
         order = np.lexsort((steps, owner))
@@ -378,7 +378,9 @@ class SparseSearch:
         `far` is how far from real rows each may be. Most are much nearer, and how near they are need not be known.
         """
         assert acceptance.origins is not None
-        if self.plan.relations is None and acceptance.admits_all and self.refusal is None:  # rows need not be written
+        if (
+            self.problem.relations is None and acceptance.admits_all and self.refusal is None
+        ):  # rows need not be written
             of = crossed.of[some]
             made = MadeRows.changing(acceptance.origins[of], crossed.column[some], crossed.value[some])
         else:
@@ -489,7 +491,7 @@ class SparseSearch:
         """
         separate, owner = pools.separate(members)
         rows = np.asfortranarray(acceptance.complete(separate.rows, owner))
-        ordering = self.plan.order if plausible else self._by_plausibility()
+        ordering = self.problem.order if plausible else self._by_plausibility()
         score, admit = self._scoring(rows, owner, acceptance, self.least if plausible else -np.inf)
 
         def keep_known(some: Ints) -> Bools:
@@ -511,14 +513,16 @@ class SparseSearch:
 
     def _by_plausibility(self) -> Ordering:
         most_plausible = Measure("plausibility", self.caution.plausibility.of_candidates, "density", largest_first=True)
-        return Ordering((most_plausible, *self.plan.order.measures))
+        return Ordering((most_plausible, *self.problem.order.measures))
 
     def _best(self, found: Winners, factuals: Floats, k: int) -> Winners:
         """Return the best distinct rows of each factual."""
         if self.caution.strength > 0.0:
             kept = cheapest_of(self.caution, found, factuals, k, self.distance)
         else:
-            kept = best_of(self.plan.order, self.plan.features, self.plan.mutable, found.owner, found.rows, factuals, k)
+            kept = best_of(
+                self.problem.order, self.problem.features, self.problem.mutable, found.owner, found.rows, factuals, k
+            )
         return replace(found.take(kept), cost=found.cost)
 
 
@@ -552,7 +556,7 @@ class _OneAtATime:
             return self._question.ask_encoded(rows)
 
 
-def crossed_draws(plan: Plan, block: Block, pools: Candidates, refusal: Refusal | None = None) -> Winners:
+def crossed_draws(problem: Problem, block: Block, pools: Candidates, refusal: Refusal | None = None) -> Winners:
     """Choose the best valid crossings of the draws with the factuals of a block, none that is refused."""
-    search = SparseSearch(plan, refusal)
-    return search.search(pools, block.matrix, plan.settings.n_counterfactuals, block.ids, plan.threads)
+    search = SparseSearch(problem, refusal)
+    return search.search(pools, block.matrix, problem.settings.n_counterfactuals, block.ids, problem.threads)

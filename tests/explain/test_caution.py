@@ -16,17 +16,17 @@ from mcce.explain.order import DEFAULT, resolve_measures
 from mcce.explain.sparse import SparseSearch
 from mcce.model.decisions import Answer, resolve_decision
 from mcce.plausibility.score import Scale
-from tests.explain.problem import (
+from tests.explain.small_cases import (
     FEATURES,
     MUTABLE,
     VALUES,
-    Problem,
+    Case,
     believed,
     changes,
     crossings,
     gower_sum,
-    plan_of,
     plausibility,
+    problem_of,
 )
 from tests.marks import slow
 
@@ -34,12 +34,12 @@ MARGINS = Margins(-np.inf, 0.4, Scale(np.linspace(0.0, 0.4, 50)))
 row = st.tuples(*(st.sampled_from(values) for values in VALUES))
 
 
-def cost(problem, candidate, factual, strength):
+def cost(case, candidate, factual, strength):
     """The cost by the formula of the module, one row at a time."""
     scale = plausibility()
     fold = scale.fold_of(np.array([factual]))
     near = scale.distance(np.array([candidate]), fold)[0]
-    inside = 0.4 - problem.model.score(candidate)
+    inside = 0.4 - case.model.score(candidate)
     m = (1 + (MARGINS.accepted.values <= inside).sum()) / 51
     t = scale.typical_distance
     edge = 1.25 * max(near - t, 0.0) + 0.5 * t * max(0.0, 1.0 - m / 0.25)
@@ -56,18 +56,18 @@ def cost(problem, candidate, factual, strength):
     k=st.sampled_from([1, 2]),
 )
 def test_single_changes_are_those_of_the_least_cost_by_brute_force(pools, factuals, seed, floor, strength, k):
-    problem = Problem.of(pools, factuals, seed, 0.4)
+    case = Case.of(pools, factuals, seed, 0.4)
     caution, ordering = Caution(plausibility(), MARGINS, strength), resolve_measures(DEFAULT, FEATURES)
-    plan = plan_of(FEATURES, MUTABLE, problem.model, ordering, caution, floor)
-    found = SparseSearch(plan).search(problem.pools, problem.factuals, k)
+    problem = problem_of(FEATURES, MUTABLE, case.model, ordering, caution, floor)
+    found = SparseSearch(problem).search(case.pools, case.factuals, k)
     least = plausibility().least_score(floor)
-    for f, factual in enumerate(problem.factuals):
-        single = [c for c in crossings(problem.pool(f), factual) if changes(c, factual) == 1 and problem.model.wants(c)]
+    for f, factual in enumerate(case.factuals):
+        single = [c for c in crossings(case.pool(f), factual) if changes(c, factual) == 1 and case.model.wants(c)]
         single = [c for c, score in zip(single, believed(single, factual), strict=True) if score >= least]
         if len(single) < k:
             continue
-        expected = sorted(cost(problem, c, factual, strength) for c in single)[:k]
-        mine = [cost(problem, tuple(r), factual, strength) for r in found.rows[found.owner == f]]
+        expected = sorted(cost(case, c, factual, strength) for c in single)[:k]
+        mine = [cost(case, tuple(r), factual, strength) for r in found.rows[found.owner == f]]
         assert mine == pytest.approx(expected, abs=1e-9)
 
 

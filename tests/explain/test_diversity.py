@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mcce import MCCE
 from mcce.explain.diversity import diversity_table
 from mcce.explain.order import resolve_measures
-from mcce.explain.plan import Block, Plan, Settings
 from mcce.explain.pools import Candidates
+from mcce.explain.problem import Block, Problem, Settings
 from mcce.explain.search import diverse_set
 from mcce.table import Schema
 from tests.explain.test_selector import FEATURES, MUTABLE, RANGE, VALUES, Model, same
@@ -64,7 +64,7 @@ def brute_force(rows, factual, k: int, model: Model, measures: tuple[str, ...]) 
 def choose(rows, begin, end, factuals, k: int, model, measures: tuple[str, ...]):
     """Return the rows that are chosen for each factual."""
     fixed = [f.name for j, f in enumerate(FEATURES) if j not in MUTABLE]
-    plan = Plan(
+    problem = Problem(
         generator=SimpleNamespace(schema_=Schema(FEATURES), fixed_=fixed),
         decision=None,
         question=SimpleNamespace(ask_encoded=model),
@@ -73,7 +73,7 @@ def choose(rows, begin, end, factuals, k: int, model, measures: tuple[str, ...])
     )
     n = factuals.shape[0]
     block = Block(np.arange(n), factuals, np.zeros(n, dtype=np.uint64), range(0), pd.RangeIndex(n))
-    found = diverse_set(plan, block, Candidates(np.asfortranarray(rows), np.array(begin), np.array(end)))
+    found = diverse_set(problem, block, Candidates(np.asfortranarray(rows), np.array(begin), np.array(end)))
     return [[tuple(row) for row in found.rows[found.owner == f]] for f in range(n)]
 
 
@@ -236,7 +236,7 @@ def test_two_features_together_come_before_another_value_of_one():
 
 
 def test_no_plan_differs_by_a_change_that_it_does_not_need():
-    """Either of two features can do it, or both together; the others have no say, and are in no plan."""
+    """Either of two features can do it, or both together; the others have no say, and are in no problem."""
     factuals = pd.DataFrame([[4.0, 3.5, 5, 5], [2.5, 3.0, 5, 5]], columns=list("abcd"))
     asked, found, sets = plans(dict.fromkeys("ab", 1), 12, factuals)
     assert set("".join("".join(each) for each in sets)) <= {"a", "b"}

@@ -20,7 +20,7 @@ from mcce.explain.pools import Candidates
 from mcce.explain.refine import Refiner
 from mcce.explain.winners import Winners
 from mcce.table import Schema
-from tests.explain.problem import plan_of
+from tests.explain.small_cases import problem_of
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -75,8 +75,8 @@ class Scale:
 
 def refiner(scale, factuals, numbers):
     """Return a refiner of rows of some factuals, by a scale that is also the model."""
-    plan = plan_of(FEATURES, np.arange(4), scale.ask, None, SimpleNamespace(plausibility=scale))
-    return Refiner(Acceptance(plan, np.array(factuals)), gower(FEATURES), np.array(numbers, dtype=np.int64))
+    problem = problem_of(FEATURES, np.arange(4), scale.ask, None, SimpleNamespace(plausibility=scale))
+    return Refiner(Acceptance(problem, np.array(factuals)), gower(FEATURES), np.array(numbers, dtype=np.int64))
 
 
 @dataclass

@@ -11,7 +11,7 @@ from mcce.exceptions import SamplerError
 from mcce.explain.caution import Caution
 from mcce.explain.factuals import Factuals
 from mcce.explain.order import resolve_measures
-from mcce.explain.plan import Plan, Settings
+from mcce.explain.problem import Problem, Settings
 from mcce.explain.result import Wording, write_result
 from mcce.explain.winners import Cost, Winners
 from mcce.model.ask import Asker
@@ -47,7 +47,7 @@ def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), measures=("L0"
     )
     winners = replace(chosen.measured(generator.schema_.features, factuals.matrix), cost=Cost(77, 1.5, 0.5))
     sparse = not np.isnan(plausibility)
-    plan = Plan(
+    problem = Problem(
         generator=generator,
         decision=DECISION,
         question=Asker(DECISION, generator.schema_),
@@ -57,7 +57,7 @@ def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), measures=("L0"
     )
     drawn = None if n_samples is None else np.full(len(rows), n_samples)
     wording = Wording(settings={"n_samples": n_samples}, fit_seconds=3.0)
-    return write_result(plan, factuals, winners, drawn, {}, wording), found, rows
+    return write_result(problem, factuals, winners, drawn, {}, wording), found, rows
 
 
 def test_ranks_names_and_dtypes(generator):

@@ -25,7 +25,7 @@ def explainer(request):
 
 
 def plan_and_blocks(explainer, monkeypatch, X=FEW, **asked):
-    """Return the plan, small blocks and the factuals of a call of `explain`, as its search gets them."""
+    """Return the problem, small blocks and the factuals of a call of `explain`, as its search gets them."""
     seen = []
 
     def watched(*arguments):
@@ -35,8 +35,8 @@ def plan_and_blocks(explainer, monkeypatch, X=FEW, **asked):
     monkeypatch.setattr("mcce.explain.search.search", watched)
     monkeypatch.setattr(pools, "BLOCK_FACTUALS", 3)
     explainer.explain(X, **asked)
-    plan, factuals, which, _ = seen
-    return plan, list(plan.blocks(factuals, which, range(plan.settings.n_samples))), factuals
+    problem, factuals, which, _ = seen
+    return problem, list(problem.blocks(factuals, which, range(problem.settings.n_samples))), factuals
 
 
 def same(one, two):
@@ -51,12 +51,12 @@ def same(one, two):
 @pytest.mark.parametrize("independent", [False, *slow(True)])
 def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse, "independent": independent}
-    plan, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
+    problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
     assert len(blocks) > 5
-    here = [explain_block(plan, block) for block in blocks]
-    sent = pickle.dumps(plan)
+    here = [explain_block(problem, block) for block in blocks]
+    sent = pickle.dumps(problem)
     away = []
-    for i in np.random.default_rng(0).permutation(len(blocks)):  # each in a process that knows the plan alone
+    for i in np.random.default_rng(0).permutation(len(blocks)):  # each in a process that knows the problem alone
         block = pickle.loads(pickle.dumps(blocks[i]))
         away.append(pickle.loads(pickle.dumps(explain_block(pickle.loads(sent), block))))
     same(join_blocks(away, factuals), join_blocks(here, factuals))
@@ -65,8 +65,8 @@ def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch,
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse}
-    plan, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
-    joined = join_blocks([explain_block(plan, block) for block in blocks], factuals)
+    problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
+    joined = join_blocks([explain_block(problem, block) for block in blocks], factuals)
     monkeypatch.undo()
     found = explainer.explain(FEW, **asked)
     decoded = explainer.generator_.schema_.encode(found.frame).matrix
@@ -76,14 +76,14 @@ def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
 
 def test_blocks_hold_who_lacks_the_decision_once_and_keep_pools_together(explainer, monkeypatch):
     X = TABLE.iloc[:80]
-    plan, blocks, factuals = plan_and_blocks(explainer, monkeypatch, X, n_samples=10)
+    problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, X, n_samples=10)
     members = np.concatenate([block.members for block in blocks])
     assert sorted(members) == np.flatnonzero(score(X) < 0.5).tolist()
     for block in blocks:
         np.testing.assert_array_equal(block.matrix, factuals.matrix[block.members])
     fixed = [tuple(row) for row in X[FIXED].iloc[members].to_numpy()]
     runs = [key for key, _ in itertools.groupby(fixed)]
-    assert len(runs) == len(set(runs)) == np.unique(plan.keys(factuals)[members]).size
+    assert len(runs) == len(set(runs)) == np.unique(problem.keys(factuals)[members]).size
 
 
 def test_nothing_to_explain(explainer, monkeypatch):

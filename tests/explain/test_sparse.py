@@ -12,14 +12,14 @@ from mcce.explain.caution import Caution, Margins
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
 from mcce.plausibility.score import Scale
-from tests.explain.problem import (
+from tests.explain.small_cases import (
     COUNTS_CHANGES_FIRST,
     FEATURES,
     MUTABLE,
     UNBOUNDED,
     VALUES,
     Bounds,
-    Problem,
+    Case,
     changes,
     crossings,
     order_keys,
@@ -31,7 +31,7 @@ from tests.explain.problem import (
 )
 
 rows = st.tuples(*(st.sampled_from(values) for values in VALUES))
-problems = st.fixed_dictionaries(
+cases = st.fixed_dictionaries(
     {
         "pools": st.lists(st.lists(rows, min_size=1, max_size=9), min_size=1, max_size=2),
         "factuals": st.lists(st.tuples(st.integers(0, 1), rows), min_size=1, max_size=4, unique_by=str),
@@ -56,9 +56,9 @@ def is_needed(row, factual, model, floor):
     )
 
 
-def check(problem, f, found, k, floor, bound, name):
+def check(case, f, found, k, floor, bound, name):
     """Compare what was found for one factual with brute force."""
-    factual, pool, model = tuple(problem.factuals[f].tolist()), problem.pool(f), problem.model
+    factual, pool, model = tuple(case.factuals[f].tolist()), case.pool(f), case.model
     crossed = [row for row in crossings(pool, factual) if model.wants(row) and within(row, factual, bound)]
     crossed = [row for row, q in zip(crossed, quantiles(crossed, factual), strict=True) if q >= floor]
     if name in BY_DISTANCE:
@@ -92,21 +92,21 @@ def check(problem, f, found, k, floor, bound, name):
 
 
 @settings(max_examples=20)
-@given(problems, bounds)
+@given(cases, bounds)
 def test_the_best_crossings_are_those_of_brute_force(settings, bound):
-    problem = Problem.of(**settings)
+    case = Case.of(**settings)
     k, floor = settings["k"], settings["floor"]
-    for f, found in enumerate(search(problem, k, floor, bound)):
-        check(problem, f, found, k, floor, bound, "default")
+    for f, found in enumerate(search(case, k, floor, bound)):
+        check(case, f, found, k, floor, bound, "default")
 
 
 @settings(max_examples=12)
-@given(problems, bounds, st.sampled_from(["weighted", "gower", "realism", "callable"]))
+@given(cases, bounds, st.sampled_from(["weighted", "gower", "realism", "callable"]))
 def test_the_same_by_other_measures(settings, bound, name):
-    problem = Problem.of(**settings)
+    case = Case.of(**settings)
     k, floor = settings["k"], settings["floor"]
-    for f, found in enumerate(search(problem, k, floor, bound, name)):
-        check(problem, f, found, k, floor, bound, name)
+    for f, found in enumerate(search(case, k, floor, bound, name)):
+        check(case, f, found, k, floor, bound, name)
 
 
 HARMFUL = {  # the only rows at or above the floor have a change that makes the score worse
@@ -122,15 +122,15 @@ HARMFUL = {  # the only rows at or above the floor have a change that makes the 
 @settings(max_examples=40)
 @example(HARMFUL, UNBOUNDED, 0.0)
 @example(HARMFUL, UNBOUNDED, 1.0)
-@given(problems, bounds, st.sampled_from([0.0, 1.0]))
+@given(cases, bounds, st.sampled_from([0.0, 1.0]))
 def test_no_row_below_the_floor_where_a_candidate_reaches_it(settings, bound, strength):
     """Also where every candidate has a change that makes the score worse, as scores at random often have it."""
-    problem = Problem.of(**settings)
-    k, floor, wants = settings["k"], settings["floor"], problem.model.wants
+    case = Case.of(**settings)
+    k, floor, wants = settings["k"], settings["floor"], case.model.wants
     margins = Margins(-np.inf, settings["share"], Scale.of(np.linspace(0.0, settings["share"], 5), None))
     caution = Caution(plausibility(), margins, strength)
-    for f, found in enumerate(search(problem, k, floor, bound, caution=caution)):
-        factual, pool = tuple(problem.factuals[f].tolist()), problem.pool(f)
+    for f, found in enumerate(search(case, k, floor, bound, caution=caution)):
+        factual, pool = tuple(case.factuals[f].tolist()), case.pool(f)
         crossed = [row for row in crossings(pool, factual) if wants(row) and within(row, factual, bound)]
         candidates = crossed + [draw for draw in pool if wants(draw)]
         if any(q >= floor for q in quantiles(candidates, factual)):
@@ -139,12 +139,12 @@ def test_no_row_below_the_floor_where_a_candidate_reaches_it(settings, bound, st
             assert found
 
 
-def plain(problem, f, k, bound):
+def plain(case, f, k, bound):
     """Changes of the published method's choice from the same draws, of those that withhold nothing known."""
-    factual = problem.factuals[f]
-    draws = np.array(problem.pool(f))
+    factual = case.factuals[f]
+    draws = np.array(case.pool(f))
     draws = np.asfortranarray(draws[(np.isnan(draws) <= np.isnan(factual)).all(axis=1)])
-    chosen = Selector(FEATURES, MUTABLE, problem.model).select(
+    chosen = Selector(FEATURES, MUTABLE, case.model).select(
         Candidates(draws, np.array([0]), np.array([len(draws)])),
         factual[None],
         k,
@@ -155,16 +155,16 @@ def plain(problem, f, k, bound):
 
 
 @settings(max_examples=15)
-@given(problems, bounds, st.sampled_from([(1024, 3), (8, 3), (3, 1)]))
+@given(cases, bounds, st.sampled_from([(1024, 3), (8, 3), (3, 1)]))
 def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
     """Also where not all crossings are tried."""
-    problem, k = Problem.of(**settings), settings["k"]
+    case, k = Case.of(**settings), settings["k"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse, "NEAREST", tried[0])
         patch.setattr(sparse, "LARGEST_SET", tried[1])
-        by_factual = search(problem, k, 0.0, bound)
+        by_factual = search(case, k, 0.0, bound)
     for f, found in enumerate(by_factual):
-        drawn = plain(problem, f, k, bound)
+        drawn = plain(case, f, k, bound)
         assert bool(found) >= bool(drawn)
         for row, most in zip(found, drawn, strict=False):
-            assert changes(row, problem.factuals[f]) <= most
+            assert changes(row, case.factuals[f]) <= most

@@ -13,17 +13,17 @@ from mcce.explain.pools import Candidates
 from mcce.explain.sparse import SparseSearch
 from mcce.plausibility.score import Plausibility
 from mcce.table import Schema
-from tests.explain.problem import (
+from tests.explain.small_cases import (
     FEATURES,
     MUTABLE,
     NAN,
     VALUES,
-    Problem,
+    Case,
     changes,
     crossings,
     gower_sum,
-    plan_of,
     plausibility,
+    problem_of,
     same_row,
     search,
 )
@@ -42,7 +42,7 @@ def test_a_large_set_does_not_win_over_a_draw_with_fewer_changes():
     scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.array([0]), np.array([80]))
-    found = SparseSearch(plan_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)).search(
+    found = SparseSearch(problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)).search(
         pools, np.zeros((1, 12)), 1
     )
     np.testing.assert_array_equal(found.rows, draws[[40]])
@@ -63,7 +63,7 @@ def test_a_pair_that_is_not_among_the_nearest_wins_over_three_changes(floor, mon
 
     pools = Candidates(np.asfortranarray([near, far, withholding]), np.array([0]), np.array([3]))
     ordering = resolve_measures(("L0", "gower"), FEATURES)
-    searching = SparseSearch(plan_of(FEATURES, MUTABLE, ask, ordering, Caution(plausibility(), strength=0.0), floor))
+    searching = SparseSearch(problem_of(FEATURES, MUTABLE, ask, ordering, Caution(plausibility(), strength=0.0), floor))
     found = searching.search(pools, np.array([factual]), 1)
     np.testing.assert_array_equal(found.rows, [far])
 
@@ -81,7 +81,7 @@ def test_a_single_value_that_is_passed_over_wins_over_two_changes():
             answer = (rows[:, 0] == valid) & (rows[:, 1] == 0) | (rows[:, 1] == 1) & (rows[:, 0] > 0)
             return answer.astype(float), answer
 
-        searching = SparseSearch(plan_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0))
+        searching = SparseSearch(problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0))
         assert searching.search(pools, np.zeros((1, 2)), 1).rows.tolist() == [[valid, 0.0]]
 
 
@@ -99,7 +99,9 @@ def test_of_many_levels_none_is_passed_over(ordered):
             answer = (rows[:, 0] == valid) | (rows[:, 1] == 1) & (rows[:, 2] == 1)
             return answer.astype(float), answer
 
-        searching = SparseSearch(plan_of(schema.features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0))
+        searching = SparseSearch(
+            problem_of(schema.features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+        )
         assert searching.search(pools, np.zeros((1, 3)), 1).rows.tolist() == [[valid, 0.0, 0.0]]
 
 
@@ -107,11 +109,11 @@ def test_of_many_levels_none_is_passed_over(ordered):
 def test_how_many_crossings_are_held_at_a_time_does_not_matter(crossed_bytes, monkeypatch):
     rng = np.random.default_rng(4)
     drawn = [[tuple(float(rng.choice(values)) for values in VALUES) for _ in range(12)] for _ in range(3)]
-    problem = Problem.of(drawn[:2], [(i % 2, row) for i, row in enumerate(drawn[2])], seed=1, share=0.1)
-    whole = search(problem, 3, 0.3)
+    case = Case.of(drawn[:2], [(i % 2, row) for i, row in enumerate(drawn[2])], seed=1, share=0.1)
+    whole = search(case, 3, 0.3)
     assert sum(map(len, whole)) > 10
     monkeypatch.setattr(sparse, "CROSSED_BYTES", crossed_bytes)
-    assert str(search(problem, 3, 0.3)) == str(whole)
+    assert str(search(case, 3, 0.3)) == str(whole)
 
 
 @pytest.mark.slow
@@ -130,7 +132,7 @@ def test_more_features_than_can_be_combined(monkeypatch):
 
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.zeros(2, dtype=int), np.full(2, 1_000))
-    found = SparseSearch(plan_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)).search(
+    found = SparseSearch(problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)).search(
         pools, factuals, 1
     )
     expected = np.zeros((2, 320))

@@ -1,6 +1,6 @@
-"""The plan of an explanation: all that any block of factuals needs, and the blocks.
+"""The problem of an explanation: all that any block of factuals needs, and the blocks.
 
-A `Plan` is made once for a call of `explain` and does not change; a `Block` is some of the factuals and a range of
+A `Problem` is made once for a call of `explain` and does not change; a `Block` is some of the factuals and a range of
 draws. What is found for a block is a function of these two frozen objects, which can be sent to another process.
 """
 
@@ -50,7 +50,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Problem:
     """All that explaining any block needs.
 
     Attributes

@@ -15,8 +15,8 @@ import pandas as pd
 
 from mcce.explain.caution import Caution
 from mcce.explain.order import resolve_measures
-from mcce.explain.plan import Plan, Settings
 from mcce.explain.pools import Candidates
+from mcce.explain.problem import Problem, Settings
 from mcce.explain.sparse import SparseSearch
 from mcce.plausibility.score import Plausibility
 from mcce.table import Schema
@@ -139,13 +139,13 @@ def crossings(pool, factual):
 
 
 @dataclass(frozen=True)
-class Problem:
+class Case:
     pools: Candidates
     factuals: np.ndarray
     model: Model
 
     @classmethod
-    def of(cls, pools, factuals, seed, share, **_) -> Problem:
+    def of(cls, pools, factuals, seed, share, **_) -> Case:
         """Factuals that share a pool have its fixed value."""
         pools = [[(*row[:3], float(p), *row[4:]) for row in pool] for p, pool in enumerate(pools)]
         factuals = [(i, (*row[:3], float(i % len(pools)), *row[4:])) for i, row in factuals]
@@ -186,27 +186,27 @@ def order_keys(name, rows, factual):
     return [(changes(row, factual), gower_sum(row, factual, weights)) for row in rows]
 
 
-def plan_of(features, mutable, ask, ordering, caution, floor=0.0, bound=UNBOUNDED):
-    """Return a plan for a model that is a function of encoded rows; nothing is drawn."""
+def problem_of(features, mutable, ask, ordering, caution, floor=0.0, bound=UNBOUNDED):
+    """Return a problem for a model that is a function of encoded rows; nothing is drawn."""
     fixed = [feature.name for j, feature in enumerate(features) if j not in mutable]
     generator = SimpleNamespace(schema_=Schema(features), fixed_=fixed)
     settings = Settings(0, floor=floor, max_changes=bound.max_changes, max_gower=bound.max_gower)
-    return Plan(generator, None, SimpleNamespace(ask_encoded=ask), settings, ordering, caution=caution)
+    return Problem(generator, None, SimpleNamespace(ask_encoded=ask), settings, ordering, caution=caution)
 
 
-def search(problem, k, floor, bound=UNBOUNDED, name="default", caution=None):
+def search(case, k, floor, bound=UNBOUNDED, name="default", caution=None):
     measures, weights = MEASURES[name]
     ordering = resolve_measures(
         measures, FEATURES, weights=weights, scorers={"plausibility": plausibility().of_candidates}
     )
     caution = caution or Caution(plausibility(), strength=0.0)
-    plan = plan_of(FEATURES, MUTABLE, problem.model, ordering, caution, floor, bound)
-    found = SparseSearch(plan).search(problem.pools, problem.factuals, k)
+    problem = problem_of(FEATURES, MUTABLE, case.model, ordering, caution, floor, bound)
+    found = SparseSearch(problem).search(case.pools, case.factuals, k)
     assert (np.diff(found.owner) >= 0).all()
-    np.testing.assert_array_equal(found.scores, [problem.model.score(row) for row in found.rows])
+    np.testing.assert_array_equal(found.scores, [case.model.score(row) for row in found.rows])
     for f, row, score in zip(found.owner, found.rows, found.plausibility, strict=True):
-        assert score == believed([row], problem.factuals[f])[0]
-    return [[tuple(row) for row in found.rows[found.owner == f].tolist()] for f in range(len(problem.factuals))]
+        assert score == believed([row], case.factuals[f])[0]
+    return [[tuple(row) for row in found.rows[found.owner == f].tolist()] for f in range(len(case.factuals))]
 
 
 def within(row, factual, bound):
