@@ -380,7 +380,7 @@ class SparseSearch:
         admitted = self._admits(rows, of, acceptance)
         some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
         fold, far = acceptance.fold[of], np.minimum(far, self.farthest)
-        cells = acceptance.scale.least_cells(rows, fold, acceptance.origins[of])
+        cells = acceptance.scale.inner(rows, fold, acceptance.origins[of])
         likely = np.where(cells >= self.least, fold, -1)
         near = acceptance.scale.distance(rows, likely, acceptance.origins[of], far)
         kept = np.flatnonzero((cells >= self.least) & (near <= far))

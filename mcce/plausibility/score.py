@@ -44,16 +44,18 @@ from mcce.plausibility.kernels import (
     Bins,
     KnownCells,
     KnownDistances,
+    KnownScores,
     Nodes,
     Room,
     Trees,
     encode_bins,
     find_leaves,
     grow_cells,
-    least_cells,
     mean_of_nearest,
     move_origins,
+    score_cells,
 )
+from mcce.plausibility.linear import Linear
 from mcce.rng import hash_rows
 from mcce.samplers.density import DRAWN_AS_IT_IS, find_point_masses, silverman
 from mcce.storage.fields import BOOL, FLOAT, INT32, UINT8, check_between, require, stored
@@ -187,6 +189,7 @@ class Origins:
     places: Ints
     cells: KnownCells
     near: KnownDistances
+    scores: KnownScores
 
     def __getitem__(self, which: Ints) -> Origins:
         """Return the origins of some of the rows, with all that is known."""
@@ -217,6 +220,12 @@ class Plausibility:
     cells: Scale = stored(Scale)
     nearness: Scale = stored(Scale)
     calibration: Scale = stored(Scale)
+    linear: Linear = stored(Linear)
+    sums: Scale = stored(Scale)
+    residuals: Scale = stored(Scale)
+    whole: Scale = stored(Scale)
+    joint: Scale = stored(Scale)
+    outside: Scale = stored(Scale)
 
     def check_state(self) -> None:
         """Refuse parts that are not of the same columns."""
@@ -268,18 +277,32 @@ class Plausibility:
         low, high = np.stack([_ranges(matrix[fold != k], features) for k in range(n_folds)], axis=1)
         shares = [scales[a].share_of_others(density[a], weights) for a in range(mutable.size)]
         least = np.min([np.ones(n), *shares], axis=0)
-        for k in range(n_folds):
-            mine = np.flatnonzero(met == k)
-            _lower_outside(least, mine, matrix[mine], low[k], high[k])
+        far = _outside(matrix, low[met], high[met])
         scale = gower(features).scale
         some = _some(np.arange(n), keys, MOST_CALIBRATING)
         of_some = None if weights is None else weights[some]
         rows = np.ascontiguousarray(matrix[some])
         distance = _distances(rows, met[some], near, scale)
         cells, nearness = Scale.of(least, weights), Scale.of(-distance, of_some)
-        of_cells = np.where(least < 0.0, least, cells.share_of_others(least, weights))[some]
-        joined = np.minimum(of_cells, NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some))
-        return cls(binning, low, high, conditionals, near, scale, cells, nearness, Scale.of(joined, of_some))
+        outside = Scale.of(-far, weights)
+        of_cells = np.minimum(cells.share_of_others(least, weights), outside.share_of_others(-far, weights))[some]
+        logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0).round(9)[some] if shares else np.zeros(some.size)
+        others = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
+        linear = Linear.fit(matrix, features, others)
+        residual, square = linear.parts(rows, met[some], rows, np.arange(some.size), linear.room(1))
+        sums, residuals, whole = (Scale.of(each, of_some) for each in (logs, -residual, -square))
+        both = _joint(
+            sums.share_of_others(logs, of_some),
+            residuals.share_of_others(-residual, of_some),
+            whole.share_of_others(-square, of_some),
+        )
+        joint = Scale.of(both, of_some)
+        inner = np.minimum(of_cells, joint.share_of_others(both, of_some))
+        joined = np.minimum(inner, NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some))
+        return cls(
+            binning, low, high, conditionals, near, scale, cells, nearness, Scale.of(joined, of_some),
+            linear, sums, residuals, whole, joint, outside,
+        )  # fmt: skip
 
     def fold_of(self, matrix: Floats) -> Ints:
         """Return the fold of each encoded factual: that of trees and neighbours which it does not belong to."""
@@ -295,7 +318,8 @@ class Plausibility:
         n = max(1, min(kept, rows.shape[0], MOST_KEPT))
         cells = KnownCells(_nobody(n), np.empty((n, p), np.uint8), np.empty((n, trees)), np.empty((n, p, trees), bool))
         near = _room_for_distances(n, self.neighbours)
-        return Origins(rows, np.arange(rows.shape[0]) if places is None else places, cells, near)
+        places = np.arange(rows.shape[0]) if places is None else places
+        return Origins(rows, places, cells, near, self.linear.room(n))
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
         """Put other rows in place of some origins, each of a fold, so that rows made from there differ less."""
@@ -304,16 +328,21 @@ class Plausibility:
             if mine.size:
                 move_origins(places[mine], rows[mine], origins.rows, others, self.scale, origins.near)
         origins.cells.holds[places % origins.cells.holds.size] = -1
+        origins.scores.holds[places % origins.scores.holds.size] = -1
 
-    def least_cells(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
-        """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
-        least, rows = np.empty(fold.size), rowwise(matrix)
+    def inner(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
+        """Return the least share of all parts but nearness; below 0 out of range."""
+        rows, (least, logs, outside) = rowwise(matrix), np.ones((3, fold.size))
         origins = self.origins(rows) if origins is None else origins
         room = origins.cells, np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
         for k, trees in enumerate(self._trees):
             some = np.flatnonzero(fold == k)
-            least_cells(rows, some, origins.places, origins.rows, self._bins[k], trees, BINS - 1, *room, least)
-        return np.where(least < 0.0, least, self.cells.share(least))
+            score_cells(
+                rows, some, origins.places, origins.rows, self._bins[k], trees, BINS - 1, *room, least, logs, outside
+            )
+        residual, square = self.linear.parts(rows, fold, origins.rows, origins.places, origins.scores)
+        joint = _joint(self.sums.share(logs.round(9)), self.residuals.share(-residual), self.whole.share(-square))
+        return np.minimum.reduce([self.cells.share(least), self.outside.share(-outside), self.joint.share(joint)])
 
     @cached_property
     def _bins(self) -> list[Bins]:
@@ -353,7 +382,7 @@ class Plausibility:
         `origins` are the rows that these were made from: where few cells differ, most of the work is done once. Rows
         whose cells are below `least` are not looked at further: their score is that of their cells.
         """
-        scores = self.least_cells(matrix, fold, origins)
+        scores = self.inner(matrix, fold, origins)
         likely = scores >= least
         if likely.any():
             scores = np.where(
@@ -389,6 +418,13 @@ class Plausibility:
         return -self.nearness.middle
 
 
+SUMS_COUNT, RESIDUALS_COUNT, WHOLE_COUNTS = 1.0, 1.0, 1.0
+
+
+def _joint(sums: Floats, residuals: Floats, whole: Floats) -> Floats:
+    return (SUMS_COUNT * np.log(sums) + RESIDUALS_COUNT * np.log(residuals) + WHOLE_COUNTS * np.log(whole)).round(9)
+
+
 def _row_keys(matrix: Floats) -> UInts:
     """Hash the training rows; equal rows have different keys, by how many stand before."""
     keys = hash_rows(matrix)
@@ -418,11 +454,10 @@ def _reach(low: Floats, high: Floats) -> Floats:
     return np.where((high > low) & np.isfinite(high - low), high - low, 1.0)
 
 
-def _lower_outside(least: Floats, rows: Ints, matrix: Floats, low: Floats, high: Floats) -> None:
-    """Write minus how far rows are outside the range, of those that are."""
+def _outside(matrix: Floats, low: Floats, high: Floats) -> Floats:
+    """Return how far rows are outside ranges, given by row, in units of the range; 0 inside."""
     beyond = np.fmax(np.fmax(low - matrix, matrix - high), 0.0) / _reach(low, high)
-    far = beyond.max(axis=1, initial=0.0)
-    least[rows[far > 0.0]] = -far[far > 0.0]
+    return np.asarray(beyond.max(axis=1, initial=0.0))
 
 
 # ---------------------------------------------------------------- growing (step 2)
@@ -611,12 +646,12 @@ def _some(rows: Ints, keys: UInts, most: int) -> Ints:
     return rows if rows.size <= most else np.sort(rows[np.argsort(keys[rows], kind="stable")[:most]])
 
 
-def _neighbours(rows: Ints, keys: UInts, weights: Floats | None) -> Ints:
+def _neighbours(rows: Ints, keys: UInts, weights: Floats | None, most: int = MOST_NEAR) -> Ints:
     """Return the rows among which the nearest are looked for; of weighted ones as many copies as they count."""
     if weights is None:
-        return _some(rows, keys, MOST_NEAR)
+        return _some(rows, keys, most)
     by_key = rows[np.argsort(keys[rows], kind="stable")]
-    n = int(min(max(round(float(weights[rows].sum())), 1), MOST_NEAR)) if rows.size else 0
+    n = int(min(max(round(float(weights[rows].sum())), 1), most)) if rows.size else 0
     return np.sort(by_key[copies_at(weights[by_key], np.arange(n), n)]) if n else rows
 
 

@@ -1,0 +1,166 @@
+"""The linear part of plausibility: rows as normal scores, with a shrunk covariance.
+
+1. Normal scores. A number becomes the standard normal quantile of its rank among training rows, linear between these; a
+   frequent level becomes an indicator, except the most frequent one; a missing number has the score 0 and an indicator.
+   All of these are standardised.
+2. The covariance of the scores is shrunk (Ledoit and Wolf, 2004). Its inverse P gives, for standardised scores z, the
+   conditional residual of number j given all other columns, (P z)_j / sqrt(P_jj), and the squared Mahalanobis distance
+   z' P z.
+3. The largest absolute residual shows a number that contradicts the others where they are nearly collinear: leaves of
+   trees are too coarse for that. The distance shows rows whose cells are each likely, and together are not.
+
+Only linear dependence between normal scores is seen. A fold has a covariance of the rows outside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy
+from sklearn.covariance import ledoit_wolf
+
+from mcce.base.arrays import Floats, Int32s, Ints
+from mcce.plausibility.kernels import KnownScores, Precision, Scores, expand_rows, linear_parts
+from mcce.storage.fields import FLOAT, INT32, require, stored
+from mcce.storage.state import stateful
+from mcce.table import Feature
+
+MOST_KNOTS = 256  # of the normal scores of a number
+FREQUENT = 20  # rows of a level with an indicator of its own
+MOST_LEVELS = 32  # of a column with indicators of their own
+
+
+@stateful("plausibility.Linear")
+@dataclass(frozen=True)
+class Linear:
+    """Normal scores of all columns, and their precision by fold.
+
+    Attributes
+    ----------
+    knots, scores, first : values of the numbers and their scores, one column after the other, and where each begins.
+    levels, first_level : the places of the levels, -1 for none, one column after the other, and where each begins.
+    number, missing : by column, the places of its score and of its missing indicator, -1 for none.
+    centre, deviation : by place.
+    precision : by fold.
+    """
+
+    knots: Floats = stored(FLOAT, "knots")
+    scores: Floats = stored(FLOAT, "knots")
+    first: Int32s = stored(INT32, None)
+    levels: Int32s = stored(INT32, None)
+    first_level: Int32s = stored(INT32, None)
+    number: Int32s = stored(INT32, "columns")
+    missing: Int32s = stored(INT32, "columns")
+    centre: Floats = stored(FLOAT, "places", finite=True)
+    deviation: Floats = stored(FLOAT, "places", above=0.0)
+    precision: Floats = stored(FLOAT, "folds", "places", "places", finite=True)
+
+    def check_state(self) -> None:
+        """Raise if the parts do not belong together."""
+        n_columns, n_places = self.number.size, self.centre.size
+        for first, of in ((self.first, self.knots), (self.first_level, self.levels)):
+            require(first.size == n_columns + 1, "first is not of as many columns as number")
+            require(bool((np.diff(first) >= 0).all()) and int(first[-1]) == of.size, "first leads nowhere")
+        for places in (self.levels, self.number, self.missing):
+            require(bool(((places >= -1) & (places < n_places)).all()), "a place does not exist")
+
+    @classmethod
+    def fit(cls, matrix: Floats, features: Sequence[Feature], folds: Sequence[Ints]) -> Linear:
+        """Learn the scores from all rows, and the precision of each fold from the rows at some places."""
+        knots: list[Floats] = []
+        levels: list[Ints] = []
+        number, missing = np.full((2, len(features)), -1, dtype=np.int32)
+        n_places = 0
+        for j, feature in enumerate(features):
+            known = matrix[~np.isnan(matrix[:, j]), j]
+            knots.append(known if feature.is_numeric else known[:0])
+            levels.append(np.full(0 if feature.is_numeric else feature.n_levels, -1, dtype=np.int64))
+            if feature.is_numeric:
+                number[j], n_places = n_places, n_places + 1
+            else:
+                counts = np.bincount(known.astype(np.int64), minlength=feature.n_levels)
+                common = np.argsort(-counts, kind="stable")[1 : MOST_LEVELS + 1]
+                common = common[counts[common] >= FREQUENT]
+                levels[j][common] = n_places + np.arange(common.size)
+                n_places += common.size
+            if matrix.shape[0] - known.size >= FREQUENT:
+                missing[j], n_places = n_places, n_places + 1
+        of_knots = [_normal_scores(values) for values in knots]
+        blank = cls(
+            np.concatenate([*(x for x, _ in of_knots), np.empty(0)]),
+            np.concatenate([*(z for _, z in of_knots), np.empty(0)]),
+            _starts([x for x, _ in of_knots]),
+            np.concatenate([*levels, np.empty(0)]).astype(np.int32),
+            _starts(levels),
+            number,
+            missing,
+            np.zeros(n_places),
+            np.ones(n_places),
+            np.empty((0, n_places, n_places)),
+        )
+        z = blank.expand(matrix)
+        centre, deviation = z.mean(axis=0), z.std(axis=0)
+        deviation[deviation < 1e-9] = 1.0
+        z = (z - centre) / deviation
+        precision = np.array([_precision(z[rows]) for rows in folds]).reshape(len(folds), n_places, n_places)
+        return replace(blank, centre=centre, deviation=deviation, precision=precision)
+
+    def expand(self, matrix: Floats) -> Floats:
+        """Return the standardised scores of encoded rows."""
+        out = np.zeros((matrix.shape[0], self.centre.size))
+        expand_rows(np.ascontiguousarray(matrix), self._scores, out)
+        return out
+
+    def parts(
+        self, rows: Floats, fold: Ints, origins: Floats, places: Ints, known: KnownScores
+    ) -> tuple[Floats, Floats]:
+        """Return the largest absolute residual of rows, and their squared distance; 0 for those of fold -1."""
+        residual, square = np.zeros((2, fold.size))
+        room = np.empty(self.centre.size)
+        for k, precision in enumerate(self._precisions):
+            some = np.flatnonzero(fold == k)
+            linear_parts(rows, some, places, origins, self._scores, precision, known, room, residual, square)
+        # they are added up in an order that depends on what a row was made from, and ties are to stay ties
+        return residual.round(8), square.round(6)
+
+    def room(self, n: int) -> KnownScores:
+        """Return room for what is known of n origins."""
+        return KnownScores(np.full(n, -1, dtype=np.int64), np.empty((n, self.centre.size)), np.empty(n))
+
+    @cached_property
+    def _scores(self) -> Scores:
+        return Scores(
+            self.knots, self.scores, self.first, self.levels, self.first_level, self.number, self.missing,
+            self.centre, self.deviation,
+        )  # fmt: skip
+
+    @cached_property
+    def _precisions(self) -> list[Precision]:
+        return [Precision(each, 1.0 / np.sqrt(np.diag(each))) for each in self.precision]
+
+
+def _starts(parts: Sequence[Floats | Ints]) -> Int32s:
+    """Return where parts begin that stand one after the other, and where the last ends."""
+    return np.cumsum([0, *(part.size for part in parts)]).astype(np.int32)
+
+
+def _normal_scores(values: Floats) -> tuple[Floats, Floats]:
+    """Return some of the values of a column in order, and the normal quantiles of their middle ranks."""
+    if not values.size:
+        return values, values
+    distinct, counts = np.unique(values, return_counts=True)
+    scores = scipy.special.ndtri((np.cumsum(counts) - counts / 2) / values.size)
+    some = np.unique(np.linspace(0, distinct.size - 1, MOST_KNOTS).astype(np.intp))
+    return distinct[some], scores[some]
+
+
+def _precision(z: Floats) -> Floats:
+    """Return the inverse of the shrunk covariance of standardised scores."""
+    n, d = z.shape
+    if n < 2 or not d:
+        return np.eye(d)
+    covariance, _ = ledoit_wolf(z)
+    return np.asarray(scipy.linalg.pinvh(covariance + 1e-9 * np.eye(d)))
