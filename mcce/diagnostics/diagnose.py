@@ -33,6 +33,7 @@ from mcce.diagnostics.propensity import PMSE, count_columns, pmse
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.visiting import Order, has_visit_sequence, visit_effect
 from mcce.exceptions import InputError
+from mcce.explain.protocol import Explainer
 from mcce.report.names import Names
 from mcce.report.plots import marginal_plot, overview_plot
 from mcce.table import Data, as_frame
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mcce.base.canvas import Panels
-    from mcce.explainer import MCCE
 
 PICTURES = ("overview", "marginals", "correlations", "difference", "changes")
 
@@ -251,7 +251,7 @@ ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there
 
 
 def diagnose(
-    explainer: MCCE,
+    explainer: Explainer,
     X: Data,
     *,
     training: Data | None,
@@ -331,7 +331,7 @@ def diagnose(
 def _compare(
     real: pd.DataFrame,
     generated: pd.DataFrame,
-    explainer: MCCE,
+    explainer: Explainer,
     random_state: int,
     n_jobs: int | None,
     notes: list[str],
@@ -359,7 +359,7 @@ def _compare(
 
 
 def _explain(
-    explainer: MCCE,
+    explainer: Explainer,
     factuals: pd.DataFrame,
     training: Data | None,
     asked: Mapping[str, Any],

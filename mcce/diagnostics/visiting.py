@@ -9,10 +9,8 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,12 +22,10 @@ from mcce.diagnostics.evaluation import evaluate
 from mcce.diagnostics.pairs import draw_like, read_pair, spread
 from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
+from mcce.explain.protocol import Explainer
 from mcce.generators.chain import ChainModel
 from mcce.table import Data, as_frame
 from mcce.table.weights import rows_by_weight
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 Order = str | Sequence[Hashable]
 
@@ -39,7 +35,7 @@ CHANCE = "another seed"
 @one_native_thread()
 @working("comparing visit sequences", None)
 def visit_effect(
-    explainer: MCCE,
+    explainer: Explainer,
     X: Data,
     *,
     training: Data,
@@ -113,7 +109,7 @@ def visit_effect(
     return table.rename_axis("visit_sequence")
 
 
-def has_visit_sequence(explainer: MCCE) -> bool:
+def has_visit_sequence(explainer: Explainer) -> bool:
     """Say whether an explainer draws from a chain; other generators have no order."""
     return isinstance(explainer.generator_, ChainModel)
 
@@ -122,26 +118,21 @@ def _name(order: Order) -> str:
     return order if isinstance(order, str) else ", ".join(map(str, order))
 
 
-def _refit(explainer: MCCE, training: Data, order: Order, state: int) -> MCCE:
+def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Explainer:
     """Fit a new explainer that differs in the order and the seed alone."""
-    names = [name for name in inspect.signature(type(explainer)).parameters if name != "model"]
-    settings = {name: getattr(explainer, name) for name in names}
-    if explainer.generator is None:
-        settings |= {"visit_sequence": order, "random_state": state}
-    else:
-        chain = copy.copy(explainer.generator)
-        vars(chain).update(visit_sequence=order, random_state=state)
-        settings["generator"] = chain
+    other: dict[str, Any] = {"visit_sequence": order, "random_state": state}
+    if explainer.generator is not None:
+        other = {"generator": explainer.generator.replaced(**other)}
     weights = explainer.chain_.training_weights_
     if weights is not None and len(as_frame(training)[0]) != weights.size:
         raise InputError(
             f"the explainer was fitted with weights of {weights.size} rows, and training has "
             f"{len(as_frame(training)[0])}; give the rows that have weight, in their order."
         )
-    return type(explainer)(explainer.model, **settings).fit(training, sample_weight=weights, progress=False)
+    return explainer.replaced(**other).fit(training, sample_weight=weights, progress=False)
 
 
-def _quality(explainer: MCCE, found: Any, X: Data, training: Data) -> dict[str, float]:
+def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[str, float]:
     measured = evaluate(
         found,
         X,
@@ -156,7 +147,7 @@ def _quality(explainer: MCCE, found: Any, X: Data, training: Data) -> dict[str, 
     return {"N_CE": measured.n_explained, **{name: float(means[name]) for name in columns}}
 
 
-def _realism(explainer: MCCE, training: Data, max_rows: int) -> dict[str, float]:
+def _realism(explainer: Explainer, training: Data, max_rows: int) -> dict[str, float]:
     frame, _ = as_frame(training)
     weights = explainer.chain_.training_weights_
     rows = np.arange(len(frame)) if weights is None else rows_by_weight(weights, 0)

@@ -36,6 +36,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell, warn
 from mcce.explain.factuals import encode_known
+from mcce.explain.protocol import Explainer
 from mcce.explain.rounding import display_names
 from mcce.explore.distribution import level_bars, number_bars
 from mcce.explore.search import PeopleSearch
@@ -63,7 +64,6 @@ from mcce.table.spreadsheet import escape_formulas
 
 if TYPE_CHECKING:
     from mcce.counterfactuals import Counterfactuals
-    from mcce.explainer import MCCE
 
 Reply = dict[str, Any]
 PAGE = 50  # people
@@ -117,7 +117,7 @@ class ExplorerSession:
     {'error': "there is no message 'persons'; did you mean 'person'?"}
     """
 
-    def __init__(self, explainer: MCCE, people: Data, training: Data | None = None) -> None:
+    def __init__(self, explainer: Explainer, people: Data, training: Data | None = None) -> None:
         self._explainer, self._training = explainer, training
         self._schema: Schema = explainer.generator_.schema_
         self._fixed = [name for name in self._schema.names if name in explainer.generator_.fixed_]

@@ -27,7 +27,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,11 +52,9 @@ from mcce.diagnostics.privacy.membership import (
 from mcce.diagnostics.privacy.rates import FALSE_POSITIVES, Estimate, Rate, chance_at, expected_at, wilson
 from mcce.diagnostics.privacy.rates import risk as risk_of
 from mcce.exceptions import InputError, listing, spell
+from mcce.explain.protocol import Explainer
 from mcce.rng import derive_key, hash_rows
 from mcce.table import Data, Feature
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 RELEASES = ("plain", "sparse", "generated")
 COLUMNS = ["value", "low", "high", "matched", "control", "baseline", "risk", "risk_low", "risk_high"]
@@ -176,7 +174,7 @@ class People:
     `matched` and `control` have as many rows; `asking` are refused rows, explained in the releases.
     """
 
-    explainer: MCCE
+    explainer: Explainer
     training: Floats
     trained_wanted: Bools
     matched: Floats
@@ -228,7 +226,7 @@ class Release:
 @one_native_thread()
 @working("measuring what is given away", None)
 def disclosure(
-    explainer: MCCE,
+    explainer: Explainer,
     X: Data,
     *,
     holdout: Data,
@@ -362,7 +360,7 @@ def _check_releases(releases: Sequence[str]) -> list[str]:
 
 
 def _gather(
-    explainer: MCCE,
+    explainer: Explainer,
     X: Data,
     holdout: Data,
     factuals: Data | None,

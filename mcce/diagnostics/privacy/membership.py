@@ -23,10 +23,9 @@ and rates of it.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,10 +34,8 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import without_warning
 from mcce.diagnostics.privacy.rates import FALSE_POSITIVES, Estimate, Rate, auc, found_at
 from mcce.exceptions import InputError
+from mcce.explain.protocol import Explainer
 from mcce.rng import derive_key
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 LEAST_DISTANCE = 1e-6  # whose log is taken
 
@@ -60,7 +57,7 @@ class Membership:
         return cls(members, others, auc(members, others, confidence), found)
 
 
-def explain_rows(explainer: MCCE, rows: Floats, settings: Mapping[str, Any]) -> tuple[Floats, Ints, pd.DataFrame]:
+def explain_rows(explainer: Explainer, rows: Floats, settings: Mapping[str, Any]) -> tuple[Floats, Ints, pd.DataFrame]:
     """Explain encoded rows; return the best answers, encoded, whose they are, and their measures."""
     schema = explainer.generator_.schema_
     with without_warning(""):  # of rows that look unusual: they are what an attacker makes
@@ -79,11 +76,9 @@ def measured(owner: Ints, measure: pd.Series[Any], n: int) -> Floats:
 
 
 def shadow_distances(
-    explainer: MCCE, own: Floats, rows: Floats, settings: Mapping[str, Any], n_shadows: int, seed: int
+    explainer: Explainer, own: Floats, rows: Floats, settings: Mapping[str, Any], n_shadows: int, seed: int
 ) -> Floats:
     """Return the distances of rows by explainers fitted on bootstrap samples of the attacker's own rows (step 2)."""
-    names = [name for name in inspect.signature(type(explainer)).parameters if name != "model"]
-    same = {name: getattr(explainer, name) for name in names}
     schema = explainer.generator_.schema_
     distances = []
     for i in range(n_shadows):
@@ -91,7 +86,7 @@ def shadow_distances(
         table = schema.decode_for_model(own[np.sort(rng.integers(len(own), size=len(own)))])
         with without_warning(""):  # the explainer itself has told what is unusual about the columns
             try:
-                shadow = type(explainer)(explainer.model, **same).fit(table, progress=False)
+                shadow = explainer.replaced().fit(table, progress=False)
                 _, owner, measures = explain_rows(shadow, rows, settings)
             except InputError:  # a sample without the wanted decision, or without a level
                 continue
