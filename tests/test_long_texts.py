@@ -30,9 +30,9 @@ from mcce.cli import options as job
 from mcce.cli.cells import Declared, TextColumn
 from mcce.constraints import encoding, grammar, reading
 from mcce.exceptions import did_you_mean, shorten, spell
-from mcce.explain import relation_finder
 from mcce.explore import words as explorer_words
 from mcce.model import columns
+from mcce.plausibility import relation_finder
 from mcce.report import languages, letter, rules
 from mcce.report import names as patterns
 from mcce.report import names as words

@@ -12,7 +12,7 @@ import mcce
 from mcce.diagnostics import disclosure
 from mcce.diagnostics.privacy import extraction
 from mcce.exceptions import InputError
-from mcce.explain import plausibility
+from mcce.plausibility import score
 from mcce.plausibility.score import Plausibility
 
 LEAKING = mcce.CartSampler(min_leaf=1, min_split=2)
@@ -272,7 +272,7 @@ def test_plausibility_tells_nothing_of_members_since_it_has_not_seen_them(monkey
     right = Plausibility.fold_of
     X, others = people(300, 1), people(300, 3)
     assert "leaks" not in [*by_plausibility(X), *by_plausibility(others)]
-    monkeypatch.setattr(plausibility, "NEAREST", 1)
+    monkeypatch.setattr(score, "NEAREST", 1)
     monkeypatch.setattr(Plausibility, "fold_of", lambda self, rows: (right(self, rows) + 1) % len(self.conditionals))
     monkeypatch.setattr(Plausibility, "join", lambda self, cells, distance: self.nearness.share(-distance))
     assert by_plausibility(X) == ["leaks", "leaks"]
