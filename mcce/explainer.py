@@ -124,7 +124,7 @@ class MCCE(Learner):
         would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator. One
         that is registered (`mcce.available_generators`) can be named: it is made with `fixed`, `kinds`, `random_state`
         and `n_jobs` of the explainer.
-    constraints : list, dict or file
+    constraints : list or file
         What may change and how, for every call of `explain` and `generate`; see there.
     names : Names, dict or None
         What features, values and predictions are called in sentences, letters, pages and pictures: `mcce.Names`, or a
@@ -366,7 +366,7 @@ class MCCE(Learner):
             How many distinct counterfactuals to return for each factual, best first.
         independent : bool
             Whether each factual gets draws of its own, even if it shares its fixed values with others.
-        constraints : list, dict or file
+        constraints : list or file
             What may change and how, besides what the explainer was made with: `mcce.allow`, `mcce.rule`, `mcce.only`,
             `mcce.per_factual`, texts of rules, or a TOML or JSON file. Rows are drawn inside them, and nothing that is
             returned breaks one. `Counterfactuals.constraints` says what each one does. A known value does not become

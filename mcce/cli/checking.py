@@ -29,6 +29,7 @@ from mcce.cli.cells import Declared, Reading, plain
 from mcce.cli.console import say
 from mcce.cli.files import TableFile, check_column, check_columns, lacking
 from mcce.constraints import Constraint, OfFactuals, allow, available_constraints, no_copies, read, resolve
+from mcce.constraints.reading import read_sections
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.order import find_measure, resolve_weights
 from mcce.generators.auto import AUTO
@@ -145,7 +146,7 @@ def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
     if isinstance(source, str) and not Path(source).is_file():
         raise InputError(f"--constraints {source}: there is no such file; check its name and folder.")
     with _naming_the_file(arguments):
-        constraints = read(Path(source) if isinstance(source, str) else source)
+        constraints = read(Path(source)) if isinstance(source, str) else read_sections(source, "constraints")
     if not constraints:
         sections = ", ".join(f"[[{name}]]" for name in available_constraints())
         raise InputError(f"--constraints {source} says nothing; give {sections}, or leave it out.")

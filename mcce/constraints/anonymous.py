@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from mcce.base.checks import check_count
-from mcce.constraints.base import Constraint, plain, register_constraint
+from mcce.constraints.base import Constraint, register_constraint
 from mcce.exceptions import InputError
 from mcce.storage.fields import stored
 from mcce.table import Schema
@@ -30,8 +30,6 @@ class KAnonymous(Constraint):
 
     k: int = stored(int, least=2)
     columns: tuple[Hashable, ...] = stored(tuple, None, of=Hashable, filled=True)
-
-    told_by: ClassVar[str] = "keys"
 
     def words(self) -> str:
         """Return the constraint in words."""
@@ -52,10 +50,6 @@ class KAnonymous(Constraint):
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
         """Return the constraint of a table in a file."""
         return k_anonymous(**table)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
-        return {"k_anonymous": {"k": self.k, "keys": plain(self.columns)}}
 
 
 def k_anonymous(k: int, keys: Iterable[Hashable]) -> KAnonymous:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -41,8 +41,6 @@ class Rule(Constraint):
     features: tuple[Hashable, ...] | None = None
     name: str | None = None
     tree: Node | None = field(default=None, compare=False, repr=False)
-
-    told_by: ClassVar[str] = "says"
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
         """Return the constraint itself: it is one of the simplest."""
@@ -84,19 +82,6 @@ class Rule(Constraint):
         if self.name is not None:
             return self.name
         return self.says if self.says is not None else getattr(self.function, "__name__", repr(self.function))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain values, of which `mcce.constraints.read` makes the same again.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> mcce.rule("savings >= 3 * rent").to_dict()
-        {'says': 'savings >= 3 * rent'}
-        """
-        if self.says is None:
-            raise InputError(f"the rule {str(self)!r} is a function, which cannot be written down; say it as text.")
-        return {"says": self.says} | ({} if self.name is None else {"name": self.name})
 
 
 def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = None, name: str | None = None) -> Rule:

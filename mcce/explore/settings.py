@@ -20,6 +20,7 @@ import pandas as pd
 
 from mcce.base.checks import check_count, check_not_negative, check_share, is_number, is_whole
 from mcce.constraints import Allow, allow
+from mcce.constraints.base import plain
 from mcce.constraints.encoding import encode_value
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.table import Feature, Schema
@@ -177,7 +178,7 @@ def python_call(settings: PlanSettings, place: int, rank: int) -> str:
 
 
 def _python_limit(limit: Allow) -> str:
-    told = {name: value for name, value in limit.to_dict().items() if name != "feature"}
+    told = _arguments(limit)
     if limit.levels is not None:  # as they are, where a file would have their texts
         told["levels"] = list(limit.levels)
     return ", ".join([repr(limit.feature), *(f"{name}={value!r}" for name, value in told.items())])
@@ -207,9 +208,13 @@ def r_call(settings: PlanSettings, place: int, rank: int) -> str:
 
 
 def _r_limit(limit: Allow) -> str:
-    told = limit.to_dict()
-    feature = _r(str(told.pop("feature")))
-    return ", ".join([feature, *(f"{name} = {_r(value)}" for name, value in told.items())])
+    return ", ".join([_r(str(limit.feature)), *(f"{name} = {_r(value)}" for name, value in _arguments(limit).items())])
+
+
+def _arguments(limit: Allow) -> dict[str, Any]:
+    """Return the keyword arguments of `mcce.allow` as plain values."""
+    given = limit.to_stored().items()
+    return {name: plain(value) for name, value in given if value is not None and name != "feature"}
 
 
 def _r(value: Any) -> str:

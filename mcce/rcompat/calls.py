@@ -29,7 +29,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.constraints import read
+from mcce.constraints import Allow, Constraint, read
+from mcce.constraints.reading import read_sections
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, did_you_mean, listing, spell, warn
 from mcce.explain.factuals import encode_factuals
@@ -497,12 +498,22 @@ def _sampler(sent: Any) -> Any:
     return cls(**parameters)
 
 
-def _constraints(sent: Any) -> Any:
+def _constraints(sent: Any) -> list[Constraint]:
+    """Return constraints: texts of rules, allow() as a named list, or named lists with the sections of a file."""
     if isinstance(sent, (str, Mapping)):
         sent = [sent]
     if not isinstance(sent, list):
         raise InputError(f"constraints are a {type(sent).__name__}; give a list of allow() and of rules as text.")
-    return read(_whole(sent))
+    found: list[Any] = []
+    for place, each in enumerate(_whole(sent)):
+        where = f"constraints, entry {place}"
+        if not isinstance(each, Mapping):
+            found.append(each)
+        elif "feature" in each:
+            found.append(Allow.from_table(each, where))
+        else:
+            found += read_sections(each, where)
+    return read(found)
 
 
 def _check_names(given: Iterable[str], known: Iterable[str], of: str) -> None:

@@ -61,7 +61,7 @@ def test_fit_warns_of_what_nobody_can_change():
     [
         (("age", "sex", PAST), ()),
         (("age", "sex"), [mcce.allow(PAST, direction="none")]),
-        (("age", "sex"), [{"feature": PAST, "levels": [False, True]}]),
+        (("age", "sex"), [mcce.allow(PAST, levels=[False, True])]),
     ],
 )
 def test_what_is_fixed_or_thought_of_is_not_warned_of(fixed, constraints):

@@ -211,7 +211,7 @@ def test_an_explainer_explains_the_same_after_a_round_trip(name, tmp_path):
 def test_constraints_and_plausibility_come_with_the_explainer(tmp_path):
     constraints = [
         mcce.allow("n", low=1, step=2, direction="increase"),
-        {"feature": "day", "low": pd.Timestamp("2020-01-08")},
+        mcce.allow("day", low=pd.Timestamp("2020-01-08")),
         mcce.rule("if sex == 'f' then n >= 2", name="women"),
         mcce.only({3: ["n", "job"]}),
         mcce.per_factual(pd.DataFrame({"feature": ["n"], "high": [9]}, index=[4])),
@@ -309,7 +309,7 @@ def test_what_cannot_be_stored_is_refused_with_a_reason(tmp_path):
     chain = mcce.ChainModel(sampler={"n": estimator, "*": "cart"}, random_state=1).fit(X)
     with pytest.raises(InputError, match=r"EstimatorSampler.*holds a scikit-learn estimator, .* it is made of code"):
         chain.save(path)
-    made = good.explainer(constraints=[lambda rows, was: rows["n"] >= was["n"]])
+    made = good.explainer(constraints=[mcce.rule(lambda rows, was: rows["n"] >= was["n"])])
     with pytest.raises(InputError, match="a rule that is a Python function, which cannot be written down; say it as"):
         made.save(path)
     with pytest.raises(InputError, match="donors is 'some'; it must be 'all' or 'none'"):
