@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
@@ -235,3 +236,24 @@ def test_a_class_name_stands_for_one_thing():
         for name in re.findall(r"^ *class (\w+)[:(]", path.read_text(encoding="utf-8"), re.MULTILINE):
             homes.setdefault(name.lstrip("_"), []).append(f"{path.parent.name}/{path.name}")
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+SYNONYMS = {"folds": "n_folds", "trees": "n_trees", "depth": "max_depth", "seed": "random_state", "bins": "n_bins"}
+OTHER_MEANING = {
+    ("SampleGenerator", "seed"),  # a function that seeds the model
+    ("SynthesizerGenerator", "seed"),
+}
+
+
+def test_a_parameter_has_one_spelling():
+    """Of what the package, the datasets, the diagnostics and the test kit offer."""
+    modules = (mcce, mcce.datasets, mcce.diagnostics, mcce.testing)
+    offered = [getattr(module, name) for module in modules for name in module.__all__]
+    ours = {each for each in offered if inspect.isfunction(each) or inspect.isclass(each)}
+    found = {
+        (each.__name__, name)
+        for each in ours
+        if not is_dataclass(each) or each in (mcce.Auto, mcce.Privacy)  # the others are results, with fields
+        for name in inspect.signature(each).parameters
+    }
+    assert {(of, name) for of, name in found if name in SYNONYMS} - OTHER_MEANING == set()

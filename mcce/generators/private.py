@@ -92,14 +92,14 @@ class Privacy:
         Columns of which it is public that values may be missing. In others a missing value is not counted.
     decimals : dict
         Decimals that numbers are written with, ``{column: decimals}``; without it floats have all.
-    trees, bins : int
+    n_trees, n_bins : int
         Of each `DPSampler`.
-    depth : int or None
+    max_depth : int or None
         How often a tree splits. None buys the number of rows, with a twentieth of the budget, and splits as often as
         leaves keep more rows than noise.
     choosing : float
         The share of a column's budget that splits are chosen with, by the exponential mechanism; 0 for random splits.
-    rows : int
+    n_synthetic : int
         Synthetic rows that take the place of the training rows after the fit.
     testing_seed : int or None
         For tests only: noise from this seed. The fit is then **not private**, and refuses to be stored.
@@ -131,17 +131,17 @@ class Privacy:
     levels: Mapping[Any, Sequence[Any] | str] | str = stored((dict, str), default_factory=dict)
     missing: Sequence[Any] = stored(tuple, default=())
     decimals: Mapping[Any, int] = stored(dict, default_factory=dict)
-    trees: int = stored(int, least=1, default=1)
-    depth: int | None = stored(int, least=0, optional=True, default=None)
-    bins: int = stored(int, least=1, default=16)
+    n_trees: int = stored(int, least=1, default=1)
+    max_depth: int | None = stored(int, least=0, optional=True, default=None)
+    n_bins: int = stored(int, least=1, default=16)
     choosing: float = stored(float, least=0.0, most=1.0, default=0.5)
-    rows: int = stored(int, least=1, most=MOST_ROWS, default=2000)
+    n_synthetic: int = stored(int, least=1, most=MOST_ROWS, default=2000)
     testing_seed: int | None = stored(int, optional=True, default=None)
     not_covered: tuple[str, ...] = field(default=NOT_COVERED, init=False)
 
     def __post_init__(self) -> None:
         PrivacyAccount(self.epsilon, self.delta)
-        check_count(self.rows, "rows", self, most=MOST_ROWS)
+        check_count(self.n_synthetic, "n_synthetic", self, most=MOST_ROWS)
         object.__setattr__(self, "choosing", check_share(self.choosing, "choosing of Privacy"))
         for name in ("bounds", "levels", "decimals"):
             given = getattr(self, name)
@@ -206,7 +206,7 @@ class Privacy:
 
     def buy_number(self, n_rows: int) -> BoughtNumber | None:
         """Return the number of rows with noise, bought if the depth is to follow from it (step 2)."""
-        if self.depth is not None:
+        if self.max_depth is not None:
             return None
         mechanism = PrivacyAccount(self.epsilon, self.delta).share(1).part(FOR_THE_NUMBER)
         source = SYSTEM if self.testing_seed is None else Seeded(derive_key(self.testing_seed, "number of rows"))
@@ -232,9 +232,9 @@ class Privacy:
                 levels="schema",
                 missing="schema",
                 first=first,
-                trees=self.trees,
-                depth=self.depth,
-                bins=self.bins,
+                n_trees=self.n_trees,
+                max_depth=self.max_depth,
+                n_bins=self.n_bins,
                 n_rows=None if number is None else number.n_rows,
                 choosing=self.choosing,
                 testing_seed=self.testing_seed,
@@ -246,12 +246,15 @@ class Privacy:
         self, samplers: Sequence[ConditionalSampler], features: Sequence[Feature], seed: int
     ) -> Floats:
         """Return drawn fixed values and decisions, from the fitted samplers of these columns (step 4)."""
-        drawn: Floats = np.empty((self.rows, len(samplers)), order="F")
+        n = self.n_synthetic
+        drawn: Floats = np.empty((n, len(samplers)), order="F")
         for k, sampler in enumerate(samplers):
             given = Table(tuple(features[:k]), drawn[:, :k])
             key = derive_key(seed, "synthetic", features[k].name)
-            streams = RowStreams(key, np.zeros(self.rows, dtype=np.uint64), np.arange(self.rows, dtype=np.uint64))
-            drawn[:, k] = put_on_grid(sampler.sample(given, streams), sampler, features[k], self.rows)
+            streams = RowStreams(
+                key, np.zeros(self.n_synthetic, dtype=np.uint64), np.arange(self.n_synthetic, dtype=np.uint64)
+            )
+            drawn[:, k] = put_on_grid(sampler.sample(given, streams), sampler, features[k], n)
         return drawn
 
     def account_of(self, samplers: Sequence[ConditionalSampler], number: BoughtNumber | None) -> PrivacyAccount:

@@ -264,11 +264,11 @@ class DPSampler(ConditionalSampler):
         value of another target is not counted.
     first : names
         Givens to split before others.
-    trees : int
+    n_trees : int
         Number of trees, which share the budget.
-    depth : int or None
+    max_depth : int or None
         How often each splits. None: as often as `n_rows` allows, else 3 times.
-    bins : int
+    n_bins : int
         Bins of a number between two bounds.
     n_rows : int or None
         About how many rows there are, if that is public or was bought from the same account.
@@ -321,9 +321,9 @@ class DPSampler(ConditionalSampler):
         levels: Mapping[Any, Sequence[Any]] | Literal["schema"] | None = None,
         missing: Collection[Any] | Literal["schema"] = (),
         first: Sequence[Any] = (),
-        trees: int = 1,
-        depth: int | None = None,
-        bins: int = 16,
+        n_trees: int = 1,
+        max_depth: int | None = None,
+        n_bins: int = 16,
         n_rows: int | None = None,
         choosing: float | Fraction = 0.0,
         random_state: int = 0,
@@ -336,9 +336,9 @@ class DPSampler(ConditionalSampler):
         self.levels = levels
         self.missing = missing
         self.first = first
-        self.trees = trees
-        self.depth = depth
-        self.bins = bins
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.n_bins = n_bins
         self.n_rows = n_rows
         self.choosing = choosing
         self.random_state = random_state
@@ -349,8 +349,8 @@ class DPSampler(ConditionalSampler):
         self.check_target(target.feature)
         if target.weights is not None:
             self.check_weights(target.feature)
-        n_trees = check_count(self.trees, "trees", self, most=MOST_TREES)
-        check_count(self.bins, "bins", self, most=MOST_BINS)
+        n_trees = check_count(self.n_trees, "n_trees", self, most=MOST_TREES)
+        check_count(self.n_bins, "n_bins", self, most=MOST_BINS)
         self._shares = None
         self.bins_ = self._public_bins(target.feature)
         account, mechanism = self._budget(n_trees)
@@ -479,12 +479,12 @@ class DPSampler(ConditionalSampler):
             return PublicBins(np.empty(0), self._public_codes(feature), bool(missing))
         edges, none = self._public_edges(feature), np.empty(0, dtype=np.int64)
         if not _is_whole(feature):
-            edges = np.linspace(edges[0], edges[1], self.bins + 1) if edges.size == 2 else edges
+            edges = np.linspace(edges[0], edges[1], self.n_bins + 1) if edges.size == 2 else edges
             return PublicBins(np.unique(edges), none, bool(missing))  # which a narrow range does not tell apart
         low, high = edges[0], edges[-1]
         if edges.size == 2:  # bins of whole numbers, as many in each as there can be
             points = high - low + 1.0
-            edges = low + np.floor(np.linspace(0.0, points, int(min(points, self.bins)) + 1))
+            edges = low + np.floor(np.linspace(0.0, points, int(min(points, self.n_bins)) + 1))
         else:
             edges[-1] += 1.0
         return PublicBins(np.unique(edges - 0.5), none, bool(missing))
@@ -541,8 +541,8 @@ class DPSampler(ConditionalSampler):
         return mechanism.part(1 - share), mechanism.part(share / levels).choosing, depth
 
     def _depth(self, counting: Mechanism) -> int:
-        if self.depth is not None:
-            return check_count(self.depth, "depth", self, least=0, most=MOST_DEPTH)
+        if self.max_depth is not None:
+            return check_count(self.max_depth, "max_depth", self, least=0, most=MOST_DEPTH)
         if self.n_rows is None:
             return DEPTH
         n_rows = check_count(self.n_rows, "n_rows", self, least=0)
@@ -562,7 +562,7 @@ class DPSampler(ConditionalSampler):
     ) -> RandomTrees:
         """Return trees that split the givens inside what is public of them (step 2)."""
         rng = np.random.default_rng(self.fit_seed(self.random_state) % 2**64)
-        givens, n_nodes, n_trees = given.features, 2**depth - 1, self.trees
+        givens, n_nodes, n_trees = given.features, 2**depth - 1, self.n_trees
         rooms = [self._room(f) for f in givens]
         most = max((f.n_levels for f in givens), default=0)
         column = np.full((n_trees, n_nodes), -1, dtype=np.int64)

@@ -127,7 +127,7 @@ GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
 )
 
 
-def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = False, seed: int = 0) -> None:
+def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = False, random_state: int = 0) -> None:
     """Check that a sampler keeps the contract of `ConditionalSampler`.
 
     Parameters
@@ -139,7 +139,7 @@ def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = 
         Whether to require as well that draws are distributed as the training data of the suite, which are about normal
         numbers and levels of any shares. A sampler of another family, such as a log-normal distribution, keeps the
         contract and does not fit these data.
-    seed : int
+    random_state : int
         Seed of the data and of the draws.
 
     Raises
@@ -163,10 +163,10 @@ def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = 
         )
     forget_fits(sampler)  # an estimator among the parameters may have been changed since
     for check in (*CHECKS, *(GOODNESS_OF_FIT if goodness_of_fit else ())):
-        check(sampler, seed)
+        check(sampler, random_state)
 
 
-def check_generator(generator: Generator | str, *, seed: int = 0) -> None:
+def check_generator(generator: Generator | str, *, random_state: int = 0) -> None:
     """Check that a generator keeps the protocol of `mcce.generators.base.Generator`.
 
     Parameters
@@ -174,8 +174,8 @@ def check_generator(generator: Generator | str, *, seed: int = 0) -> None:
     generator : Generator or str
         An unfitted generator with the parameters to check, and an attribute `fixed` that says what it is given. It is
         copied; `fixed` of the copies is that of the tables of the suite. Or the name that one is registered by, for
-        its default parameters and `random_state=seed`.
-    seed : int
+        its default parameters and the same `random_state`.
+    random_state : int
         Seed of the data and of the draws.
 
     Raises
@@ -195,8 +195,8 @@ def check_generator(generator: Generator | str, *, seed: int = 0) -> None:
     if isinstance(generator, str):
         cls = GENERATORS.find(generator)
         seeded = "random_state" in inspect.signature(cls).parameters
-        made: Generator = cls(fixed=[], **({"random_state": seed} if seeded else {}))
-        return check_generator(made, seed=seed)
+        made: Generator = cls(fixed=[], **({"random_state": random_state} if seeded else {}))
+        return check_generator(made, random_state=random_state)
     lacking = [name for name in METHODS if not callable(getattr(generator, name, None))]
     if isinstance(generator, type) or lacking or not hasattr(generator, "fixed"):
         raise InputError(
@@ -206,4 +206,4 @@ def check_generator(generator: Generator | str, *, seed: int = 0) -> None:
     forget_generator_fits()
     unfitted = copy.deepcopy(generator)
     for check in GENERATOR_CHECKS:
-        check(unfitted, seed)
+        check(unfitted, random_state)

@@ -52,7 +52,7 @@ FACTUALS = table(40, 1).replace({"job": {"astronaut": "cook"}})
 
 
 def fitted(**options):
-    private = Privacy(**{"epsilon": 3, "bounds": BOUNDS, "levels": LEVELS, "rows": 400, **options})
+    private = Privacy(**{"epsilon": 3, "bounds": BOUNDS, "levels": LEVELS, "n_synthetic": 400, **options})
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
     return explainer.fit(X, progress=False)
 
@@ -67,7 +67,7 @@ def test_everything_is_in_one_account(explainer):
     assert account.left == 0
     named = ["'sex'", "'<decision>'", "'pay'", "'code'", "'day'", "'job'", "'owns'"]
     assert account.table["what"].tolist() == ["number of rows", *(f"{name}, tree 1" for name in named)]
-    stated = fitted(depth=2).chain_.account_
+    stated = fitted(max_depth=2).chain_.account_
     assert stated.table["what"].tolist() == [f"{name}, tree 1" for name in named]
     assert stated.left == 0
     assert account.epsilon_spent == 3
@@ -87,7 +87,7 @@ def test_going_over_the_budget_is_refused(monkeypatch):
     with pytest.raises(
         InputError, match=r"would cost epsilon = 3, and 0 of the budget of 3 is left; nothing was spent"
     ):
-        fitted(depth=2)
+        fitted(max_depth=2)
 
 
 def test_it_explains(explainer):
@@ -111,7 +111,7 @@ def test_it_is_sparse_by_synthetic_rows(explainer):
 
 
 def test_two_fits_have_other_noise_and_the_same_random_splits():
-    one, other = (fitted(depth=3, choosing=0).chain_.samplers_ for _ in range(2))
+    one, other = (fitted(max_depth=3, choosing=0).chain_.samplers_ for _ in range(2))
     for name, sampler in one.items():
         assert (sampler.trees_.column == other[name].trees_.column).all()
     assert any((sampler.counts_ != other[name].counts_).any() for name, sampler in one.items())
@@ -170,7 +170,7 @@ def everything_said(rows):
     """Return all that a private explainer says: warnings, what it is, what it learned, answers in every form."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        private = Privacy(epsilon=3, bounds=BOUNDS, levels=LEVELS, rows=400)
+        private = Privacy(epsilon=3, bounds=BOUNDS, levels=LEVELS, n_synthetic=400)
         explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
         explainer.fit(rows, progress=False)
         chain, said = explainer.chain_, []
@@ -295,7 +295,7 @@ def held_by(rows, condition_on_decision=True):
     """Return all that a private explainer holds, what it warned of and an answer, with noise of one seed."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, rows=100, testing_seed=1)
+        private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, n_synthetic=100, testing_seed=1)
         explainer = mcce.MCCE(
             forgiving_score,
             decision=(0.6, 1),
@@ -332,7 +332,7 @@ def test_values_count_as_the_nearest_public_ones():
     moments = pd.to_datetime([1_420_156_799_123_456_789] * 99 + [-(10**18)], unit="ns")  # the last hour of a day
     rows = pd.DataFrame({"day": moments, "pay": [np.inf] * 30 + [-np.inf] * 70})
     stated = {"day": ("2015-01-01", "2015-01-02", "2015-01-03"), "pay": (0, 50, 100)}
-    private = Privacy(epsilon=10**6, bounds=stated, depth=0, rows=10)
+    private = Privacy(epsilon=10**6, bounds=stated, max_depth=0, n_synthetic=10)
     samplers = mcce.ChainModel(sampler=private, random_state=1).fit(rows).samplers_
     assert samplers["day"].counts_.tolist() == [[[100, 0]]]
     assert samplers["pay"].counts_.tolist() == [[[70, 30]]]
@@ -341,7 +341,7 @@ def test_values_count_as_the_nearest_public_ones():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_large_budget_is_like_none(delta):
     """Without noise the conditionals have the shares of the training rows."""
-    explainer = fitted(epsilon=10**6, delta=delta, depth=0, rows=4000)
+    explainer = fitted(epsilon=10**6, delta=delta, max_depth=0, n_synthetic=4000)
     drawn = explainer.chain_.sample(4000)
     assert drawn["owns"].mean() == pytest.approx(X["owns"].mean(), abs=0.04)
     assert drawn["pay"].mean() == pytest.approx(X["pay"].mean(), abs=1.5)
@@ -387,7 +387,7 @@ def test_what_a_private_explainer_refuses(call, said):
         ({"decimals": {"pay": 99}}, "decimals of 'pay' is 99"),
         ({"bounds": [1, 2]}, r"bounds of Privacy is \[1, 2\]; give a dict by column"),
         ({"epsilon": -1}, "epsilon is -1; it must be a number above 0"),
-        ({"rows": 0}, "rows of Privacy is 0"),
+        ({"n_synthetic": 0}, "n_synthetic of Privacy is 0"),
         ({"choosing": 1}, "choosing of Privacy is 1; it must be a number from 0 to below 1"),
     ],
 )
@@ -399,7 +399,7 @@ def test_statements_that_are_none(options, said):
 def test_missing_values_are_counted_where_that_is_public():
     gaps = X.assign(job=X["job"].mask(np.arange(len(X)) % 3 == 0))
     for missing, share in (((), 0.0), (("job",), 1 / 3)):
-        private = Privacy(epsilon=10**6, bounds=BOUNDS, levels=LEVELS, missing=missing, rows=2000, depth=0)
+        private = Privacy(epsilon=10**6, bounds=BOUNDS, levels=LEVELS, missing=missing, n_synthetic=2000, max_depth=0)
         chain = mcce.ChainModel(sampler=private, random_state=1, n_jobs=1).fit(gaps)
         assert chain.sample(2000)["job"].isna().mean() == pytest.approx(share, abs=0.04)
 

@@ -173,7 +173,7 @@ def random_sampler(chance, X, conditional=None):
     if name == "rpart":
         return mcce.CartSampler(dialect="rpart", min_leaf=chance.choice([None, 1, 3]))
     if name == "auto":
-        return mcce.Auto(["marginal", chance.choice(["cart", "parametric"])], folds=2, n_draws=3)
+        return mcce.Auto(["marginal", chance.choice(["cart", "parametric"])], n_folds=2, n_draws=3)
     if name == "everywhere":
         return everywhere(chance.choice(OURS), X)
     if name == "by feature":
@@ -204,11 +204,11 @@ def random_privacy(chance, X):
         bounds=bounds,
         levels=levels,
         missing=missing,
-        trees=chance.choice([1, 1, 2]),
-        depth=chance.choice([None, None, 0, 3]),
-        bins=chance.choice([1, 4, 16]),
+        n_trees=chance.choice([1, 1, 2]),
+        max_depth=chance.choice([None, None, 0, 3]),
+        n_bins=chance.choice([1, 4, 16]),
         choosing=chance.choice([0.0, 0.5]),
-        rows=chance.choice([1, 50, 200]),
+        n_synthetic=chance.choice([1, 50, 200]),
         testing_seed=chance.choice([None, 1]),
     )
 

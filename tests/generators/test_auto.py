@@ -239,11 +239,11 @@ def test_an_explainer_chooses_given_its_decision():
         (Auto({1: "cart"}), InputError, "the name 1 is no text"),
         (Auto(["crat"]), SamplerError, "no sampler 'crat'; did you mean 'cart'"),
         (Auto(score="crps"), InputError, "score of Auto is 'crps'; it must be 'log' or 'draws'"),
-        (Auto(folds=1), InputError, "folds of Auto is 1; it must be a whole number of at least 2"),
+        (Auto(n_folds=1), InputError, "n_folds of Auto is 1; it must be a whole number of at least 2"),
         (Auto(max_rows=9), InputError, "max_rows of Auto is 9; it must be a whole number of at least 10"),
         (Auto(n_draws=1), InputError, "n_draws of Auto is 1"),
         (
-            Auto(folds=60),
+            Auto(n_folds=60),
             InputError,
             "X has 100 rows, too few to choose .* in 60 folds, which takes 120; name a",
         ),

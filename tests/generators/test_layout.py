@@ -53,7 +53,7 @@ def test_what_is_no_decision(decision):
         layout.order(MATRIX, decision)
 
 
-PRIVATE = mcce.DPSampler(bounds={"age": (18, 80)}, levels="schema", depth=1)
+PRIVATE = mcce.DPSampler(bounds={"age": (18, 80)}, levels="schema", max_depth=1)
 ROWS = pd.DataFrame({"age": np.arange(20, 60), "job": pd.Categorical(["clerk", "pilot"] * 20)})
 
 

@@ -250,7 +250,7 @@ def test_what_is_no_generator():
 
 @pytest.mark.slow
 def test_the_registered_chain_passes_at_another_seed():
-    check_generator("chain", seed=1)
+    check_generator("chain", random_state=1)
 
 
 def test_a_registered_name_stands_for_a_generator(monkeypatch):

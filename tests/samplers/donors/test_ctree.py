@@ -23,7 +23,7 @@ from tests.trees.ctree.ctree_cases import read_case
     "settings", [{}, *slow({"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3})], ids=str
 )
 def test_contract(seed, settings):
-    check_sampler(mcce.CtreeSampler(**settings), goodness_of_fit=True, seed=seed)
+    check_sampler(mcce.CtreeSampler(**settings), goodness_of_fit=True, random_state=seed)
 
 
 def test_registered():
