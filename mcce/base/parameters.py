@@ -69,10 +69,6 @@ class Parameters:
             value.set_params(**parts)
         return self
 
-    def replaced(self: Self, **params: Any) -> Self:
-        """Return an unfitted object with the same parameters, except those given."""
-        return type(self)(**{**self.get_params(deep=False), **params})
-
     def __sklearn_clone__(self: Self) -> Self:
         """Return an unfitted copy; parameters that are handed over as they are stay the same objects."""
         from sklearn.base import clone

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
@@ -120,16 +121,16 @@ def _name(order: Order) -> str:
 
 def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Explainer:
     """Fit a new explainer that differs in the order and the seed alone."""
-    other: dict[str, Any] = {"visit_sequence": order, "random_state": state}
-    if explainer.generator is not None:
-        other = {"generator": explainer.generator.replaced(**other)}
+    of_chain = "" if explainer.generator is None else "generator__"
+    other: Explainer = clone(explainer)
+    other.set_params(**{f"{of_chain}visit_sequence": order, f"{of_chain}random_state": state})
     weights = explainer.chain_.training_weights_
     if weights is not None and len(as_frame(training)[0]) != weights.size:
         raise InputError(
             f"the explainer was fitted with weights of {weights.size} rows, and training has "
             f"{len(as_frame(training)[0])}; give the rows that have weight, in their order."
         )
-    return explainer.replaced(**other).fit(training, sample_weight=weights, progress=False)
+    return other.fit(training, sample_weight=weights, progress=False)
 
 
 def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[str, float]:

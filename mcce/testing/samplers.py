@@ -52,7 +52,7 @@ from mcce.testing.requirements import (
     require_array,
     require_valid,
 )
-from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, kinds_of, make_problem, trained
+from mcce.testing.tables import DRAWS_PER_ROW, FitProblem, draw, fit, kinds_of, make_problem, trained
 
 
 @check
@@ -374,7 +374,7 @@ def check_rounded(sampler: ConditionalSampler, seed: int) -> None:
         )
 
 
-def _on_grids(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[str, Problem, Floats, Floats]]:
+def _on_grids(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[str, FitProblem, Floats, Floats]]:
     """Yield problems with a target on a grid: their name, the draws, and the draws as a chain rounds them."""
     if "numeric" not in sampler.handles:
         return
@@ -400,7 +400,8 @@ def check_weights(sampler: ConditionalSampler, seed: int) -> None:
             return
         weighted = Column(problem.target.feature, values, np.where(heavy, 3.0, 1.0))
         draws = [
-            draw(fit(sampler, Problem(problem.given, each)), problem.given, seed) for each in (problem.target, weighted)
+            draw(fit(sampler, FitProblem(problem.given, each)), problem.given, seed)
+            for each in (problem.target, weighted)
         ]
         before, found = (
             float((drawn > np.median(values)).mean() if kind == "numeric" else (drawn == values[0]).mean())
@@ -470,7 +471,7 @@ def _check_bounds_between_points(sampler: ConditionalSampler, seed: int) -> None
         )
 
 
-def _restrictions(problem: Problem, free: Floats, possible: npt.NDArray[np.bool_]) -> list[tuple[str, Within]]:
+def _restrictions(problem: FitProblem, free: Floats, possible: npt.NDArray[np.bool_]) -> list[tuple[str, Within]]:
     """Restrict to a probable part of the unrestricted draws `free`, and to nothing where not `possible`."""
     found = []
     if problem.kind != "categorical":
@@ -585,7 +586,7 @@ def _require_local_support(sampler: ConditionalSampler, seed: int) -> None:
     problem = make_problem("numeric", seed, givens=("sex",))
     values = problem.target.values
     split = values + _GAP * (values > np.median(values))
-    fitted = fit(sampler, Problem(problem.given, Column(problem.target.feature, split)))
+    fitted = fit(sampler, FitProblem(problem.given, Column(problem.target.feature, split)))
     n = values.size * DRAWS_PER_ROW
     free = draw(fitted, problem.given.take(np.zeros(n, dtype=np.intp)), seed)
     drawn = np.unique(free)

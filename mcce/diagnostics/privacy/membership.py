@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import without_warning
@@ -86,7 +87,7 @@ def shadow_distances(
         table = schema.decode_for_model(own[np.sort(rng.integers(len(own), size=len(own)))])
         with without_warning(""):  # the explainer itself has told what is unusual about the columns
             try:
-                shadow = explainer.replaced().fit(table, progress=False)
+                shadow = clone(explainer).fit(table, progress=False)
                 _, owner, measures = explain_rows(shadow, rows, settings)
             except InputError:  # a sample without the wanted decision, or without a level
                 continue
