@@ -81,7 +81,10 @@ GROUPS = 64  # of others that are about equally far
 @stateful("plausibility.Binning")
 @dataclass(frozen=True)
 class Binning:
-    """The values at which the bins of each column end; bin b > 0 holds values above edge b - 2, up to edge b - 1."""
+    """The values at which the bins of each column end; bin b > 0 holds values above edge b - 2, up to edge b - 1.
+
+    A bin fits in a byte, so that a tree reads a cell at the price of one: the other binnings need exact values.
+    """
 
     edges: tuple[Floats, ...] = stored(tuple, of=stored(FLOAT, None, rising=True))
 

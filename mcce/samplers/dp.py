@@ -25,6 +25,8 @@
    made non-negative without changing their sum (Wang et al. 2020, "norm-sub") and drawn towards the shares of the node
    above by as many rows as the noise has standard deviations: sqrt(noise variance x number of counts in the node).
 5. A row is drawn from the mean of its leaves' shares: a bin, then a number uniformly in it, or the level.
+
+Trees and bins are kept apart from all others: neither may look at the data, except through noise.
 """
 
 from __future__ import annotations

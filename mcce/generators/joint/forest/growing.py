@@ -21,6 +21,8 @@ Trees split the columns of a table as whole numbers (`Coding`):
    spread: they have a density.
 8. Spread numbers have no end, but none on the other side of 0 if the training values are all on one.
 
+The forest is scikit-learn's. `Coding` keeps every distinct value, since the leaves are boxes with exact bounds.
+
 Watson, Blesch, Kapar and Wright (2023), "Adversarial random forests for density estimation and generative modeling",
 AISTATS, algorithm 1.
 """
