@@ -2,6 +2,9 @@
 
 Cells come column by column: `bins[j, i]` is the bin of column j of row i. A node asks whether the bin of a column is at
 most `cut`, or (`single`) whether it is `cut`; the left child is for yes, the right one stands next to it.
+
+The trees are kept beside `mcce.trees.cart`: they split by a chi-square test, which sees changes of spread and of modes
+where CART sees changes of the mean, and they are grown on bytes, one for each column and fold.
 """
 
 from __future__ import annotations
@@ -20,6 +23,16 @@ FEW_OF = 3  # the part of the others, a third, up to which they are looked at on
 NOT_SORTED = -1.0
 WORTH_SORTING = 4.0  # rows with very few changes that an origin has
 ROUNDING = 1e-9  # more than sums of steps are rounded by
+
+
+@inner
+def _chi_square(inside, n_inside, total, expected, size):
+    """Return the chi-square statistic of two sides, given the weight of each class on one of them, `inside`."""
+    statistic = 0.0
+    for c in range(total.size):
+        gap = inside[c] - n_inside * total[c] / size
+        statistic += gap * gap * expected[c]
+    return statistic * (size / (n_inside * (size - n_inside)))
 
 
 @inner
@@ -50,21 +63,13 @@ def best_question(histogram, held, total, expected, size, is_ordered, fewest):
             for c in range(n_classes):
                 histogram[running, c] += histogram[b, c]
             if left >= fewest and size - left >= fewest:
-                statistic = 0.0
-                for c in range(n_classes):
-                    gap = histogram[running, c] - left * total[c] / size
-                    statistic += gap * gap * expected[c]
-                statistic *= size / (left * (size - left))
+                statistic = _chi_square(histogram[running], left, total, expected, size)
                 if statistic > best:
                     best = statistic
                     cut = b
                     single = False
         if (b == 0 or not is_ordered) and here >= fewest and size - here >= fewest:
-            statistic = 0.0
-            for c in range(n_classes):
-                gap = histogram[b, c] - here * total[c] / size
-                statistic += gap * gap * expected[c]
-            statistic *= size / (here * (size - here))
+            statistic = _chi_square(histogram[b], here, total, expected, size)
             if statistic > best:
                 best = statistic
                 cut = b
