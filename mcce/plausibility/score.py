@@ -360,12 +360,8 @@ class Plausibility:
         """Return room for a bit for each tree."""
         return np.empty(self.conditionals[0].targets.size // N_BITS + 1, dtype=np.int64)
 
-    def least_cells(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
-        """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
-        return self.least_cells_of_made(self._made(matrix, origins), fold)
-
     def least_cells_of_made(self, made: MadeRows, fold: Ints) -> Floats:
-        """Return the same of rows that were made from others."""
+        """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
         least, origins = np.empty(fold.size), made.origins
         before = np.empty(self.scale.size, dtype=np.uint8)
         for k in range(len(self.conditionals)):
