@@ -147,7 +147,7 @@ def test_pictures(diagnostics):
     assert len(diagnostics.plot("marginals")) == NEW.shape[1]
     for what in ("correlations", "difference", "changes"):
         assert diagnostics.plot(what).get_title(loc="left")
-    with pytest.raises(mcce.InputError, match="what is 'all'; allowed: 'overview'"):
+    with pytest.raises(mcce.InputError, match="which is 'all'; allowed: 'overview'"):
         diagnostics.plot("all")
 
 
