@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcce.base.arrays import Floats, Ints
+from mcce.base.arrays import Floats
 
 FALSE_POSITIVES = (0.001, 0.01)  # shares of others that may be taken for members
 
@@ -134,11 +134,6 @@ def chance_ahead(successes: int, n: int, on_control: int, n_control: int) -> flo
 
 def _few_of_second(first: int, second: int, taken: int, most: int) -> float:
     """Return the chance that of `taken` drawn out of two groups at most `most` are of the second (hypergeometric)."""
-    from scipy.special import gammaln
+    from scipy.stats import hypergeom
 
-    def log_ways(n: int, k: Ints) -> Floats:
-        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-
-    drawn = np.arange(max(0, taken - first), min(most, second, taken) + 1)
-    total = log_ways(first + second, np.array([taken]))
-    return float(min(np.exp(log_ways(second, drawn) + log_ways(first, taken - drawn) - total).sum(), 1.0))
+    return float(hypergeom.cdf(most, first + second, second, taken)) if taken else 1.0

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +120,12 @@ def test_interval_of_the_area_holds_what_it_promises():
         area = rates.auc(rng.normal(0.5, 1, 60), rng.normal(0, 1, 60))
         covered += area.low <= norm.cdf(0.5 / np.sqrt(2)) <= area.high
     assert covered >= 365  # 95 per cent of 400 are 380, less 3.4 standard errors
+
+
+def test_the_chance_of_successes_is_that_of_counting_all_ways():
+    ways = sum(comb(7, k) * comb(10, 6 - k) for k in range(3)) / comb(17, 6)
+    assert rates.chance_ahead(4, 10, 2, 7) == pytest.approx(ways)
+    assert rates.chance_ahead(0, 0, 0, 0) == rates.chance_ahead(0, 5, 0, 5) == 1.0
 
 
 def test_chance_at_few_false_positives_is_that_of_shuffling():
