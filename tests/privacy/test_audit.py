@@ -230,7 +230,7 @@ def test_a_chain_is_not_accused():
     whole = 8.0
 
     def fitted(rows, epsilon, seed):
-        stated = {"bounds": {"b": (0, 1), "c": (0, 1)}, "max_depth": 1, "n_bins": 2, "rows": 1}
+        stated = {"bounds": {"b": (0, 1), "c": (0, 1)}, "max_depth": 1, "n_bins": 2, "n_synthetic": 1}
         private = mcce.Privacy(epsilon=epsilon, **stated, testing_seed=seed)
         chain = mcce.ChainModel(sampler=private, fixed=["a"], random_state=1, n_jobs=1)
         return chain.fit(rows, rows["b"].to_numpy() > 0.5, progress=False)
