@@ -38,7 +38,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import Shares, within
 from mcce.base.threads import run_in_threads
-from mcce.distances.measures import Distance, changed_columns, columnwise, gower, rowwise
+from mcce.distances.measures import Distance, changed_columns, columnwise, gower
 from mcce.explain.acceptance import Acceptance, without_harm
 from mcce.explain.caution import best_by, cheapest_of
 from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thinning
@@ -49,7 +49,6 @@ from mcce.explain.rank import Admit, Selector, best_of
 from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, ranges
 from mcce.explain.winners import Cost, Winners
 from mcce.model.robustness import AsksEncoded
-from mcce.plausibility.score import MadeRows
 
 Refusal = Callable[[Floats, Floats], Bools]  # which of some rows are none to be found for the factuals beside them
 
@@ -377,20 +376,13 @@ class SparseSearch:
 
         `far` is how far from real rows each may be. Most are much nearer, and how near they are need not be known.
         """
-        assert acceptance.origins is not None
-        if (
-            self.problem.relations is None and acceptance.admits_all and self.refusal is None
-        ):  # rows need not be written
-            of = crossed.of[some]
-            made = MadeRows.changing(acceptance.origins[of], crossed.column[some], crossed.value[some])
-        else:
-            rows, of = self._rows(crossed, some, acceptance), crossed.of[some]
-            admitted = self._admits(rows, of, acceptance)
-            some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
-            made = MadeRows.of(rowwise(rows), acceptance.origins[of])
+        rows, of = self._rows(crossed, some, acceptance), crossed.of[some]
+        admitted = self._admits(rows, of, acceptance)
+        some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
         fold, far = acceptance.fold[of], np.minimum(far, self.farthest)
-        cells = acceptance.scale.least_cells_of_made(made, fold)
-        near = acceptance.scale.distance_of_made(made, np.where(cells >= self.least, fold, -1), far)
+        cells = acceptance.scale.least_cells(rows, fold, acceptance.origins[of])
+        likely = np.where(cells >= self.least, fold, -1)
+        near = acceptance.scale.distance(rows, likely, acceptance.origins[of], far)
         kept = np.flatnonzero((cells >= self.least) & (near <= far))
         return some[kept], cells[kept]
 

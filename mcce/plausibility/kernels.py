@@ -9,20 +9,16 @@ where CART sees changes of the mean, and they are grown on bytes, one for each c
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mcce.base.compiling import entry, inner
 
 # mypy: disable-error-code="no-untyped-def"
 
 LEAF = -1
-N_BITS = 63
-VERY_FEW = 4  # changed cells, up to which others are looked at in order
-A_FEW_OF = 32  # the part up to which they are looked at in any case, where a row may be near enough
-FEW_OF = 3  # the part of the others, a third, up to which they are looked at one by one: all at once is faster by that
-NOT_SORTED = -1.0
-WORTH_SORTING = 4.0  # rows with very few changes that an origin has
-ROUNDING = 1e-9  # more than sums of steps are rounded by
 
 
 @inner
@@ -77,16 +73,55 @@ def best_question(histogram, held, total, expected, size, is_ordered, fewest):
     return best, cut, single
 
 
+class Nodes(NamedTuple):
+    """The nodes of a tree that is grown; the rows of a node are from `begin` to before `end`."""
+
+    column: npt.NDArray[np.int32]
+    cut: npt.NDArray[np.uint8]
+    single: npt.NDArray[np.bool_]
+    left: npt.NDArray[np.int32]
+    begin: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    level: npt.NDArray[np.int64]
+
+    @classmethod
+    def room_for(cls, most: int) -> Nodes:
+        """Return room for so many nodes."""
+        return cls(
+            np.empty(most, np.int32),
+            np.zeros(most, np.uint8),
+            np.zeros(most, np.bool_),
+            np.zeros(most, np.int32),
+            *np.empty((3, most), np.int64),
+        )
+
+
+class Room(NamedTuple):
+    """Room for growing: places of rows, and counts of one node by bin and class."""
+
+    rows: npt.NDArray[np.int64]
+    spare: npt.NDArray[np.int64]
+    histogram: npt.NDArray[np.float64]
+    held: npt.NDArray[np.bool_]
+    total: npt.NDArray[np.float64]
+    expected: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, n_rows: int, n_bins: int, n_classes: int) -> Room:
+        """Return room for trees of so many rows."""
+        (rows, spare), (total, expected) = np.empty((2, n_rows), np.int64), np.empty((2, n_classes))
+        return cls(rows, spare, np.empty((n_bins + 1, n_classes)), np.empty(n_bins, np.bool_), total, expected)
+
+
 @entry
-def grow_cells(
-    bins, target, classes, weight, ordered, needed, fewest, depth, rows, spare, histogram, held, total, expected,
-    column, cut, single, left, begin, end, level, leaf,
-):  # fmt: skip
+def grow_cells(bins, target, classes, weight, ordered, needed, fewest, depth, nodes, room, leaf):
     """Grow a tree for the classes of column `target`; return how many nodes it has. `leaf` gets the node of each row.
 
     A node is split by the question with the largest chi-square statistic, if that is above `needed[d]`, d being one
     less than the classes that the node has, and each side has a weight of `fewest`.
     """
+    column, cut, single, left, begin, end, level = nodes
+    rows, spare, histogram, held, total, expected = room
     n = weight.size
     for i in range(n):
         rows[i] = i
@@ -162,21 +197,16 @@ def grow_cells(
     return n_nodes
 
 
-@inner
-def walk(bins, column, cut, single, left, node):
-    """Return the leaf of a row, given by its bins, in the tree whose root is `node`."""
-    while column[node] != LEAF:
-        value = bins[column[node]]
-        goes_left = value == cut[node] or (not single[node] and value < cut[node])
-        node = left[node] + (0 if goes_left else 1)
-    return node
-
-
 @entry
-def find_leaves(bins, column, cut, single, left, root, leaf):
-    """Write the leaf of every row in one tree."""
+def find_leaves(bins, column, cut, single, left, leaf):
+    """Write the leaf of every row, given by its bins, in one tree."""
     for i in range(leaf.size):
-        leaf[i] = walk(bins[:, i], column, cut, single, left, root)
+        node = 0
+        while column[node] != LEAF:
+            value = bins[column[node], i]
+            goes_left = value == cut[node] or (not single[node] and value < cut[node])
+            node = left[node] + (0 if goes_left else 1)
+        leaf[i] = node
 
 
 @inner
@@ -195,6 +225,12 @@ def bin_of(value, edges, low, high, last):
 
 
 @inner
+def differ(x, y):
+    """Return whether two cells differ; missing values are equal to each other."""
+    return x != y and not (x != x and y != y)
+
+
+@inner
 def beyond(value, low, high, reach):
     """Return how far a value is outside a range, in units of its reach; 0 inside, or if it is missing."""
     below, above = low - value, value - high
@@ -202,172 +238,103 @@ def beyond(value, low, high, reach):
     return far / reach if far > 0.0 else 0.0
 
 
-@entry
-def find_changes(rows, places, origins, first, column, value):
-    """Write the cells in which rows differ from their origins, at `places`; those of row i are from first[i] on."""
-    n = 0
-    first[0] = 0
-    for i in range(rows.shape[0]):
-        f = places[i]
-        for j in range(origins.shape[1]):
-            x, old = rows[i, j], origins[f, j]
-            if x != old and not (x != x and old != old):
-                column[n] = j
-                value[n] = x
-                n += 1
-        first[i + 1] = n
+class Bins(NamedTuple):
+    """The bins of the columns, and the ranges of the rows outside a fold.
 
-
-@inner
-def find_lowest(numbers, lowest):
-    """Write the places of the smallest of some numbers, the smallest first; -1 where there are fewer."""
-    for q in range(lowest.size):
-        lowest[q] = -1
-    for a in range(numbers.size):
-        q = lowest.size - 1
-        if lowest[q] >= 0 and numbers[lowest[q]] <= numbers[a]:
-            continue
-        while q > 0 and (lowest[q - 1] < 0 or numbers[lowest[q - 1]] > numbers[a]):
-            lowest[q] = lowest[q - 1]
-            q -= 1
-        lowest[q] = a
-
-
-@inner
-def is_among(bits, a):
-    """Return whether the bit of a tree is set in some words."""
-    return (bits[a // N_BITS] >> (a % N_BITS)) & 1 == 1
-
-
-@inner
-def least_of_others(shares, lowest, differing):
-    """Return the least share of the trees whose bits are not set, 1 if there is none; `lowest` are looked at first."""
-    for q in range(lowest.size):
-        if lowest[q] >= 0 and not is_among(differing, lowest[q]):
-            return shares[lowest[q]]
-    least = 1.0
-    for a in range(shares.size):
-        if not is_among(differing, a):
-            least = min(least, shares[a])
-    return least
-
-
-@inner
-def look_up_tree(a, bins, asking, targets, roots, column, cut, single, left, share):
-    """Return what a tree says of a row, given by its bins; the columns that it asks about, and its own, get its bit."""
-    node = roots[a]
-    word, bit = a // N_BITS, 1 << (a % N_BITS)
-    asking[targets[a], word] |= bit
-    while column[node] != LEAF:
-        asking[column[node], word] |= bit
-        here = bins[column[node]]
-        goes_left = here == cut[node] or (not single[node] and here < cut[node])
-        node = left[node] + (0 if goes_left else 1)
-    return share[left[node], bins[targets[a]]]
-
-
-@entry
-def least_of_made(
-    fold, k, places, first, changed, value, origins, edges, first_edge, last, low, high, reach, targets, roots, column,
-    cut, single, left, share, holds, own_bins, own_share, lowest, asking, own_far, before, differing, out,
-):  # fmt: skip
-    """Write the least share of the cells of the rows of fold k, minus how far they are out of range for those that are.
-
-    Row r is like row places[r] of `origins` but for a few cells: it has value[c] in column changed[c], for c from
-    first[r] to before first[r + 1]. A tree that asks about none of these on the origin's way, and that is not about one
-    of them, says of the row what it says of the origin. By slot, `own_share` is what the trees say of the origin,
-    `lowest` those that say least, and `asking` has for each column the bits of the trees that it matters to, in words.
-    `holds` says whose is in a slot; `share[left[leaf], bin]` is the share of a cell in a leaf. `before` and `differing`
-    are room for the bins of an origin, and for the bits of trees.
+    edges, first : the edges of all columns, one column after the other, and where each column's begin.
+    low, high, reach : by column, the range and its length.
     """
-    n_columns, n_words = origins.shape[1], differing.size
-    for r in range(fold.size):
-        if fold[r] != k:
-            continue
-        f = places[r]
-        slot = f % holds.size
-        bins = own_bins[slot]
-        if holds[slot] != f:
-            own_far[slot] = 0.0
-            for j in range(n_columns):
-                bins[j] = bin_of(origins[f, j], edges, first_edge[j], first_edge[j + 1], last)
-                far = beyond(origins[f, j], low[j], high[j], reach[j])
-                if far > own_far[slot]:
-                    own_far[slot] = far
-                for w in range(n_words):
-                    asking[slot, j, w] = 0
-            for a in range(targets.size):
-                seen = look_up_tree(a, bins, asking[slot], targets, roots, column, cut, single, left, share)
-                own_share[slot, a] = seen
-            find_lowest(own_share[slot], lowest[slot])
-            holds[slot] = f
-        for w in range(n_words):
-            differing[w] = 0
+
+    edges: npt.NDArray[np.float64]
+    first: npt.NDArray[np.int64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    reach: npt.NDArray[np.float64]
+
+
+class Trees(NamedTuple):
+    """The trees of a fold, their nodes one after the other; `share[left[leaf], bin]` is the share of a cell."""
+
+    targets: npt.NDArray[np.int32]
+    roots: npt.NDArray[np.int32]
+    column: npt.NDArray[np.int32]
+    cut: npt.NDArray[np.uint8]
+    single: npt.NDArray[np.bool_]
+    left: npt.NDArray[np.int32]
+    share: npt.NDArray[np.float64]
+
+
+@inner
+def child(bins, trees, node):
+    """Return the child of a node that a row goes to, given by its bins."""
+    value = bins[trees.column[node]]
+    goes_left = value == trees.cut[node] or (not trees.single[node] and value < trees.cut[node])
+    return trees.left[node] + (0 if goes_left else 1)
+
+
+class KnownCells(NamedTuple):
+    """What the trees say of some origins, by slot.
+
+    holds : the origin of each slot, -1 for none.
+    bins : of its cells.
+    share : by tree.
+    asked : by column and tree, whether the column matters to the tree, as its target or on the origin's path.
+    """
+
+    holds: npt.NDArray[np.int64]
+    bins: npt.NDArray[np.uint8]
+    share: npt.NDArray[np.float64]
+    asked: npt.NDArray[np.bool_]
+
+
+@inner
+def look_up_origin(row, bins, trees, last, own_bins, share, asked):
+    """Write what the trees say of an origin, and which columns each of them asks about on the way."""
+    asked[:] = False
+    for j in range(row.size):
+        own_bins[j] = bin_of(row[j], bins.edges, bins.first[j], bins.first[j + 1], last)
+    for a in range(trees.targets.size):
+        node = trees.roots[a]
+        asked[trees.targets[a], a] = True
+        while trees.column[node] != LEAF:
+            asked[trees.column[node], a] = True
+            node = child(own_bins, trees, node)
+        share[a] = trees.share[trees.left[node], own_bins[trees.targets[a]]]
+
+
+@entry
+def least_cells(rows, some, places, origins, bins, trees, last, known, room, affected, out):
+    """Write the least share of the cells of some rows; of rows out of range, minus how far they are out.
+
+    A row is like row `places[i]` of `origins` except for some cells. A tree to which none of these matters says of the
+    row what it says of the origin.
+    """
+    for i in some:
+        f = places[i]
+        slot = f % known.holds.size
+        if known.holds[slot] != f:
+            look_up_origin(origins[f], bins, trees, last, known.bins[slot], known.share[slot], known.asked[slot])
+            known.holds[slot] = f
+        affected[:] = False
         farthest = 0.0
-        for c in range(first[r], first[r + 1]):
-            j, x = changed[c], value[c]
-            before[c - first[r]] = bins[j]
-            bins[j] = bin_of(x, edges, first_edge[j], first_edge[j + 1], last)
-            far = beyond(x, low[j], high[j], reach[j])
-            if far > farthest:
-                farthest = far
-            for w in range(n_words):
-                differing[w] |= asking[slot, j, w]
-        if own_far[slot] > 0.0:
-            for j in range(n_columns):
-                stays = True
-                for c in range(first[r], first[r + 1]):
-                    stays = stays and changed[c] != j
-                if stays:
-                    farthest = max(farthest, beyond(origins[f, j], low[j], high[j], reach[j]))
-        least = min(1.0, least_of_others(own_share[slot], lowest[slot], differing))
-        for w in range(n_words):
-            a, bits = w * N_BITS, differing[w]
-            while bits != 0:
-                if bits & 1:
-                    node = walk(bins, column, cut, single, left, roots[a])
-                    least = min(least, share[left[node], bins[targets[a]]])
-                a += 1
-                bits >>= 1
-        for c in range(first[r], first[r + 1]):
-            bins[changed[c]] = before[c - first[r]]
-        out[r] = -farthest if farthest > 0.0 else least
-
-
-@entry
-def move_cells(
-    places, rows, origins, edges, first_edge, last, low, high, reach, targets, roots, column, cut, single, left, share,
-    holds, own_bins, own_share, lowest, asking, own_far, differing,
-):  # fmt: skip
-    """Write what `least_of_made` keeps of some origins as that of other rows, which are to stand in their places.
-
-    Only trees that a changed cell matters to are asked again.
-    """
-    n_columns, n_words = origins.shape[1], differing.size
-    for i in range(places.size):
-        f = places[i]
-        slot = f % holds.size
-        if holds[slot] != f:
-            continue
-        bins = own_bins[slot]
-        for w in range(n_words):
-            differing[w] = 0
-        own_far[slot] = 0.0
-        for j in range(n_columns):
+        for j in range(rows.shape[1]):
             x = rows[i, j]
-            own_far[slot] = max(own_far[slot], beyond(x, low[j], high[j], reach[j]))
-            if x != origins[f, j]:
-                bins[j] = bin_of(x, edges, first_edge[j], first_edge[j + 1], last)
-                for w in range(n_words):
-                    differing[w] |= asking[slot, j, w]
-        for j in range(n_columns):
-            for w in range(n_words):
-                asking[slot, j, w] &= ~differing[w]
-        for a in range(targets.size):
-            if is_among(differing, a):
-                seen = look_up_tree(a, bins, asking[slot], targets, roots, column, cut, single, left, share)
-                own_share[slot, a] = seen
-        find_lowest(own_share[slot], lowest[slot])
+            room[j] = known.bins[slot, j]
+            farthest = max(farthest, beyond(x, bins.low[j], bins.high[j], bins.reach[j]))
+            if differ(x, origins[f, j]):
+                room[j] = bin_of(x, bins.edges, bins.first[j], bins.first[j + 1], last)
+                for a in range(affected.size):
+                    affected[a] |= known.asked[slot, j, a]
+        least = 1.0
+        for a in range(affected.size):
+            if affected[a]:
+                node = trees.roots[a]
+                while trees.column[node] != LEAF:
+                    node = child(room, trees, node)
+                least = min(least, trees.share[trees.left[node], room[trees.targets[a]]])
+            else:
+                least = min(least, known.share[slot, a])
+        out[i] = -farthest if farthest > 0.0 else least
 
 
 @inner
@@ -387,23 +354,6 @@ def add_steps(values, x, scale, factor, sums):
 
 
 @inner
-def step_to(y, x, scale):
-    """Return the step of one value, as `add_steps` adds it."""
-    if scale == 0.0 or x != x:
-        return 1.0 if x != y and not (x != x and y != y) else 0.0
-    step = abs(y - x) * scale
-    return 1.0 if step != step else step
-
-
-@inner
-def most_nearer(x, old, scale):
-    """Return the most that a change can bring a row nearer to others: its own step, by the triangle inequality."""
-    if x == x and old == old:
-        return step_to(x, old, scale)
-    return 1.0 if scale == 0.0 else np.inf
-
-
-@inner
 def insert_nearest(nearest, value):
     """Keep a value among the smallest, in order."""
     a = nearest.size - 1
@@ -414,165 +364,90 @@ def insert_nearest(nearest, value):
         nearest[a] = value
 
 
-@inner
-def sort_roughly(base, group, order, ends):
-    """Put the places of some numbers in order of their size, in groups: `order[ends[b - 1] : ends[b]]` is group b.
+class KnownDistances(NamedTuple):
+    """Distances of some origins to the others, by slot.
 
-    Returns the smallest number and the groups a unit, 0 if there is one group; `group` is room for each one's group.
+    holds : the origin of each slot, -1 for none.
+    sums : to each of the others.
+    near : the mean of the nearest, NaN if it is not known.
     """
-    n_groups = ends.size
-    low, high = np.inf, -np.inf
-    for r in range(base.size):
-        low, high = min(low, base[r]), max(high, base[r])
-    width = n_groups / (high - low) if low < high < np.inf else 0.0
-    for r in range(base.size):
-        group[r] = int((base[r] - low) * width) if width > 0.0 else 0
-    for b in range(n_groups):
-        ends[b] = 0
-    for r in range(base.size):
-        group[r] = min(group[r], n_groups - 1)
-        ends[group[r]] += 1
-    total = 0
-    for b in range(n_groups):
-        total += ends[b]
-        ends[b] = total - ends[b]  # where the group begins; it ends there once it is filled
-    for r in range(base.size):
-        order[ends[group[r]]] = r
-        ends[group[r]] += 1
-    return low, width
+
+    holds: npt.NDArray[np.int64]
+    sums: npt.NDArray[np.float64]
+    near: npt.NDArray[np.float64]
 
 
 @inner
-def mean_of(nearest, known):
-    """Return the mean of the smallest distances, of which so many are known; infinite if none is."""
+def mean_of_smallest(sums, n, nearest):
+    """Return the mean of the smallest of n numbers; `nearest` is room for these. Infinite if there is none."""
+    nearest[:] = np.inf
+    for r in range(n):
+        insert_nearest(nearest, sums[r])
     total = 0.0
-    for a in range(known):
+    for a in range(min(nearest.size, n)):
         total += nearest[a]
-    return max(total / known, 0.0) if known > 0 else np.inf
+    return max(total / min(nearest.size, n), 0.0) if n > 0 else np.inf
 
 
 @entry
-def mean_of_nearest(
-    fold, which, enough, places, first, changed, value, origins, others, scale, holds, own, order, ends, spread, group,
-    sums, nearest, out,
-):  # fmt: skip
-    """Write the mean distance of each row of a fold to its nearest of some others, which come column by column.
+def mean_of_nearest(rows, some, places, origins, others, scale, enough, known, sums, nearest, out):
+    """Write the mean distance of some rows to their nearest of `others`, which come column by column.
 
-    Row r is like row places[r] of `origins` but for a few cells: it has value[c] in column changed[c], for c from
-    first[r] to before first[r + 1]. The distances of the origin are in a slot of `own`, and those of the rows differ
-    from them by these cells. `holds` says whose distances are in a slot.
-
-    Where the changes are small, few of the others can be among the nearest: they are looked at in the order of the
-    origin's distance, until the changes cannot bring one near enough. That order is found when several rows need it:
-    before, the second number of `spread` is NOT_SORTED, less the rows. Where most cells change, sums are added up anew.
-
-    A row whose distance is at most enough[r] may get any number between the two: that of the origin (third in `spread`)
-    and the changes, which take the row away from the origin's nearest by no more; or the mean over the nearest of those
-    that were looked at so far.
+    A row is like row `places[i]` of `origins` except for some cells. The distances of the origin are known, or found
+    first; those of the row differ from them in the changed cells only. Where most cells differ, they are added up anew.
+    The row is no farther from the origin's nearest than the origin and the changes (triangle inequality): if that is at
+    most enough[i], it is written instead.
     """
-    n, n_columns, k = others.shape[1], origins.shape[1], nearest.size
-    known = min(k, n)
-    for row in range(fold.size):
-        if fold[row] != which:
-            continue
-        f = places[row]
-        slot = f % holds.size
-        base = own[slot, :n]
-        n_changed = first[row + 1] - first[row]
-        nearest[:] = np.inf
+    n, n_columns = others.shape[1], origins.shape[1]
+    for i in some:
+        f = places[i]
+        slot = f % known.holds.size
+        n_changed, steps = 0, 0.0
+        for j in range(n_columns):
+            x, old = rows[i, j], origins[f, j]
+            if differ(x, old):
+                n_changed += 1
+                step = abs(x - old) * scale[j] if scale[j] > 0.0 else 1.0
+                steps += step if step == step else 1.0 if x != x else np.inf
         if 2 * n_changed > n_columns:
-            for r in range(n):
-                sums[r] = 0.0
-            c = first[row]
+            sums[:n] = 0.0
             for j in range(n_columns):
-                x = origins[f, j]
-                if c < first[row + 1] and changed[c] == j:
-                    x = value[c]
-                    c += 1
-                add_steps(others[j], x, scale[j], 1.0, sums)
-            for r in range(n):
-                insert_nearest(nearest, sums[r])
-            out[row] = mean_of(nearest, known)
+                add_steps(others[j], rows[i, j], scale[j], 1.0, sums)
+            out[i] = mean_of_smallest(sums, n, nearest)
             continue
-        if holds[slot] != f:
-            for r in range(n):
-                base[r] = 0.0
+        base = known.sums[slot]
+        if known.holds[slot] != f:
+            base[:n] = 0.0
             for j in range(n_columns):
                 add_steps(others[j], origins[f, j], scale[j], 1.0, base)
-            spread[slot, 1] = NOT_SORTED
-            holds[slot] = f
-        nearer = ROUNDING
-        for c in range(first[row], first[row + 1]):
-            j = changed[c]
-            nearer += most_nearer(value[c], origins[f, j], scale[j])
-        one_by_one = 0 < n_changed <= VERY_FEW and nearer < np.inf
-        if one_by_one and spread[slot, 1] < 0.0:
-            spread[slot, 1] -= 1.0
-            one_by_one = spread[slot, 1] < NOT_SORTED - WORTH_SORTING or enough[row] > 0.0
-            if one_by_one:
-                spread[slot, 0], spread[slot, 1] = sort_roughly(base, group, order[slot], ends[slot])
-                for r in range(n):
-                    insert_nearest(nearest, base[r])
-                spread[slot, 2] = mean_of(nearest, known)
-                nearest[:] = np.inf
-        if one_by_one and spread[slot, 2] + nearer <= enough[row]:
-            out[row] = spread[slot, 2] + nearer
+            known.holds[slot] = f
+            known.near[slot] = np.nan
+        if enough[i] > 0.0 and known.near[slot] != known.near[slot]:
+            known.near[slot] = mean_of_smallest(base, n, nearest)
+        if known.near[slot] + steps <= enough[i]:
+            out[i] = known.near[slot] + steps
             continue
-        if one_by_one:
-            low, width = spread[slot, 0], spread[slot, 1]
-            filled = 0
-            while ends[slot, filled] < known:
-                filled += 1
-            # the origin's nearest may be farther from the row by as much as others may be nearer
-            reach = (filled + 1.0 + 2.0 * nearer * width) * (1.0 + ROUNDING)
-            last = int(min(reach, ends.shape[1] - 1.0)) if width > 0.0 else ends.shape[1] - 1
-            at = 0
-            one_by_one = FEW_OF * ends[slot, last] <= n
-            most = n if one_by_one else n // A_FEW_OF if enough[row] > 0.0 else 0
-            for b in range(last + 1):
-                if ends[slot, b] > most:
-                    break
-                if (low + (b / width if width > 0.0 else 0.0)) * (1.0 - ROUNDING) - nearer > nearest[k - 1]:
-                    break
-                for q in range(at, ends[slot, b]):
-                    r = order[slot, q]
-                    sum_of_steps = base[r]
-                    for c in range(first[row], first[row + 1]):
-                        j = changed[c]
-                        sum_of_steps -= step_to(others[j, r], origins[f, j], scale[j])
-                        sum_of_steps += step_to(others[j, r], value[c], scale[j])
-                    insert_nearest(nearest, sum_of_steps)
-                at = ends[slot, b]
-                if mean_of(nearest, known) <= enough[row]:
-                    one_by_one = True
-                    break
-        if not one_by_one:
-            nearest[:] = np.inf
-            for r in range(n):
-                sums[r] = base[r]
-            for c in range(first[row], first[row + 1]):
-                j = changed[c]
+        for r in range(n):
+            sums[r] = base[r]
+        for j in range(n_columns):
+            if differ(rows[i, j], origins[f, j]):
                 add_steps(others[j], origins[f, j], scale[j], -1.0, sums)
-                add_steps(others[j], value[c], scale[j], 1.0, sums)
-            for r in range(n):
-                insert_nearest(nearest, sums[r])
-        out[row] = mean_of(nearest, known)
+                add_steps(others[j], rows[i, j], scale[j], 1.0, sums)
+        out[i] = mean_of_smallest(sums, n, nearest)
 
 
 @entry
-def move_origins(places, rows, origins, others, scale, holds, own, spread):
-    """Write other rows in place of some origins, and take their distances along, which differ by few cells."""
+def move_origins(places, rows, origins, others, scale, known):
+    """Write other rows in place of some origins, and update their distances in the cells that differ."""
     for i in range(places.size):
         f = places[i]
-        slot = f % holds.size
-        base = own[slot, : others.shape[1]]
+        slot = f % known.holds.size
         for j in range(origins.shape[1]):
-            x, old = rows[i, j], origins[f, j]
-            if x != old and not (x != x and old != old) and holds[slot] == f:
-                add_steps(others[j], old, scale[j], -1.0, base)
-                add_steps(others[j], x, scale[j], 1.0, base)
-                spread[slot, 1] = NOT_SORTED
-            origins[f, j] = x
+            if differ(rows[i, j], origins[f, j]) and known.holds[slot] == f:
+                add_steps(others[j], origins[f, j], scale[j], -1.0, known.sums[slot])
+                add_steps(others[j], rows[i, j], scale[j], 1.0, known.sums[slot])
+                known.near[slot] = np.nan
+            origins[f, j] = rows[i, j]
 
 
 @entry

@@ -29,9 +29,8 @@ Weights of training rows count as copies in steps 2 to 6; copies of a row are ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,14 +41,17 @@ from mcce.base.threads import count_jobs, run_in_threads
 from mcce.distances.measures import columnwise, gower, rowwise
 from mcce.generators.givens import occurrences
 from mcce.plausibility.kernels import (
-    N_BITS,
+    Bins,
+    KnownCells,
+    KnownDistances,
+    Nodes,
+    Room,
+    Trees,
     encode_bins,
-    find_changes,
     find_leaves,
     grow_cells,
-    least_of_made,
+    least_cells,
     mean_of_nearest,
-    move_cells,
     move_origins,
 )
 from mcce.rng import hash_rows
@@ -74,8 +76,6 @@ PSEUDO_ROWS = 0.3  # of a leaf: with more, a value that its rows do not have is 
 NEARNESS_COUNTS = 2.0
 FARTHEST = 1e6  # distance that is told from a larger one
 MOST_KEPT = 1_024  # factuals of which something is kept
-LOWEST = 8  # cells of a factual that are looked at first, to find the least of those that stay
-GROUPS = 64  # of others that are about equally far
 
 
 @stateful("plausibility.Binning")
@@ -177,7 +177,7 @@ class Conditionals:
 
 @dataclass(frozen=True, eq=False)
 class Origins:
-    """The rows that others were made from by changing a few cells: what is found about them is found once.
+    """The rows that others were made from by changing a few cells, with their distances to real rows.
 
     Attributes
     ----------
@@ -188,43 +188,12 @@ class Origins:
 
     rows: Floats
     places: Ints
-    cells: tuple[npt.NDArray[Any], ...]
-    near: tuple[npt.NDArray[Any], ...]
+    cells: KnownCells
+    near: KnownDistances
 
     def __getitem__(self, which: Ints) -> Origins:
         """Return the origins of some of the rows, with all that is known."""
-        return Origins(self.rows, self.places[which], self.cells, self.near)
-
-
-@dataclass(frozen=True, eq=False)
-class MadeRows:
-    """Rows as what they change in their origins.
-
-    Attributes
-    ----------
-    origins : what they were made from, by row.
-    first, column, value : row i has value[c] in column[c], for c from first[i] to before first[i + 1], in the order of
-        the columns.
-    """
-
-    origins: Origins
-    first: Ints
-    column: Ints
-    value: Floats
-
-    @classmethod
-    def of(cls, matrix: Floats, origins: Origins) -> MadeRows:
-        """Find what encoded rows change in their origins."""
-        n, p = matrix.shape
-        first, column, value = np.empty(n + 1, dtype=np.int64), np.empty(n * p, dtype=np.int64), np.empty(n * p)
-        find_changes(matrix, origins.places, origins.rows, first, column, value)
-        return cls(origins, first, column[: first[-1]], value[: first[-1]])
-
-    @classmethod
-    def changing(cls, origins: Origins, column: Ints, value: Floats) -> MadeRows:
-        """Return rows that all change equally many cells, a line each of `column` and `value`."""
-        n, size = column.shape
-        return cls(origins, np.arange(0, n * size + 1, max(size, 1))[: n + 1], column.ravel(), value.ravel())
+        return replace(self, places=self.places[which])
 
 
 @stateful("plausibility.Plausibility")
@@ -309,8 +278,7 @@ class Plausibility:
         some = _some(np.arange(n), keys, MOST_CALIBRATING)
         of_some = None if weights is None else weights[some]
         rows = np.ascontiguousarray(matrix[some])
-        each = Origins(rows, np.arange(some.size), (), _room_for_distances(1, max(others.shape[1] for others in near)))
-        distance = _distances(MadeRows.of(rows, each), met[some], near, scale)
+        distance = _distances(rows, met[some], near, scale)
         cells, nearness = Scale.of(least, weights), Scale.of(-distance, of_some)
         of_cells = np.where(least < 0.0, least, cells.share_of_others(least, weights))[some]
         joined = np.minimum(of_cells, NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some))
@@ -325,67 +293,54 @@ class Plausibility:
 
         Origins that are next to each other in `places` need no more than one; without places, each is its own row's.
         """
+        rows, p = rowwise(rows), self.scale.size
+        trees = self.conditionals[0].targets.size
         n = max(1, min(kept, rows.shape[0], MOST_KEPT))
-        targets = self.conditionals[0].targets.size
-        cells = (
-            np.full(n, -1, dtype=np.int64),
-            np.empty((n, self.scale.size), dtype=np.uint8),
-            np.empty((n, targets)),
-            np.empty((n, LOWEST), dtype=np.int64),
-            np.empty((n, self.scale.size, self._bits().size), dtype=np.int64),
-            np.empty(n),
-        )
-        near = _room_for_distances(n, max(others.shape[1] for others in self.neighbours))
-        return Origins(rowwise(rows), np.arange(rows.shape[0]) if places is None else places, cells, near)
+        cells = KnownCells(_nobody(n), np.empty((n, p), np.uint8), np.empty((n, trees)), np.empty((n, p, trees), bool))
+        near = _room_for_distances(n, self.neighbours)
+        return Origins(rows, np.arange(rows.shape[0]) if places is None else places, cells, near)
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
-        """Put other rows in place of some origins, each of a fold: from there, what was made next differs less."""
-        holds, own, _, _, spread = origins.near
+        """Put other rows in place of some origins, each of a fold, so that rows made from there differ less."""
         for k, others in enumerate(self.neighbours):
             mine = np.flatnonzero(fold == k)
             if mine.size:
-                at, to = places[mine], rows[mine]
-                move_cells(at, to, origins.rows, *self._of_cells(k), *origins.cells, self._bits())
-                move_origins(at, to, origins.rows, others, self.scale, holds, own, spread)
+                move_origins(places[mine], rows[mine], origins.rows, others, self.scale, origins.near)
+        origins.cells.holds[places % origins.cells.holds.size] = -1
 
-    def _of_cells(self, k: int) -> tuple[Any, ...]:
-        """Return the bins, the ranges and the trees of a fold, as the kernels take them."""
-        trees = self.conditionals[k]
-        return (
-            *self.binning.joined, BINS - 1, self.low[k], self.high[k], self._reaches[k], trees.targets, trees.roots,
-            trees.column, trees.cut, trees.single, trees.left, trees.share,
-        )  # fmt: skip
-
-    def _bits(self) -> Ints:
-        """Return room for a bit for each tree."""
-        return np.empty(self.conditionals[0].targets.size // N_BITS + 1, dtype=np.int64)
-
-    def least_cells_of_made(self, made: MadeRows, fold: Ints) -> Floats:
+    def least_cells(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
         """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
-        least, origins = np.empty(fold.size), made.origins
-        before = np.empty(self.scale.size, dtype=np.uint8)
-        for k in range(len(self.conditionals)):
-            if (fold == k).any():
-                least_of_made(
-                    fold, k, origins.places, made.first, made.column, made.value, origins.rows, *self._of_cells(k),
-                    *origins.cells, before, self._bits(), least,
-                )  # fmt: skip
+        least, rows = np.empty(fold.size), rowwise(matrix)
+        origins = self.origins(rows) if origins is None else origins
+        room = origins.cells, np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
+        for k, trees in enumerate(self._trees):
+            some = np.flatnonzero(fold == k)
+            least_cells(rows, some, origins.places, origins.rows, self._bins[k], trees, BINS - 1, *room, least)
         return np.where(least < 0.0, least, self.cells.share(least))
 
     @cached_property
-    def _reaches(self) -> list[Floats]:
-        return [_reach(low, high) for low, high in zip(self.low, self.high)]
+    def _bins(self) -> list[Bins]:
+        reach = [_reach(low, high) for low, high in zip(self.low, self.high)]
+        return [Bins(*self.binning.joined, *of_fold) for of_fold in zip(self.low, self.high, reach)]
 
-    def distance(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
-        """Return the mean distance of encoded rows to the nearest ones, Gower's sum (step 4)."""
-        return self.distance_of_made(self._made(matrix, origins), fold)
+    @cached_property
+    def _trees(self) -> list[Trees]:
+        return [
+            Trees(each.targets, each.roots, each.column, each.cut, each.single, each.left, each.share)
+            for each in self.conditionals
+        ]
 
-    def distance_of_made(self, made: MadeRows, fold: Ints, enough: Floats | None = None) -> Floats:
-        """Return the same of rows that were made from others; those of fold -1 are farthest.
+    def distance(
+        self, matrix: Floats, fold: Ints, origins: Origins | None = None, enough: Floats | None = None
+    ) -> Floats:
+        """Return the mean distance of encoded rows to the nearest ones, Gower's sum; rows of fold -1 are farthest.
 
-        Of a row that is no farther than `enough` the very nearest are not looked for: it gets a number up to that.
+        A row that is no farther than `enough`, by its origin and the changes, gets a number up to that.
         """
-        return _distances(made, fold, self.neighbours, self.scale, enough)
+        rows = rowwise(matrix)
+        places, known = (np.arange(fold.size), None) if origins is None else (origins.places, origins.near)
+        own = rows if origins is None else origins.rows
+        return _distances(rows, fold, self.neighbours, self.scale, enough, places, own, known)
 
     def farthest(self, least: float) -> float:
         """Return the largest distance with which a row can have a score of `least`; -inf if there is none."""
@@ -401,17 +356,13 @@ class Plausibility:
         `origins` are the rows that these were made from: where few cells differ, most of the work is done once. Rows
         whose cells are below `least` are not looked at further: their score is that of their cells.
         """
-        made = self._made(matrix, origins)
-        scores = self.least_cells_of_made(made, fold)
+        scores = self.least_cells(matrix, fold, origins)
         likely = scores >= least
         if likely.any():
-            distance = self.distance_of_made(made, np.where(likely, fold, -1))
-            scores = np.where(likely, self.join(scores, distance), scores)
+            scores = np.where(
+                likely, self.join(scores, self.distance(matrix, np.where(likely, fold, -1), origins)), scores
+            )
         return scores
-
-    def _made(self, matrix: Floats, origins: Origins | None) -> MadeRows:
-        matrix = rowwise(matrix)
-        return MadeRows.of(matrix, self.origins(matrix) if origins is None else origins)
 
     def join(self, cells: Floats, distance: Floats) -> Floats:
         """Return the scores of rows with these shares of their cells and distances (step 5)."""
@@ -610,21 +561,15 @@ def _grow_fold(
     questions = max(1, (p - 1) * CLASSES)
     needed = np.append(0.0, scipy.stats.chi2.isf(LEVEL / questions, np.arange(1, CLASSES + 1)))
     most = 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
-    room = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    held = np.empty(BINS, dtype=np.bool_)
-    kept = (np.empty((BINS + 1, CLASSES + 1)), held, np.empty(CLASSES + 1), np.empty(CLASSES + 1))
+    room = Room.of(n, BINS, CLASSES + 1)
     grown, density = [], np.empty((mutable.size, meeting.size))
     for a, j in enumerate(mutable):
         target = columns[a]
-        column, left = np.empty(most, dtype=np.int32), np.zeros(most, dtype=np.int32)
-        cut, single = np.zeros(most, dtype=np.uint8), np.zeros(most, dtype=np.bool_)
-        begin, end, level = np.empty((3, most), dtype=np.int64)
-        leaf = np.zeros(n, dtype=np.int64)
-        n_nodes = grow_cells(
-            learned, int(j), target.classes[learned[j]], weight, ordered, needed, FEWEST, DEPTH,
-            *room, *kept, column, cut, single, left, begin, end, level, leaf,
-        )  # fmt: skip
-        column, cut, single, left = column[:n_nodes], cut[:n_nodes], single[:n_nodes], left[:n_nodes]
+        nodes, leaf = Nodes.room_for(most), np.zeros(n, dtype=np.int64)
+        classes = target.classes[learned[j]]
+        n_nodes = grow_cells(learned, int(j), classes, weight, ordered, needed, FEWEST, DEPTH, nodes, room, leaf)
+        column, cut = nodes.column[:n_nodes], nodes.cut[:n_nodes]
+        single, left = nodes.single[:n_nodes], nodes.left[:n_nodes]
         leaves = np.flatnonzero(column < 0)
         number = np.zeros(n_nodes, dtype=np.int32)
         number[leaves] = np.arange(leaves.size)
@@ -632,7 +577,7 @@ def _grow_fold(
         log_density = target.log_density(table.reshape(leaves.size, BINS))
         left[leaves] = number[leaves]
         at = np.empty(meeting.size, dtype=np.int64)
-        find_leaves(judged, column, cut, single, left, 0, at)
+        find_leaves(judged, column, cut, single, left, at)
         density[a] = log_density[number[at], judged[j]]
         grown.append(_Grown(column, cut, single, left, log_density))
     return grown, density
@@ -678,29 +623,35 @@ def _neighbours(rows: Ints, keys: UInts, weights: Floats | None) -> Ints:
     return np.sort(by_key[copies_at(weights[by_key], np.arange(n), n)]) if n else rows
 
 
-def _room_for_distances(n_origins: int, n_others: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return room for the distances of some origins to others, and the order of these (`mean_of_nearest`)."""
-    return (
-        np.full(n_origins, -1, dtype=np.int64),
-        np.empty((n_origins, n_others)),
-        np.empty((n_origins, n_others), dtype=np.int32),
-        np.empty((n_origins, GROUPS), dtype=np.int64),
-        np.empty((n_origins, 3)),
-    )
+def _nobody(n: int) -> Ints:
+    """Return the origins of slots that hold none."""
+    return np.full(n, -1, dtype=np.int64)
+
+
+def _room_for_distances(n: int, neighbours: Sequence[Floats]) -> KnownDistances:
+    """Return room for the distances of n origins."""
+    return KnownDistances(_nobody(n), np.empty((n, max(others.shape[1] for others in neighbours))), np.empty(n))
 
 
 def _distances(
-    made: MadeRows, fold: Ints, neighbours: Sequence[Floats], scale: Floats, enough: Floats | None = None
+    rows: Floats,
+    fold: Ints,
+    neighbours: Sequence[Floats],
+    scale: Floats,
+    enough: Floats | None = None,
+    places: Ints | None = None,
+    origins: Floats | None = None,
+    known: KnownDistances | None = None,
 ) -> Floats:
     """Return the mean distance of rows to the nearest neighbours of their folds, given by column; or what is enough."""
     out = np.full(fold.size, FARTHEST)
     enough = np.full(fold.size, -np.inf) if enough is None else enough
+    places = np.arange(fold.size) if places is None else places
+    origins = rows if origins is None else origins
+    known = _room_for_distances(1, neighbours) if known is None else known
+    room = np.empty(known.sums.shape[1]), np.empty(NEAREST)
     for k, others in enumerate(neighbours):
-        if (fold == k).any():
-            n = others.shape[1]
-            mean_of_nearest(
-                fold, k, enough, made.origins.places, made.first, made.column, made.value, made.origins.rows, others,
-                scale, *made.origins.near, np.empty(n, dtype=np.int32), np.empty(n), np.empty(NEAREST), out,
-            )  # fmt: skip
+        some = np.flatnonzero(fold == k)
+        mean_of_nearest(rows, some, places, origins, others, scale, enough, known, *room, out)
     # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
     return np.asarray(np.minimum(out, FARTHEST).round(10))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcce.plausibility.score import NEAREST, MadeRows, Plausibility, Scale
+from mcce.plausibility.score import NEAREST, Plausibility, Scale
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
 from tests.marks import slow, slow_rows
@@ -246,7 +246,7 @@ def test_the_distance_is_that_of_a_brute_force_search_however_it_is_asked():
 def test_what_is_known_of_the_rows_that_others_are_made_from_changes_nothing():
     rng = np.random.default_rng(8)
     common = rng.standard_normal(400)
-    X = pd.DataFrame({f"x{j}": np.round(common + rng.standard_normal(400), 1) for j in range(66)})  # two words of bits
+    X = pd.DataFrame({f"x{j}": np.round(common + rng.standard_normal(400), 1) for j in range(66)})
     X.loc[rng.random(400) < 0.1, "x3"] = np.nan
     scorer, schema = fit(X)  # of as many trees
     matrix = np.ascontiguousarray(schema.encode(X).matrix)
@@ -281,19 +281,17 @@ def test_a_row_that_is_near_enough_may_get_more_than_its_distance_and_any_other_
     for row in rows:
         columns = rng.choice(rows.shape[1], n_changed, replace=False)
         row[columns] = matrix[rng.integers(600), columns]
-    made = MadeRows.of(rows, scorer.origins(matrix[:20], places, kept=20))
+    origins = scorer.origins(matrix[:20], places, kept=20)
     exact = scorer.distance(rows, fold)
     enough = np.where(rng.random(exact.size) < 0.1, np.inf, exact * rng.uniform(0.5, 3.0, exact.size))
-    found = scorer.distance_of_made(made, fold, enough)
+    found = scorer.distance(rows, fold, origins, enough)
     is_near = exact <= enough
     np.testing.assert_allclose(found[~is_near], exact[~is_near], atol=1.1e-10)
     assert (exact[is_near] <= found[is_near] + 1.1e-10).all()
     assert (found[is_near] <= enough[is_near] + 1.1e-10).all()
     assert (found > exact + 1e-6).any()  # so that something was saved
     for some in (slice(None), slice(400)):  # what was found before changes nothing
-        np.testing.assert_allclose(
-            scorer.distance(rows[some], fold[some], made.origins[some]), exact[some], atol=1.1e-10
-        )
+        np.testing.assert_allclose(scorer.distance(rows[some], fold[some], origins[some]), exact[some], atol=1.1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
