@@ -342,7 +342,7 @@ class MCCE(Learner):
         floor: float = 0.05,
         caution: float = 1.0,
         measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
-        weights: Mapping[Any, float] | None = None,
+        feature_weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
         diverse: bool = False,
@@ -385,13 +385,13 @@ class MCCE(Learner):
         caution : float
             With `sparse` and the usual order: among rows with equally few changes, how much a step away from the edge
             counts, of the data and of the decision, against a step from the factual. 0 takes the nearest row; see
-            `mcce.explain.caution`. Measures or weights of your own are obeyed as they are.
+            `mcce.explain.caution`. Measures or feature weights of your own are obeyed as they are.
         measures : name, function or several of them
             What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
             "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`), "plausibility" with `sparse`, another one that
             is registered (`mcce.register_measure`), or any function of the candidates (DataFrame) and the factual
             (Series) that is small for good ones.
-        weights : dict or None
+        feature_weights : dict or None
             What a step in a feature counts in these distances, by feature; 1 for those not named.
         max_changes, max_gower : int, float or None
             Bounds: counterfactuals with more changes, or farther away, are not returned.
@@ -434,10 +434,10 @@ class MCCE(Learner):
             exclude_training=self._excludes_copies(constraints),
         )
         plausibility = self._plausibility(progress) if sparse else None
-        order = self._ordering(measures, weights, plausibility)
+        order = self._ordering(measures, feature_weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        usual = weights is None and order.names == list(DEFAULT)
+        usual = feature_weights is None and order.names == list(DEFAULT)
         cautious = None
         if plausibility is not None:
             cautious = Caution(plausibility, self.margins_, settings.caution if usual else 0.0)
@@ -664,7 +664,7 @@ class MCCE(Learner):
         n_samples: int = 1000,
         *,
         measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
-        weights: Mapping[Any, float] | None = None,
+        feature_weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
         training: Data | None = None,
@@ -679,7 +679,7 @@ class MCCE(Learner):
             Rows to explain; those that have the wanted decision already are passed over.
         floors : sequence of float
             The floors to compare.
-        n_samples, measures, weights, max_changes, max_gower : as in `explain`
+        n_samples, measures, feature_weights, max_changes, max_gower : as in `explain`
             For the sparse counterfactuals; the plain method is shown as published, with as many draws.
         training : DataFrame, array or None
             The training rows, for distances to them. None takes the table that was given to `fit`; an explainer that
@@ -721,7 +721,7 @@ class MCCE(Learner):
             training=rows,
             n_samples=n_samples,
             measures=measures,
-            weights=weights,
+            feature_weights=feature_weights,
             max_changes=max_changes,
             max_gower=max_gower,
             max_factuals=max_factuals,
@@ -1109,7 +1109,7 @@ class MCCE(Learner):
     def _ordering(
         self,
         measures: MeasureLike | Sequence[MeasureLike],
-        weights: Mapping[Any, float] | None,
+        feature_weights: Mapping[Any, float] | None,
         plausibility: Plausibility | None,
     ) -> Ordering:
         """Return the order that a user asks for, with what its measures learn from the training rows."""
@@ -1123,7 +1123,7 @@ class MCCE(Learner):
         return resolve_measures(
             named,
             features,
-            weights=weights,
+            feature_weights=feature_weights,
             training=self._training.matrix(needed_by=f"measure {learning[0]!r}") if learning else None,
             decision=self._training.wanted() if learning else None,
             scorers=scorers,

@@ -83,7 +83,7 @@ def test_the_largest_comes_first_if_that_is_said(own):
     candidates = explainer.generate(POOR, n_samples=100)
     most = candidates["savings"][score(candidates) >= 0.5].groupby(level="id").max()
     assert found.frame["savings"].droplevel("rank").tolist() == most.tolist()
-    doubled = explainer.explain(POOR, n_samples=100, measures="own.spread", weights={"salary": 2})
+    doubled = explainer.explain(POOR, n_samples=100, measures="own.spread", feature_weights={"salary": 2})
     assert not doubled.measures["own.spread"].equals(found.measures["gower"])
 
 

@@ -194,7 +194,12 @@ OPTIONS = (
         group="ask",
     ),
     Option(
-        "weights", read.numbers_by_name, "A=2,..", "what a step in a feature counts in distances (1)", {}, group="ask"
+        "feature_weights",
+        read.numbers_by_name,
+        "A=2,..",
+        "what a step in a feature counts in distances (1)",
+        {},
+        group="ask",
     ),
     Option("max_changes", read.count, "N", "at most so many changes", group="ask"),
     Option("max_gower", read.number, "D", "at most so far away, in Gower's distance", group="ask"),

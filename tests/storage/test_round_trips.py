@@ -345,7 +345,7 @@ def test_distances_learned_from_the_training_rows_are_loaded(measure, tmp_path):
     explainer = good.explainer()
     explainer.save(tmp_path / "a.mcce")
     loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
-    few, how = good.table(8, seed=4), {"measures": (measure, "L0"), "n_samples": 30, "weights": {"x": 3}}
+    few, how = good.table(8, seed=4), {"measures": (measure, "L0"), "n_samples": 30, "feature_weights": {"x": 3}}
     before, after = explainer.explain(few, **how), loaded.explain(few, **how)
     pd.testing.assert_frame_equal(after.frame, before.frame)
     pd.testing.assert_frame_equal(after.measures, before.measures)
