@@ -27,7 +27,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_several_nearest
 from mcce.diagnostics.pairs import spread
 from mcce.exceptions import InputError
-from mcce.explain.order import DEFAULT, MeasureLike
+from mcce.explain.order import MeasureLike
 from mcce.report.plots import trade_off_plot
 from mcce.table import Data, as_frame
 from mcce.table.checks import find_labels
@@ -124,7 +124,7 @@ def trade_off(
     *,
     training: Data,
     n_samples: int = 1000,
-    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
     feature_weights: Mapping[Any, float] | None = None,
     max_changes: int | None = None,
     max_gower: float | None = None,

@@ -142,6 +142,16 @@ def resolve_measures(
         if by_feature is not None and isinstance(measure.function, Distance) and not measure.function.counts_changes:
             measure = replace(measure, function=measure.function.weighted(by_feature))
         found.append(measure)
+    scaled = [m for m in found if isinstance(m.function, Distance) and not m.function.counts_changes]
+    if by_feature is not None and not scaled:
+        raise InputError(
+            Parameter("feature_weights"),
+            f" scale distances, and {listing([m.name for m in found])} is none; add a distance to ",
+            Parameter("measures"),
+            ", for example 'gower', or leave ",
+            Parameter("feature_weights"),
+            " out.",
+        )
     twice = [m.name for i, m in enumerate(found) if m.name in [other.name for other in found[:i]]]
     if twice:
         raise InputError(Parameter("measures"), f" names {twice[0]!r} twice; name each measure once.")
