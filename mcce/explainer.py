@@ -806,8 +806,8 @@ class MCCE(Learner):
         batch_size : int
             Rows that are explained and written together, at most; a part never spans two files.
         n_jobs : int, optional
-            Workers, as joblib counts them: processes, unless `joblib.parallel_config` says "threading" or "dask". The
-            explainer is sent once to each, so that its model has to be picklable.
+            Workers, counted as threads elsewhere: processes, unless `joblib.parallel_config` says "threading" or
+            "dask". The explainer is sent once to each, so that its model has to be picklable.
         skip_bad : bool
             Whether rows that cannot be read or explained are listed in `bad-rows.csv` and left out; else the first is
             an error that names its file and place. One with a level that no training row has is unexplained, not bad.
@@ -952,7 +952,7 @@ class MCCE(Learner):
         decision : callable or None
             The wanted decision, if it is a function; else it stands in the file.
         n_jobs : int or None
-            Threads to use; None for all cores.
+            Threads, as in the constructor.
 
         Examples
         --------

@@ -243,7 +243,11 @@ OPTIONS = (
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
     Option("seed", read.whole, "N", "seed of the random draws ({})", 1),
     Option(
-        "jobs", read.whole, "N", "threads, of explain-batches processes; the result does not depend on it", group="what"
+        "jobs",
+        read.whole,
+        "N",
+        "threads, of explain-batches processes (1; -1 for all cores); the result does not depend on it",
+        group="what",
     ),
     Option(
         "out",

@@ -108,7 +108,8 @@ class ChainModel(Learner):
     random_state : int or None
         Seed of the draws, and of drawn parameters (`proper`); None takes a fresh one at `fit` (kept as `seed_`).
     n_jobs : int or None
-        Threads to use; None for all cores. The results do not depend on it.
+        Threads, as scikit-learn counts them: None is 1 unless `joblib.parallel_config` says otherwise, -1 all cores.
+        The results do not depend on it.
     min_donors : int or None
         The fewest distinct training rows that a value of a mutable feature is drawn from: leaves with fewer are not
         made. Samplers that do not draw from such pools are refused. It is no differential privacy: a value that one
@@ -605,7 +606,7 @@ class ChainModel(Learner):
         ----------
         path : str or path
         n_jobs : int or None
-            Threads to use; None for all cores.
+            Threads, as in the constructor.
 
         Examples
         --------

@@ -172,7 +172,7 @@ def test_the_command_line_shows_no_python(said):
         ("min_donors", "cart would draw 'since' from 250 training rows, and --min-donors is 100000"),
         ("visit_sequence", "--visit-sequence names 'dta', which is not a column of the table"),
         ("weights negative", "--feature-weights of 'income' is -2.0; give a number of at least 0."),
-        ("jobs", "--jobs is 0; it must be a whole number of at least 1, or nothing for all cores."),
+        ("jobs", "--jobs is 0; it must be a whole number other than 0 (-1 for all cores), or nothing for 1."),
         ("seed", "--seed is a whole number of about"),
         ("constraints: missing", "missing of 'job' is 'yes'; give true or false."),
         ("constraints: k_anonymous of a text", 'as in keys = ["age", "town"].'),

@@ -352,7 +352,7 @@ class JointGenerator(Learner, ABC):
         ----------
         path : str or path
         n_jobs : int or None
-            Threads to use; None for all cores.
+            Threads, as in the constructor.
         """
         generator = load_fields(path, "JointGenerator", itemgetter("generator"))
         if not isinstance(generator, cls):
