@@ -814,14 +814,14 @@ class MCCE(Learner):
         missing : list of str
             Cells of a CSV that mean a missing value, besides an empty one.
         letters : folder or mcce.batches.Letters, optional
-            Where a letter for each person is written, as `Counterfactuals.letters` writes it; one that has begun with
+            Where a letter for each person is written, as `mcce.report.letters` writes it; one that has begun with
             this run goes on with it. Who gets none, and why, is listed in `unlettered.csv` of `out`.
         progress : bool, "log" or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
             with rate and time left to standard error.
         **settings
             As in `explain`: `n_samples`, `sparse`, `constraints`, ... To look into somebody without a counterfactual,
-            explain the row alone and ask ``found.why(id)``.
+            explain the row alone and ask ``found.why_unexplained(id)``.
 
         Returns
         -------

@@ -140,7 +140,7 @@ class TestNativeThreads:
         X = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 3)), columns=list("abc"))
         explainer = MCCE(model, decision=True, random_state=1, n_jobs=2).fit(X)
         found = explainer.explain(X, n_samples=50, sparse=sparse)
-        found.reasons(next(iter(found)))
+        found.contributions(next(iter(found)))
         assert seen == {(frozenset({1}), frozenset({1}))}
 
     @pytest.mark.slow

@@ -75,6 +75,7 @@ def test_tables_come_back_as_they_were_given(fitted, found):
         "changes",
         "summary",
         "sentences",
+        "answers",
         "diversity",
         "draws",
     ):

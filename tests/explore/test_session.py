@@ -231,11 +231,11 @@ def test_the_r_call_is_r(session, table, refused, tmp_path):
 
 def test_letters_are_those_of_the_result(session, fitted, table, refused):
     found = found_by(fitted, table, refused)
-    assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == found.letter(
-        table.index[refused]
+    assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == mcce.report.letter(
+        found, table.index[refused]
     )
     page = ask(session, "export", what="page", person=refused, settings=FEW)["text"]
-    assert page == found.letter(table.index[refused], html=True)
+    assert page == mcce.report.letter(found, table.index[refused], html=True)
     assert NASTY not in page
 
 

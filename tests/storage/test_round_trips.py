@@ -164,7 +164,7 @@ def test_a_result_with_every_dtype_comes_back(tmp_path):
     pd.testing.assert_series_equal(again.factual_predictions, found.factual_predictions)
     assert (repr(again), again.ranges, again.run.settings) == (repr(found), found.ranges, dict(found.run.settings))
     with pytest.raises(InputError, match="this result was saved"):
-        again.reasons(found.frame.index[0][0])
+        again.contributions(found.frame.index[0][0])
 
 
 @pytest.mark.slow
