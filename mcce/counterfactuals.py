@@ -52,7 +52,7 @@ FACTUALS_SHOWN = 10
 ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
 COMPUTED = ("changes", "changed_features", "summary", "diversity", "suspicious", "to_frame")
-WRITTEN = {"sentences": sentences, "answers": answers}
+WRITTEN: dict[str, Callable[[Counterfactuals], Any]] = {"sentences": sentences, "answers": answers}
 
 _FRAMES = (
     "frame",
@@ -242,6 +242,8 @@ class Counterfactuals:
               from     to  enough  needed
     feature
     savings  12000  36500    True    True
+    >>> bool(found.incidental.to_numpy().any()), found.rules
+    (False, {})
     >>> int(found.below_floor().sum()), found.diversity().shape
     (0, (3, 3))
     >>> found.summary().loc["explained", "value"]

@@ -160,7 +160,7 @@ def sample_rows(
         )
         drawn = generator.draw(request, progress=progress)
         rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-        frame = like_input(schema.decode(drawn.rows[rows], index[places]), schema.frames)
+        frame: pd.DataFrame = like_input(schema.decode(drawn.rows[rows], index[places]), schema.frames)
         if not importance:
             return frame
         return frame, like_input(pd.Series(weight, index=index[places], name="importance"), schema.frames)

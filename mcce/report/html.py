@@ -557,7 +557,8 @@ def _figures(found: Result) -> list[tuple[str, str]]:
 
 
 def _picture(found: Result, id: Hashable, rank: int) -> Picture:
-    n_changes = min(max(int(found.measures["L0"].loc[(id, rank)]), 1), MOST_ROWS)
+    place: Any = (id, rank)
+    n_changes = min(max(int(found.measures["L0"].loc[place]), 1), MOST_ROWS)
     names = ", ".join(map(found.names.label, found.frame.columns))
     wide, narrow = (
         as_png(
