@@ -307,7 +307,7 @@ def test_no_row_beyond_the_farthest_has_the_least_score(weighted):
 # ---------------------------------------------------------------- one seed, one answer; hard tables
 
 
-@pytest.mark.parametrize("n_jobs", [2, None])
+@pytest.mark.parametrize("n_jobs", [2, -1])
 def test_it_is_the_same_for_any_number_of_threads_and_after_storing(n_jobs):
     rng = np.random.default_rng(7)
     X = atoms(500, rng)
