@@ -23,6 +23,9 @@ from . import (
     rcompat as rcompat,
 )
 from . import (
+    report as report,
+)
+from . import (
     rng as rng,
 )
 from . import (

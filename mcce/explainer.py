@@ -43,7 +43,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
+from mcce.base.checks import MOST_DRAWS, check_count
 from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
@@ -55,6 +55,7 @@ from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.caution import Caution, Margins
 from mcce.explain.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
+from mcce.explain.options import OPTIONS, read_settings
 from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
 from mcce.explain.problem import Block, Problem, Settings, mutable_columns, searched
@@ -95,6 +96,7 @@ Self = TypeVar("Self", bound="MCCE")
 
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
 OURS = (ChainModel, JointGenerator)
+OF_DRAWS = ("n_samples", "independent", "redraw")  # settings without a meaning for candidates that are given
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
 
 
@@ -339,10 +341,10 @@ class MCCE(Learner):
         independent: bool = False,
         constraints: Any = (),
         sparse: bool = False,
-        floor: float = 0.05,
-        caution: float = 1.0,
-        measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
-        weights: Mapping[Any, float] | None = None,
+        floor: float | None = None,
+        caution: float | None = None,
+        measures: MeasureLike | Sequence[MeasureLike] | None = None,
+        feature_weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
         diverse: bool = False,
@@ -350,6 +352,8 @@ class MCCE(Learner):
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
+
+        An option that has no effect beside the others, such as `floor` without ``sparse=True``, is an error.
 
         Parameters
         ----------
@@ -378,20 +382,21 @@ class MCCE(Learner):
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
             be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
             as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?").
-        floor : float
+        floor : float or None
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
-            more so. At 0.05 one real row in twenty would be rejected. A row below it is returned only for a factual
-            without a valid candidate at or above it; `below_floor()` of the result marks such rows.
-        caution : float
-            With `sparse` and the usual order: among rows with equally few changes, how much a step away from the edge
-            counts, of the data and of the decision, against a step from the factual. 0 takes the nearest row; see
-            `mcce.explain.caution`. Measures or weights of your own are obeyed as they are.
-        measures : name, function or several of them
-            What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
-            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`), "plausibility" with `sparse`, another one that
-            is registered (`mcce.register_measure`), or any function of the candidates (DataFrame) and the factual
-            (Series) that is small for good ones.
-        weights : dict or None
+            more so. None is 0.05, at which one real row in twenty would be rejected. A row below it is returned only
+            for a factual without a valid candidate at or above it; `below_floor()` of the result marks such rows.
+        caution : float or None
+            With `sparse` and the default order: among rows with equally few changes, how much a step away from the edge
+            counts, of the data and of the decision, against a step from the factual. None is 1, and 0 takes the nearest
+            row; see `mcce.explain.caution`. It cannot be combined with `measures` or `feature_weights`, which define
+            the order exactly.
+        measures : name, function, several of them, or None
+            What counterfactuals are ordered by, the first measure first; None is ("L0", "gower"). Names are "L0",
+            "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`),
+            "plausibility" with `sparse`, and registered ones (`mcce.register_measure`). A function of the candidates
+            (DataFrame) and the factual (Series) returns small values for good candidates.
+        feature_weights : dict or None
             What a step in a feature counts in these distances, by feature; 1 for those not named.
         max_changes, max_gower : int, float or None
             Bounds: counterfactuals with more changes, or farther away, are not returned.
@@ -410,37 +415,27 @@ class MCCE(Learner):
         from mcce.explain.search import search
 
         self._check_fitted()
-        if diverse and n_samples == "auto":
-            raise InputError(
-                Setting("diverse", True),
-                " chooses among all draws at once, and ",
-                Setting("n_samples", "auto"),
-                " draws in rounds; set ",
-                Parameter("n_samples"),
-                " to a number.",
-            )
-        settings = Settings(
-            n_samples="auto"
-            if n_samples == "auto"
-            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto"))),
-            n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
+        if n_samples != "auto":
+            n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
+        settings = read_settings(
+            n_samples=n_samples,
+            n_counterfactuals=n_counterfactuals,
             independent=independent,
             sparse=sparse,
-            floor=check_share(floor, "floor"),
-            caution=check_not_negative(caution, "caution"),
-            max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
-            max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
+            floor=floor,
+            caution=caution,
+            measures=measures,
+            feature_weights=feature_weights,
+            max_changes=max_changes,
+            max_gower=max_gower,
             diverse=diverse,
             exclude_training=self._excludes_copies(constraints),
         )
         plausibility = self._plausibility(progress) if sparse else None
-        order = self._ordering(measures, weights, plausibility)
+        order = self._ordering(measures, feature_weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        usual = weights is None and order.names == list(DEFAULT)
-        cautious = None
-        if plausibility is not None:
-            cautious = Caution(plausibility, self.margins_, settings.caution if usual else 0.0)
+        cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
         anonymity = self._anonymity([*read(self.constraints), *read(constraints)])
         problem = self._problem(
             settings, order, self._constraints(constraints), cautious, Robust.read(robust), anonymity
@@ -517,6 +512,16 @@ class MCCE(Learner):
         n_counterfactuals: int = 1,
         exhaustive: bool = False,
         constraints: Any = (),
+        sparse: bool = False,
+        floor: float | None = None,
+        caution: float | None = None,
+        measures: MeasureLike | Sequence[MeasureLike] | None = None,
+        feature_weights: Mapping[Any, float] | None = None,
+        max_changes: int | None = None,
+        max_gower: float | None = None,
+        diverse: bool = False,
+        robust: float | Robust | None = None,
+        progress: bool | None = None,
     ) -> Counterfactuals:
         """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
 
@@ -531,6 +536,8 @@ class MCCE(Learner):
         constraints : as in `explain`
             Candidates that break one are passed over. Of the constraints that the explainer was made with, only those
             count that say what may become missing.
+        sparse, floor, caution, measures, feature_weights, max_changes, max_gower, diverse, robust, progress
+            As in `explain`; with `sparse` the candidates are crossed with the factuals.
 
         Examples
         --------
@@ -550,32 +557,43 @@ class MCCE(Learner):
         from mcce.explain.search import choose, join_blocks
 
         self._check_fitted()
-        check_count(n_counterfactuals, "n_counterfactuals")
         schema = self.generator_.schema_
+        settings = read_settings(
+            n_counterfactuals=n_counterfactuals,
+            exhaustive=exhaustive,
+            sparse=sparse,
+            floor=floor,
+            caution=caution,
+            measures=measures,
+            feature_weights=feature_weights,
+            max_changes=max_changes,
+            max_gower=max_gower,
+            diverse=diverse,
+            exclude_training=any(isinstance(each, NoCopies) for each in simplest(constraints, schema)),
+        )
+        plausibility = self._plausibility(progress) if sparse else None
+        order = self._ordering(measures, feature_weights, plausibility)
+        cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
         begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
         asked, given = self._constraints(constraints), resolve(constraints, schema, self.generator_.fixed_)
         given = dataclasses.replace(given, known=() if asked is None else asked.known)
-        copies = any(isinstance(each, NoCopies) for each in simplest(constraints, schema))
-        settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=copies)
-        order = resolve_measures(DEFAULT, schema.features)
         anonymity = self._anonymity(read(constraints))
-        problem = self._problem(settings, order, given or None, anonymity=anonymity)
+        problem = self._problem(settings, order, given or None, cautious, Robust.read(robust), anonymity)
         no_keys = np.empty(members.size, dtype=np.uint64)
         block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
         winners = join_blocks([choose(problem, block, brought)], factuals)
         seconds = time.perf_counter() - begun
         winners = dataclasses.replace(winners, cost=dataclasses.replace(winners.cost, seconds_select=seconds))
         told: dict[str, object] = {
+            **{name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_DRAWS},
             "n_candidates": len(candidates),
-            "n_counterfactuals": n_counterfactuals,
-            "exhaustive": exhaustive,
             **self._described(),
             **self._told_anonymity(anonymity),
         }
-        wording = Wording(self.names_, told, self.fit_seconds_, usual=self._usual)
+        wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
         found = write_result(problem, factuals, winners, None, {}, wording)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
@@ -663,8 +681,8 @@ class MCCE(Learner):
         floors: float | Sequence[float] = (0, 0.01, 0.05, 0.1, 0.25, 0.5),
         n_samples: int = 1000,
         *,
-        measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
-        weights: Mapping[Any, float] | None = None,
+        measures: MeasureLike | Sequence[MeasureLike] | None = None,
+        feature_weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
         training: Data | None = None,
@@ -679,7 +697,7 @@ class MCCE(Learner):
             Rows to explain; those that have the wanted decision already are passed over.
         floors : sequence of float
             The floors to compare.
-        n_samples, measures, weights, max_changes, max_gower : as in `explain`
+        n_samples, measures, feature_weights, max_changes, max_gower : as in `explain`
             For the sparse counterfactuals; the plain method is shown as published, with as many draws.
         training : DataFrame, array or None
             The training rows, for distances to them. None takes the table that was given to `fit`; an explainer that
@@ -721,7 +739,7 @@ class MCCE(Learner):
             training=rows,
             n_samples=n_samples,
             measures=measures,
-            weights=weights,
+            feature_weights=feature_weights,
             max_changes=max_changes,
             max_gower=max_gower,
             max_factuals=max_factuals,
@@ -788,22 +806,22 @@ class MCCE(Learner):
         batch_size : int
             Rows that are explained and written together, at most; a part never spans two files.
         n_jobs : int, optional
-            Workers, as joblib counts them: processes, unless `joblib.parallel_config` says "threading" or "dask". The
-            explainer is sent once to each, so that its model has to be picklable.
+            Workers, counted as threads elsewhere: processes, unless `joblib.parallel_config` says "threading" or
+            "dask". The explainer is sent once to each, so that its model has to be picklable.
         skip_bad : bool
             Whether rows that cannot be read or explained are listed in `bad-rows.csv` and left out; else the first is
             an error that names its file and place. One with a level that no training row has is unexplained, not bad.
         missing : list of str
             Cells of a CSV that mean a missing value, besides an empty one.
         letters : folder or mcce.batches.Letters, optional
-            Where a letter for each person is written, as `Counterfactuals.letters` writes it; one that has begun with
+            Where a letter for each person is written, as `mcce.report.letters` writes it; one that has begun with
             this run goes on with it. Who gets none, and why, is listed in `unlettered.csv` of `out`.
         progress : bool, "log" or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
             with rate and time left to standard error.
         **settings
             As in `explain`: `n_samples`, `sparse`, `constraints`, ... To look into somebody without a counterfactual,
-            explain the row alone and ask ``found.why(id)``.
+            explain the row alone and ask ``found.why_unexplained(id)``.
 
         Returns
         -------
@@ -824,12 +842,15 @@ class MCCE(Learner):
         self._check_fitted()
         from mcce.batches import explain_batches
 
+        read_settings(**{name: value for name, value in settings.items() if name in OPTIONS})
         learned: dict[str, Any] = {}
-        if "measures" in settings:  # workers do not have the training rows
+        if settings.get("measures") is not None:  # workers do not have the training rows
             learned["measures"] = self._learned_measures(settings["measures"])
+        plausibility = None
         if settings.get("sparse"):
-            self._plausibility(None if progress == "log" else progress)
+            plausibility = self._plausibility(None if progress == "log" else progress)
             self._usual()
+        self._ordering(settings.get("measures"), settings.get("feature_weights"), plausibility)
         self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
         self._anonymity([*read(self.constraints), *read(settings.get("constraints", ()))])
         return explain_batches(
@@ -931,7 +952,7 @@ class MCCE(Learner):
         decision : callable or None
             The wanted decision, if it is a function; else it stands in the file.
         n_jobs : int or None
-            Threads to use; None for all cores.
+            Threads, as in the constructor.
 
         Examples
         --------
@@ -1108,12 +1129,13 @@ class MCCE(Learner):
 
     def _ordering(
         self,
-        measures: MeasureLike | Sequence[MeasureLike],
-        weights: Mapping[Any, float] | None,
+        measures: MeasureLike | Sequence[MeasureLike] | None,
+        feature_weights: Mapping[Any, float] | None,
         plausibility: Plausibility | None,
     ) -> Ordering:
         """Return the order that a user asks for, with what its measures learn from the training rows."""
         features = self.generator_.schema_.features
+        measures = DEFAULT if measures is None else measures
         named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
         if self._training.table is None:  # of a file, or of a copy in another process
             known = getattr(self, "distances_", {})
@@ -1123,7 +1145,7 @@ class MCCE(Learner):
         return resolve_measures(
             named,
             features,
-            weights=weights,
+            feature_weights=feature_weights,
             training=self._training.matrix(needed_by=f"measure {learning[0]!r}") if learning else None,
             decision=self._training.wanted() if learning else None,
             scorers=scorers,

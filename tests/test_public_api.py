@@ -31,7 +31,8 @@ SAMPLERS = """
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """
-    batches constraints datasets diagnostics exceptions explore generators plots rcompat rng samplers table testing
+    batches constraints datasets diagnostics exceptions explore generators plots rcompat report rng samplers
+    table testing
 """
 
 # for each main class its keywords, and its methods with theirs; properties and plain attributes have none
@@ -51,15 +52,20 @@ METHODS = {
     "MCCE": {
         "fit": "X y sample_weight relations progress",
         "explain": """
-            X n_samples n_counterfactuals independent constraints sparse floor caution measures weights max_changes
-            max_gower diverse robust progress
+            X n_samples n_counterfactuals independent constraints sparse floor caution measures
+            feature_weights max_changes max_gower diverse robust progress
         """,
         "explain_batches": "source out id batch_size n_jobs skip_bad missing letters progress settings",
         "explore": "X",
         "generate": "X n_samples independent constraints progress",
-        "select": "candidates X n_counterfactuals exhaustive constraints",
+        "select": """
+            candidates X n_counterfactuals exhaustive constraints sparse floor caution measures feature_weights
+            max_changes max_gower diverse robust progress
+        """,
         "diagnose": "X training sample_weight n_samples max_factuals max_rows visit_sequences random_state settings",
-        "trade_off": "X floors n_samples measures weights max_changes max_gower training max_factuals max_rows",
+        "trade_off": """
+            X floors n_samples measures feature_weights max_changes max_gower training max_factuals max_rows
+        """,
         "save": "path donors about",
         "load": "path model decision n_jobs",
         "get_params": "deep",
@@ -73,30 +79,23 @@ METHODS = {
         "summary": "standard_errors",
         "diversity": "",
         "by": "groups bins level random_state",
-        "reasons": "id rank words",
-        "why": "id",
-        "with_why": "n",
+        "contributions": "id rank words",
+        "why_unexplained": "id",
+        "with_why_unexplained": "n",
         "redrawn": "redraw",
         "standard_errors": "",
         "sentence": "id rank",
-        "sentences": "rank",
-        "letter": "id title intro closing html language texts",
-        "letters": "all title intro closing html language texts",
         "plot": "id rank ax",
-        "plot_changes": "ax",
         "table": "name",
         "to_frame": "",
-        "answers": "",
-        "unlettered": "all",
         "to_csv": "path spreadsheet_safe options",
-        "to_parquet": "path options",
-        "to_html": "path title intro examples diagnostics audience id",
+        "to_html": "path title intro examples diagnostics",
         "save": "path",
         "load": "path",
     },
     "ChainModel": {
         "fit": "X decision sample_weight progress schema",
-        "sample": "n given decision random_state progress within rules weights resample",
+        "sample": "n given decision random_state progress within rules importance resample",
         "log_density": "X decision training per_feature",
         "criticise": "X_new decision sample_weight n_draws level random_state progress",
         "save": "path donors",
@@ -160,6 +159,10 @@ def test_the_methods_and_keywords_are_those_that_we_mean(name):
     assert sorted(methods(cls)) == sorted(METHODS[name])
     found = {method: keywords(getattr(cls, method)) for method in METHODS[name]}
     assert found == {method: meant.split() for method, meant in METHODS[name].items()}
+
+
+def test_a_module_inside_a_folder_loads_by_itself():
+    assert fresh("import mcce; print(mcce.plots.changes_plot.__name__)") == ["changes_plot"]
 
 
 def test_every_public_name_has_a_docstring():

@@ -84,7 +84,7 @@ def test_the_largest_comes_first_if_that_is_said(own):
     candidates = explainer.generate(POOR, n_samples=100)
     most = candidates["savings"][score(candidates) >= 0.5].groupby(level="id").max()
     assert found.frame["savings"].droplevel("rank").tolist() == most.tolist()
-    doubled = explainer.explain(POOR, n_samples=100, measures="own.spread", weights={"salary": 2})
+    doubled = explainer.explain(POOR, n_samples=100, measures="own.spread", feature_weights={"salary": 2})
     assert not doubled.measures["own.spread"].equals(found.measures["gower"])
 
 
@@ -96,7 +96,7 @@ def test_a_constraint_of_a_file_holds_and_stands_in_the_letter(own, tmp_path):
     assert len(found)
     assert ((found.frame["salary"] + found.frame["savings"]) <= 90_000).all()
     assert list(found.constraints.index) == [BUDGET]
-    assert BUDGET in found.letter(found.frame.index[0][0])
+    assert BUDGET in mcce.report.letter(found, found.frame.index[0][0])
 
 
 def test_a_constraint_resolves_to_others(own):
@@ -153,7 +153,9 @@ def test_all_of_it_in_a_saved_explainer(own, tmp_path):
         before, after = (each.explain(POOR, n_samples=200, measures="own.savings") for each in (explainer, again))
         assert len(before)
         pd.testing.assert_frame_equal(before.frame, after.frame)
-        assert before.letter(before.frame.index[0][0]) == after.letter(before.frame.index[0][0])
+        assert mcce.report.letter(before, before.frame.index[0][0]) == mcce.report.letter(
+            after, before.frame.index[0][0]
+        )
     assert isinstance(again.chain_.samplers_["salary"], own.Shuffled)
     assert mcce.MCCE(score, fixed=FIXED, generator="own.rows", random_state=1).fit(X).generator_.seed_ == 1
 

@@ -31,7 +31,7 @@ from mcce.cli.files import TableFile, check_column, check_columns, lacking
 from mcce.constraints import Constraint, OfFactuals, allow, available_constraints, no_copies, read, resolve
 from mcce.constraints.reading import read_sections
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.explain.order import find_measure, resolve_weights
+from mcce.explain.order import find_measure, resolve_feature_weights
 from mcce.generators.auto import AUTO
 from mcce.generators.base import GENERATORS
 from mcce.generators.layout import REST
@@ -235,7 +235,7 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "diverse": arguments.diverse,
         "max_changes": arguments.max_changes,
         "max_gower": None if arguments.max_gower is None else check_not_negative(arguments.max_gower, "--max-gower"),
-        "weights": arguments.weights or None,
+        "feature_weights": arguments.feature_weights or None,
     }
     if arguments.floor is not None:
         asked["floor"] = check_share(arguments.floor, "--floor")
@@ -291,7 +291,7 @@ def check_features(names: list[Any], train: TableFile, rows: TableFile | None, a
     mutable = [name for name in names if name not in arguments.fixed]
     of_columns = {
         "--fixed": arguments.fixed,
-        "--weights": arguments.weights,
+        "--feature-weights": arguments.feature_weights,
         "--allow-missing": arguments.allow_missing,
     }
     for option, named in of_columns.items():
@@ -335,7 +335,7 @@ def check_rows(
         table = schema.encode(known_rows, rows.path)
         check_magnitudes(table, rows.path)
         check_missing(table, known_rows.index, rows.path)
-    resolve_weights(arguments.weights or None, schema.features)
+    resolve_feature_weights(arguments.feature_weights or None, schema.features)
     if train is None:
         return
     _check_samplers(schema, arguments)

@@ -113,7 +113,7 @@ def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -
     demanded = [*job.constraints, *demands(arguments)]
     found = job.explainer.explain(job.factuals, constraints=demanded, **options)
     if demanded or any(options.get(name) is not None for name in ("max_changes", "max_gower", "robust")):
-        found = found.with_why(MOST_TOLD)
+        found = found.with_why_unexplained(MOST_TOLD)
     return found if arguments.explainer is None else _in_other_words(found, arguments)
 
 

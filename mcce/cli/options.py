@@ -194,7 +194,12 @@ OPTIONS = (
         group="ask",
     ),
     Option(
-        "weights", read.numbers_by_name, "A=2,..", "what a step in a feature counts in distances (1)", {}, group="ask"
+        "feature_weights",
+        read.numbers_by_name,
+        "A=2,..",
+        "what a step in a feature counts in distances (1)",
+        {},
+        group="ask",
     ),
     Option("max_changes", read.count, "N", "at most so many changes", group="ask"),
     Option("max_gower", read.number, "D", "at most so far away, in Gower's distance", group="ask"),
@@ -238,7 +243,11 @@ OPTIONS = (
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
     Option("seed", read.whole, "N", "seed of the random draws ({})", 1),
     Option(
-        "jobs", read.whole, "N", "threads, of explain-batches processes; the result does not depend on it", group="what"
+        "jobs",
+        read.whole,
+        "N",
+        "threads, of explain-batches processes (1; -1 for all cores); the result does not depend on it",
+        group="what",
     ),
     Option(
         "out",

@@ -20,16 +20,18 @@ from typing import Any
 
 import pandas as pd
 
+from mcce import report
 from mcce.base.files import written_whole
 from mcce.cli.cells import Reading, Spelling
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.cli.files import TableFile
 from mcce.cli.options import complete, job_text
 from mcce.cli.workbook import write_workbook
-from mcce.counterfactuals import NOT_REFUSED, Counterfactuals
+from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
-from mcce.report.letter import letter_name
+from mcce.report.letter_layout import letter_name
 from mcce.report.reasons import ALREADY, UNREADABLE
+from mcce.report.result_letters import NOT_REFUSED
 from mcce.report.words import constraint_lines
 from mcce.table.spreadsheet import escape_formulas
 
@@ -195,7 +197,7 @@ class Spellings:
 
     def write(self, found: Counterfactuals) -> pd.DataFrame:
         """Return the table of all counterfactuals, its features as they are spelled in the files, and what changed."""
-        table = found.answers()
+        table = report.answers(found)
         ids = found.frame.index.get_level_values("id")
         own, texts = self.factuals.loc[ids], self.texts.loc[ids]
         return table.assign(**{n: s.write(table[n], own[n], texts[n]) for n, s in self.columns.items()})
@@ -215,7 +217,7 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
         say(f"wrote {len(found)} rows to {outputs.table}")
     else:
         is_parquet = outputs.table.suffix == ".parquet"
-        _write_table(found.answers() if is_parquet else spellings.write(found), outputs.table, outputs, style)
+        _write_table(report.answers(found) if is_parquet else spellings.write(found), outputs.table, outputs, style)
         say(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
     if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
@@ -249,7 +251,7 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
     """Write a letter about each row, under its name as far as files can be called so; say who gets none, and why."""
     folder.mkdir(exist_ok=True)
     force = arguments.force
-    letters = found.letters(all=arguments.all, html=True, language=arguments.language, texts=arguments.texts)
+    letters = report.letters(found, all=arguments.all, html=True, language=arguments.language, texts=arguments.texts)
     taken: set[str] = set()
     for place, who in enumerate(found.factuals.index, 1):
         name = letter_name(who)
@@ -261,7 +263,7 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
         elif force:
             (folder / f"{name}.html").unlink(missing_ok=True)  # an earlier run's
     say(f"wrote {len(letters)} letters to {folder}")
-    without = found.unlettered(all=arguments.all)
+    without = report.unlettered(found, all=arguments.all)
     not_refused = without.index[without == NOT_REFUSED]
     if len(not_refused):
         say(f"no letter for {len(not_refused)} rows, whom the model would not refuse: {listing(not_refused)}")
@@ -295,7 +297,7 @@ def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
         for k, (id, rank, feature) in enumerate(zip(changes["id"], changes["rank"], changes["feature"]))
     }
     sheets = {
-        "answers": found.answers(),
+        "answers": report.answers(found),
         "changes": changes,
         "no answer": found.unexplained.rename_axis("id").reset_index(),
     }

@@ -35,7 +35,7 @@ from mcce.diagnostics.visiting import Order, has_visit_sequence, visit_effect
 from mcce.exceptions import InputError
 from mcce.explain.protocol import Explainer
 from mcce.report.names import Names
-from mcce.report.plots import marginal_plot, overview_plot
+from mcce.report.plots import changes_plot, marginal_plot, overview_plot
 from mcce.table import Data, as_frame
 from mcce.table.checks import check_row_names
 from mcce.table.left_out import without_unknown_levels
@@ -132,7 +132,7 @@ class Diagnostics:
         if which == "changes":
             if self.found is None:
                 raise InputError("there are no counterfactuals to draw; `notes` says why.")
-            return self.found.plot_changes(ax)
+            return changes_plot(self.found, ax)
         if self.correlations is None or self.marginals is None:
             raise InputError("generated and real rows were not compared; `notes` says why.")
         if which == "marginals":

@@ -27,7 +27,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_several_nearest
 from mcce.diagnostics.pairs import spread
 from mcce.exceptions import InputError
-from mcce.explain.order import DEFAULT, MeasureLike
+from mcce.explain.order import MeasureLike
 from mcce.explain.protocol import Explainer
 from mcce.report.plots import trade_off_plot
 from mcce.table import Data, as_frame
@@ -124,8 +124,8 @@ def trade_off(
     *,
     training: Data,
     n_samples: int = 1000,
-    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
-    weights: Mapping[Any, float] | None = None,
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
+    feature_weights: Mapping[Any, float] | None = None,
     max_changes: int | None = None,
     max_gower: float | None = None,
     max_factuals: int = 200,
@@ -150,7 +150,7 @@ def trade_off(
                 sparse=True,
                 floor=floor,
                 measures=measures,
-                weights=weights,
+                feature_weights=feature_weights,
                 max_changes=max_changes,
                 max_gower=max_gower,
                 progress=False,
@@ -166,7 +166,7 @@ def trade_off(
         n_training=len(seen),
         settings={
             "n_samples": n_samples,
-            "weights": weights,
+            "feature_weights": feature_weights,
             "max_changes": max_changes,
             "max_gower": max_gower,
             "random_state": explainer.generator_.seed_,

@@ -93,7 +93,7 @@ def resolve_measures(
     measures: MeasureLike | Sequence[MeasureLike],
     features: Sequence[Feature],
     *,
-    weights: Mapping[Any, float] | None = None,
+    feature_weights: Mapping[Any, float] | None = None,
     training: Floats | None = None,
     decision: npt.NDArray[np.generic] | None = None,
     scorers: Mapping[str, Function] | None = None,
@@ -107,7 +107,7 @@ def resolve_measures(
         A function takes the candidates of a factual (DataFrame) and the factual (Series) and returns a number for each
         candidate; the smallest is the best.
     features : the columns of the encoded matrices.
-    weights : dict or None
+    feature_weights : dict or None
         What a step in a feature counts, by name; 1 for those not named.
     training : encoded training rows, for "mad", "hvdm" and "ivdm".
     decision : the class of each training row, for "hvdm" and "ivdm".
@@ -121,7 +121,7 @@ def resolve_measures(
         raise InputError(
             Parameter("measures"), " is empty; name at least one, for example ", Setting("measures", list(DEFAULT)), "."
         )
-    by_feature = resolve_weights(weights, features)
+    by_feature = resolve_feature_weights(feature_weights, features)
     found = []
     for item in given:
         if isinstance(item, (str, NamedMeasure)):
@@ -142,38 +142,48 @@ def resolve_measures(
         if by_feature is not None and isinstance(measure.function, Distance) and not measure.function.counts_changes:
             measure = replace(measure, function=measure.function.weighted(by_feature))
         found.append(measure)
+    scaled = [m for m in found if isinstance(m.function, Distance) and not m.function.counts_changes]
+    if by_feature is not None and not scaled:
+        raise InputError(
+            Parameter("feature_weights"),
+            f" scale distances, and {listing([m.name for m in found])} is none; add a distance to ",
+            Parameter("measures"),
+            ", for example 'gower', or leave ",
+            Parameter("feature_weights"),
+            " out.",
+        )
     twice = [m.name for i, m in enumerate(found) if m.name in [other.name for other in found[:i]]]
     if twice:
         raise InputError(Parameter("measures"), f" names {twice[0]!r} twice; name each measure once.")
     return Ordering(tuple(found))
 
 
-def resolve_weights(weights: Mapping[Any, float] | None, features: Sequence[Feature]) -> Floats | None:
+def resolve_feature_weights(feature_weights: Mapping[Any, float] | None, features: Sequence[Feature]) -> Floats | None:
     """Return the weights in the order of the features, 1 for those not named; None for none."""
-    if weights is None:
+    if feature_weights is None:
         return None
-    if not isinstance(weights, Mapping):
+    if not isinstance(feature_weights, Mapping):
         raise InputError(
-            Parameter("weights"),
+            Parameter("feature_weights"),
             " is ",
-            Value(weights),
+            Value(feature_weights),
             "; give weights by feature, for example ",
-            Setting("weights", {"age": 2}),
+            Setting("feature_weights", {"age": 2}),
             ".",
         )
     names: list[Hashable] = [f.name for f in features]
     found = np.ones(len(names))
-    for name, weight in weights.items():
+    for name, weight in feature_weights.items():
         if name not in names:
             raise InputError(
-                Parameter("weights"), f" names {name!r}, which is not a feature; {did_you_mean(name, names)}"
+                Parameter("feature_weights"), f" names {name!r}, which is not a feature; {did_you_mean(name, names)}"
             )
         if not is_number(weight) or not 0 <= weight < np.inf:
-            raise InputError(entry("weights", name), " is ", Value(weight), "; give a number of at least 0.")
+            raise InputError(entry("feature_weights", name), " is ", Value(weight), "; give a number of at least 0.")
         found[names.index(name)] = weight
     if not found.any():
         raise InputError(
-            Parameter("weights"), " are all 0, so that all candidates rank equally. Give some feature a weight."
+            Parameter("feature_weights"), " are all 0, so that all candidates rank equally. Give some feature a weight."
         )
     return found
 

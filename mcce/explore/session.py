@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mcce import report
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell, warn
@@ -416,7 +417,7 @@ class ExplorerSession:
         who = self._people.index[plans.person]
         if len(plans.found):
             raise InputError(f"{case_name(who)} has a plan with these limits; ask for plans.")
-        why = plans.found.why(who)
+        why = plans.found.why_unexplained(who)
         helps = str(why.get("would_help") or "")
         of_limit = {f"without the constraint {str(limit)!r}": j for j, limit in plans.settings.limits}
         rejected, nearest = why.get("rejected"), why.get("nearest_row")
@@ -460,7 +461,7 @@ class ExplorerSession:
             return {"name": name, "type": kind, "text": self._csv(self._schema.decode(row[None]))}
         found, who = plans.found, self._people.index[plans.person]
         if what in ("letter", "page"):
-            return {"name": name, "type": kind, "text": found.letter(who, html=what == "page")}
+            return {"name": name, "type": kind, "text": report.letter(found, who, html=what == "page")}
         rank = check_count(message.get("rank", 1), "rank")
         if rank > len(found):
             raise InputError(f"there is no plan {rank}; there are {len(found)}.")

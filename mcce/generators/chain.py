@@ -43,13 +43,13 @@ from mcce.base.parameters import Learner
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.exceptions import InputError, MCCEWarning, SamplerError
 from mcce.generators.auto import Choice, threads_of
-from mcce.generators.base import Drawn, DrawRequest, RowRule, register_generator
+from mcce.generators.base import Drawn, DrawRequest, register_generator
 from mcce.generators.criticising import check_new_rows, criticise_features, score_features
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.givens import weighted_rows
 from mcce.generators.layout import ChainLayout, Predictors, Samplers, arrange, samplers_for
 from mcce.generators.private import Privacy
-from mcce.generators.sampling import Allowed, SampleOptions, Weighted, sample_rows
+from mcce.generators.sampling import Allowed, Rules, SampleOptions, Weighted, sample_rows
 from mcce.generators.storing import (
     SETTINGS,
     Donors,
@@ -108,7 +108,8 @@ class ChainModel(Learner):
     random_state : int or None
         Seed of the draws, and of drawn parameters (`proper`); None takes a fresh one at `fit` (kept as `seed_`).
     n_jobs : int or None
-        Threads to use; None for all cores. The results do not depend on it.
+        Threads, as scikit-learn counts them: None is 1 unless `joblib.parallel_config` says otherwise, -1 all cores.
+        The results do not depend on it.
     min_donors : int or None
         The fewest distinct training rows that a value of a mutable feature is drawn from: leaves with fewer are not
         made. Samplers that do not draw from such pools are refused. It is no differential privacy: a value that one
@@ -138,8 +139,8 @@ class ChainModel(Learner):
     ((200, 10), FrozenList(['id', 'draw']))
     >>> chain.sample(n=500).shape
     (500, 10)
-    >>> rows, weights = chain.sample(n=500, within={"education": ["upper secondary"]}, weights=True)
-    >>> rows["education"].unique().tolist(), len(weights)
+    >>> rows, importance = chain.sample(n=500, within={"education": ["upper secondary"]}, importance=True)
+    >>> rows["education"].unique().tolist(), len(importance)
     (['upper secondary'], 500)
     """
 
@@ -279,12 +280,17 @@ class ChainModel(Learner):
 
     @overload
     def sample(
-        self, n: int = ..., given: Data | None = ..., *, weights: Literal[True], **options: Unpack[SampleOptions]
+        self, n: int = ..., given: Data | None = ..., *, importance: Literal[True], **options: Unpack[SampleOptions]
     ) -> Weighted: ...
 
     @overload
     def sample(
-        self, n: int = ..., given: Data | None = ..., *, weights: Literal[False] = ..., **options: Unpack[SampleOptions]
+        self,
+        n: int = ...,
+        given: Data | None = ...,
+        *,
+        importance: Literal[False] = ...,
+        **options: Unpack[SampleOptions],
     ) -> pd.DataFrame: ...
 
     @one_native_thread()
@@ -297,8 +303,8 @@ class ChainModel(Learner):
         random_state: int | None = None,
         progress: bool | None = None,
         within: Mapping[Any, Allowed] | None = None,
-        rules: Sequence[RowRule] = (),
-        weights: bool = False,
+        rules: Rules = (),
+        importance: bool = False,
         resample: bool = False,
     ) -> pd.DataFrame | Weighted:
         """Draw rows, inside what is allowed.
@@ -318,25 +324,27 @@ class ChainModel(Learner):
         within : dict or None
             What mutable features are restricted to: ``(low, high)`` for numbers and ordered levels (None for no bound),
             a list of levels, or a `Within` with one row for each of `given`, or one for all.
-        rules : sequence of RowRule
-            What must hold between the features of a row (`mcce.generators.base.RowRule`).
-        weights : bool
-            Whether to return the weights of the rows too.
+        rules : text, `mcce.rule`, or a list of them
+            What must hold between the features of a row, as in ``rules=["savings <= salary"]``. There is no factual, so
+            that ``was()`` is refused; a function of two frames is given the rows as both. A
+            `mcce.generators.base.RowRule` is accepted too.
+        importance : bool
+            Whether to return the importance of the rows too.
         resample : bool
-            Whether to resample the rows by their weights: rows of equal weight, some of them several times.
+            Whether to resample the rows by their importance: all count alike then, and some occur several times.
 
         Returns
         -------
         DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
-        0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With `weights`,
-        also a Series of them, with mean 1 over the draws of an id (over all without `given`), rejected ones included.
-        Rejected rows could not be drawn inside; a warning counts them.
+        0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With
+        `importance`, also a Series of it, with mean 1 over the draws of an id (over all without `given`), rejected ones
+        included. Rejected rows could not be drawn inside; a warning counts them.
 
         Notes
         -----
         Truncating one conditional after the other is not conditioning the joint: rows drawn `within` bounds or by
-        `rules` keep the distribution that earlier features have without them. The weights are what is missing.
-        Weighted, or resampled, the rows follow the chain's joint distribution conditioned on what is allowed.
+        `rules` keep the distribution that earlier features have without them. The importance is what is missing.
+        Weighted by it, or resampled, the rows follow the chain's joint distribution conditioned on what is allowed.
         """
         self.check_fitted()
         return sample_rows(
@@ -349,7 +357,7 @@ class ChainModel(Learner):
             random_state=random_state,
             within=within,
             rules=rules,
-            weights=weights,
+            importance=importance,
             resample=resample,
             progress=progress,
         )
@@ -598,7 +606,7 @@ class ChainModel(Learner):
         ----------
         path : str or path
         n_jobs : int or None
-            Threads to use; None for all cores.
+            Threads, as in the constructor.
 
         Examples
         --------

@@ -1,12 +1,12 @@
-"""Rows as a user asks for them: restrictions in the user's words, draws as a frame, weights and resampling.
+"""Rows as a user asks for them: restrictions in the user's words, draws as a frame, importance and resampling.
 
 1. Bounds or levels in the user's words become a `Within` for every row.
 2. Rejected rows are left out, with a warning that says how many and by what; it is an error if none is left.
-3. Weights are exp(log weight), divided by their mean over the draws that stand beside each other, rejected ones
-   included: those of one row of `given`, or all without `given`.
-4. Resampling is systematic (Kitagawa 1996): with the weights' running sums W_i scaled to n, row i is taken as often as
-   numbers u, u + 1, ..., u + n - 1 lie in (W_(i-1), W_i], for one uniform u. A row is taken n w_i times, rounded up or
-   down.
+3. The importance of a row is exp(log weight), divided by its mean over the draws that stand beside each other,
+   rejected ones included: those of one row of `given`, or all without `given`.
+4. Resampling is systematic (Kitagawa 1996): with running sums W_i of the importance scaled to n, row i is taken as
+   often as numbers u, u + 1, ..., u + n - 1 lie in (W_(i-1), W_i], for one uniform u. A row is taken n w_i times,
+   rounded up or down.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
 from mcce.base.checks import check_count
+from mcce.constraints import Rule, rule
+from mcce.constraints.rules import resolve_rule
 from mcce.exceptions import InputError, did_you_mean, spell, warn
 from mcce.generators.base import Drawn, DrawRequest, RowRule
 from mcce.generators.givens import request_of
@@ -29,19 +31,20 @@ from mcce.samplers import ConditionalSampler, Within
 from mcce.table import Data, Feature, Schema
 from mcce.table.frames import like_input
 
+Rules = str | Rule | Sequence[str | Rule | RowRule]
 Allowed = Within | tuple[Any, Any] | Sequence[Any]
 Weighted = tuple[pd.DataFrame, "pd.Series[float]"]
 MOST_ROWS = 10**9  # drawn at once
 
 
 class SampleOptions(TypedDict, total=False):
-    """The options of `ChainModel.sample` beside its weights."""
+    """The options of `ChainModel.sample` beside `importance`."""
 
     decision: bool | None
     random_state: int | None
     progress: bool | None
     within: Mapping[Any, Allowed] | None
-    rules: Sequence[RowRule]
+    rules: Rules
     resample: bool
 
 
@@ -102,6 +105,28 @@ def _encode(value: Any, feature: Feature, where: str) -> float:
     return float(feature.encode(pd.Series([value], dtype=None if feature.is_numeric else object), where)[0])
 
 
+def read_rules(rules: Rules, schema: Schema) -> tuple[RowRule, ...]:
+    """Return rules in the user's words for the columns of a table (step 1)."""
+    found: list[RowRule] = []
+    for each in [rules] if isinstance(rules, (str, Rule)) else rules:
+        given = rule(each) if isinstance(each, str) else each
+        if isinstance(given, Rule):
+            resolved = resolve_rule(given, schema)
+            if given.says is not None and resolved.reads_factual:
+                raise InputError(
+                    f"the rule {str(given)!r} reads the factual by was(), and sample draws rows without a factual; "
+                    "leave it out, or draw with MCCE.generate(X, constraints=...)."
+                )
+            found.append(resolved)
+        elif all(hasattr(given, name) for name in ("columns", "holds", "within_for")):
+            found.append(given)
+        else:
+            raise InputError(
+                f"rules holds {spell(given)}; give texts or mcce.rule(...), as in rules=['rent <= salary']."
+            )
+    return tuple(found)
+
+
 def sample_rows(
     generator: Any,
     layout: ChainLayout,
@@ -112,13 +137,17 @@ def sample_rows(
     decision: bool | None,
     random_state: int | None,
     within: Mapping[Any, Allowed] | None,
-    rules: Sequence[RowRule],
-    weights: bool,
+    rules: Rules,
+    importance: bool,
     resample: bool,
     progress: bool | None,
 ) -> pd.DataFrame | Weighted:
     """Draw rows of a fitted generator, inside what is allowed, as a frame; see `mcce.ChainModel.sample`."""
     n = check_count(n, "n", most=MOST_ROWS)
+    if importance and resample:
+        raise InputError(
+            "importance=True has no effect with resample=True, since resampled rows count alike; leave one of them out."
+        )
     try:
         seed = generator.seed_ if random_state is None else resolve_seed(random_state)
         training, schema = (generator.training_givens_, generator.training_weights_), generator.schema_
@@ -126,14 +155,15 @@ def sample_rows(
         request = replace(
             request,
             restrictions=read_restrictions(within, schema, generator.fixed_, len(request) // n, n),
-            rules=tuple(rules),
-            weighted=weights or resample,
+            rules=read_rules(rules, schema),
+            weighted=importance or resample,
         )
         drawn = generator.draw(request, progress=progress)
         rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-        frame = like_input(schema.decode(drawn.rows[rows], index[places]), schema.frames)
-        weighed = pd.Series(weight, index=index[places], name="weight")
-        return (frame, like_input(weighed, schema.frames)) if weights else frame
+        frame: pd.DataFrame = like_input(schema.decode(drawn.rows[rows], index[places]), schema.frames)
+        if not importance:
+            return frame
+        return frame, like_input(pd.Series(weight, index=index[places], name="importance"), schema.frames)
     except MemoryError as error:
         raise InputError(
             f"n is {n}: so many rows do not fit into memory ({error}); draw fewer at a time, each with a random_state."

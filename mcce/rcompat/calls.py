@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce import report
 from mcce.constraints import Allow, Constraint, read
 from mcce.constraints.reading import read_sections
 from mcce.counterfactuals import Counterfactuals
@@ -54,6 +55,7 @@ from mcce.rcompat.columns import (
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
 from mcce.rcompat.r_session import RError, lend
 from mcce.rcompat.wording import RDialect
+from mcce.report.plots import changes_plot
 from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.storage import load_fields
@@ -187,7 +189,7 @@ def changes(found: Counterfactuals) -> dict[str, Any]:
 
 def sentences(found: Counterfactuals) -> dict[str, Any]:
     """Return one sentence for each factual, and the ids."""
-    texts = found.sentences()
+    texts = report.sentences(found)
     return {"texts": join_texts([str(text) for text in texts]), "ids": _index(texts.index)}
 
 
@@ -236,7 +238,7 @@ def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequenc
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    axes = found.plot_changes() if id is None else found.plot(_label(found, id), int(rank))
+    axes = changes_plot(found) if id is None else found.plot(_label(found, id), int(rank))
     figure: Any = axes.figure
     figure.set_size_inches(float(size[0]), float(size[1]))
     figure.savefig(path, dpi=float(size[2]), bbox_inches="tight")
@@ -245,7 +247,7 @@ def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequenc
 
 def letter(found: Counterfactuals, id: Any) -> str:
     """Return the letter about one factual."""
-    return found.letter(_label(found, id))
+    return report.letter(found, _label(found, id))
 
 
 def dump(stored: Any) -> bytearray:

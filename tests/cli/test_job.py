@@ -31,7 +31,7 @@ floor = 0.02
 measures = ["gower", "L0"]
 out = "cf.csv"
 
-[weights]
+[feature_weights]
 income = 2
 
 [ordered]
@@ -131,7 +131,7 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
     assert main(["explain", "--config", "my.toml", *more]) == 130
     assert seen["n_samples"] == 33
     assert seen["fixed"] == ["job", "size"]
-    assert seen["weights"] == {"income": 2.0}
+    assert seen["feature_weights"] == {"income": 2.0}
     assert seen["sparse"] is True
     assert seen["seed"] == 1
     assert seen["ordered"] == {"": ["small", "medium", "large"]}
@@ -148,7 +148,7 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
         ),
         (("sparse = true", 'sparse = "yes"'), "--config my.toml: sparse: 'yes' is not true or false"),
         (('fixed = ["job"]', "fixed = [3]"), "--config my.toml: fixed: 3 is not text"),
-        (("income = 2", 'income = "two"'), "--config my.toml: weights: 'two' is not a number"),
+        (("income = 2", 'income = "two"'), "--config my.toml: feature_weights: 'two' is not a number"),
         (("[[allow]]", 'constraints = "x.toml"\n[[allow]]'), r"ordered: 'x.toml' is not levels from the lowest to"),
         (('id = "who"', 'id = "who"\nconstraints = "x"'), r"names a file of constraints and has \[\[allow\]\]"),
         (('feature = "income"', 'feature = "incom"'), "--config my.toml: .*'incom' .*did you mean 'income'"),
@@ -184,7 +184,7 @@ def test_a_job_without_training_rows(folder, capsys):
         (["--sampler", "norm"], "cannot model 'size': it is ordered"),
         (["--sampler", "income=norm,*=cart", "--min-donors", "5"], "for 'income' does not draw from pools of training"),
         (["--measures", "gowr"], "--measures names 'gowr'; did you mean 'gower'"),
-        (["--weights", "incme=2"], "--weights 'incme' is not a column of the features"),
+        (["--feature-weights", "incme=2"], "--feature-weights 'incme' is not a column of the features"),
         (["--noise", "1.5"], "--noise is 1.5; it must be a number from 0 to below 1"),
         (["--robust", "0.9"], "--robust 0.9 goes with --noise"),
         (["--diverse"], "--diverse goes with --n-counterfactuals of 2 or more"),
@@ -239,7 +239,7 @@ def test_what_is_written_is_read_back_alike(tmp_path):
         "sep": "\t",
         "sheet": {"train": "A=B", "explain": "C,D"},
         "noise": {"x": 0.1},
-        "weights": {"x y": 2.5},
+        "feature_weights": {"x y": 2.5},
         "max_gower": 1e-07,
         "sampler": {"*": "cart"},
         "visit_sequence": ["a", "b"],
@@ -275,8 +275,8 @@ def test_what_is_written_is_read_back_alike(tmp_path):
             "floor: a whole number of about 401 digits, .* is not a number that a float can hold",
         ),
         (
-            f"weights = {{income = 1{'0' * 400}}}",
-            "weights: a whole number of about 401 digits, more than a float holds",
+            f"feature_weights = {{income = 1{'0' * 400}}}",
+            "feature_weights: a whole number of about 401 digits, more than a float holds",
         ),
         ('out = ""', "out: '' is no name of a file or folder: it is empty"),
         (r'out = "a\u0000b"', "out: 'a.x00b' is no name of a file or folder: it holds a NUL character"),

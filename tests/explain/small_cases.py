@@ -197,7 +197,7 @@ def problem_of(features, mutable, ask, ordering, caution, floor=0.0, bound=UNBOU
 def search(case, k, floor, bound=UNBOUNDED, name="default", caution=None):
     measures, weights = MEASURES[name]
     ordering = resolve_measures(
-        measures, FEATURES, weights=weights, scorers={"plausibility": plausibility().of_candidates}
+        measures, FEATURES, feature_weights=weights, scorers={"plausibility": plausibility().of_candidates}
     )
     caution = caution or Caution(plausibility(), strength=0.0)
     problem = problem_of(FEATURES, MUTABLE, case.model, ordering, caution, floor, bound)

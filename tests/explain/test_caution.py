@@ -126,7 +126,7 @@ def test_a_job_comes_along_with_a_salary_and_says_so():
     who = table.loc[table["role"] == "comes along", "id"].iloc[0]
     told = "(with job nurse instead of none, which comes along)"
     assert told in found.sentence(who)
-    assert told in " ".join(found.letter(who).split())
+    assert told in " ".join(mcce.report.letter(found, who).split())
     assert "<small>comes along</small>" in found.to_html()
     assert found[who].changes()["role"].tolist() == table.loc[table["id"] == who, "role"].tolist()
 

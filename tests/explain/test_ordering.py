@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcce import InputError, Schema
 from mcce.distances import measures as distances
 from mcce.distances.measures import available_measures
-from mcce.explain.order import Measure, Ordering, resolve_measures, resolve_weights
+from mcce.explain.order import Measure, Ordering, resolve_feature_weights, resolve_measures
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
 from tests.explain.test_selector import chosen_by_factual, places
@@ -200,12 +200,12 @@ def test_names_costs_and_weights():
     assert ordering.names == ["L0", "gower", "l2", "by_hand"]
     assert ordering.cost == "free"
     assert resolve("gower").names == ["gower"]
-    weighted = resolve(["L0", "gower"], weights={"level": 3, "still": 0}).measures
+    weighted = resolve(["L0", "gower"], feature_weights={"level": 3, "still": 0}).measures
     a, b = np.zeros((1, 4)), np.array([[2.0, 1, 0, 1]])
     assert weighted[0].function.between(a, b).tolist() == [3]  # L0 is a count
     assert weighted[1].function.between(a, b).tolist() == [(0.5 + 3) / 5]
-    assert resolve_weights(None, FEATURES) is None
-    assert resolve_weights({"grade": 2}, FEATURES).tolist() == [1, 1, 2, 1]
+    assert resolve_feature_weights(None, FEATURES) is None
+    assert resolve_feature_weights({"grade": 2}, FEATURES).tolist() == [1, 1, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -221,12 +221,20 @@ def test_names_costs_and_weights():
         ("hvdm", {"training": ENCODED}, "measure 'hvdm' compares what values say about the decision"),
         ("plausibility", {}, "measure 'plausibility' needs the plausibility of rows, .* set sparse=True"),
         (distances.l2(FEATURES[:2]), {}, "the distance 'l2' is of 2 columns and the table has 4"),
-        ("gower", {"weights": {"levl": 2}}, "weights names 'levl', which is not a feature; did you mean 'level'"),
-        ("gower", {"weights": {"level": -1}}, r"weights\['level'\] is -1; give a number of at least 0"),
-        ("gower", {"weights": {"level": NAN}}, r"weights\['level'\] is nan"),
-        ("gower", {"weights": {"level": True}}, r"weights\['level'\] is True"),
-        ("gower", {"weights": dict.fromkeys(TRAINING, 0)}, "weights are all 0"),
-        ("gower", {"weights": [1, 2]}, "weights is .* give weights by feature, for example weights={'age': 2}"),
+        (
+            "gower",
+            {"feature_weights": {"levl": 2}},
+            "feature_weights names 'levl', which is not .* mean 'level'",
+        ),
+        ("gower", {"feature_weights": {"level": -1}}, r"feature_weights\['level'\] is -1; give a number of at least 0"),
+        ("gower", {"feature_weights": {"level": NAN}}, r"feature_weights\['level'\] is nan"),
+        ("gower", {"feature_weights": {"level": True}}, r"feature_weights\['level'\] is True"),
+        ("gower", {"feature_weights": dict.fromkeys(TRAINING, 0)}, "feature_weights are all 0"),
+        (
+            "gower",
+            {"feature_weights": [1, 2]},
+            "feature_weights is .* give weights .* feature_weights={'age': 2}",
+        ),
     ],
 )
 def test_what_cannot_be_an_order_is_said(measures, more, message):

@@ -116,7 +116,7 @@ def test_without_a_shared_row_the_reason_is_given():
     found = made.explain(rows.iloc[[0]], n_samples=100, constraints=[mcce.k_anonymous(3, keys=["pay"])])
     assert not len(found)
     assert "is shared by 3 training people on the keys" in found.sentence(0)
-    assert found.why(0)["would_help"] == "without k_anonymous"
+    assert found.why_unexplained(0)["would_help"] == "without k_anonymous"
 
 
 def test_settings_are_recorded(made):

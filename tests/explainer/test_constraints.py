@@ -279,7 +279,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_what_would_help_is_found_by_trying(explainer, sparse):
     names = ["salary share", "savings step", "job stays", "grade step"]
-    found = ask(explainer, names, sparse=sparse).with_why(5)
+    found = ask(explainer, names, sparse=sparse).with_why_unexplained(5)
     told = found.unexplained[found.unexplained["drawn"].notna()]
     assert len(told) > 0
     single = [READINGS[name][0] for name in names]
@@ -313,9 +313,9 @@ def test_the_nearest_row_is_told_with_its_score():
     )
     poor = TABLE[TABLE["salary"] < 30_000].iloc[:5]
     said = [mcce.allow("salary", high=50_000)]
-    found = model.explain(poor, constraints=said, n_samples=100).with_why()
+    found = model.explain(poor, constraints=said, n_samples=100).with_why_unexplained()
     assert len(found) == 0
-    why = found.why(poor.index[0])
+    why = found.why_unexplained(poor.index[0])
     assert why["nearest"] == found.unexplained["nearest"].iloc[0]
     assert found.unexplained["nearest"].tolist() == (found.nearest["salary"] / 1_000).tolist()
     assert (found.nearest["salary"] <= 50_000).all()

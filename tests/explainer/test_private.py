@@ -178,10 +178,17 @@ def everything_said(rows):
         for settings in ({}, {"sparse": True}, {"diverse": True, "n_counterfactuals": 2}):
             found = explainer.explain(asked, n_samples=100, progress=False, **settings)
             said += [repr(found), found._repr_html_(), found.to_frame().to_csv(), found.summary().to_csv()]
-            said += [found.changes().to_csv(), *found.sentences(), repr(found.run), repr(found.ranges)]
+            said += [found.changes().to_csv(), *mcce.report.sentences(found), repr(found.run), repr(found.ranges)]
             label = found.frame.index[0][0]
-            said += [found.letter(label), found.letter(label, html=True), repr(found.reasons(label))]
-        said += [found.with_why(2).unexplained.to_csv(), explainer.generate(asked.head(2), n_samples=50).to_csv()]
+            said += [
+                mcce.report.letter(found, label),
+                mcce.report.letter(found, label, html=True),
+                repr(found.contributions(label)),
+            ]
+        said += [
+            found.with_why_unexplained(2).unexplained.to_csv(),
+            explainer.generate(asked.head(2), n_samples=50).to_csv(),
+        ]
         said += [chain.sample(200).to_csv(), repr(chain.account_), repr(chain), repr(explainer), repr(chain.samplers_)]
         said += [repr(explainer.relations_), repr(chain.schema_), repr(chain.schema_.features), repr(vars(explainer))]
         said += [sampler.disclosed() for sampler in chain.samplers_.values()]

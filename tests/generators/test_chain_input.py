@@ -66,7 +66,7 @@ def test_missing_givens_that_the_dtype_cannot_hold():
             r"Plain\(\) cannot model 'a': it is categorical, .*handles 'numeric'",
         ),
         ({"random_state": 1.5}, InputError, "random_state is 1.5, but a seed is an integer"),
-        ({"n_jobs": 0}, InputError, "n_jobs is 0; it must be a whole number of at least 1, or None for all cores"),
+        ({"n_jobs": 0}, InputError, "n_jobs is 0; it must be a whole number other than 0"),
     ],
 )
 def test_wrong_parameters_are_refused_when_fitting(truth, parameters, error, message):

@@ -61,7 +61,7 @@ def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
     assert _same(weighted.sample(10, given), repeated.sample(10, given)) == 1.0
     assert _same(weighted.sample(300), repeated.sample(300)) == 1.0
     within = {"salary": (30_000, None), "housing": ["rent"]}
-    drawn = [chain.sample(5, given, within=within, weights=True) for chain in (weighted, repeated)]
+    drawn = [chain.sample(5, given, within=within, importance=True) for chain in (weighted, repeated)]
     assert _same(drawn[0][0], drawn[1][0]) == 1.0
     np.testing.assert_allclose(drawn[0][1], drawn[1][1], rtol=1e-12)
     pd.testing.assert_frame_equal(

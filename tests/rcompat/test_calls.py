@@ -371,11 +371,12 @@ def test_seeds_cross_in_full_and_may_be_text():
 def test_a_question_makes_no_sentences_changes_and_files(monkeypatch):
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
-    made_later = ("sentences", "changes", "save", "__repr__", "_compare")
+    made_later = [(Counterfactuals, name) for name in ("changes", "save", "__repr__")]
+    made_later += [(mcce.report, "sentences"), (mcce.report.result_words, "compare_rows")]
     count: list[str] = []
-    for name in made_later:
-        whole = getattr(Counterfactuals, name)
-        monkeypatch.setattr(Counterfactuals, name, lambda *a, n=name, f=whole, **k: count.append(n) or f(*a, **k))
+    for owner, name in made_later:
+        whole = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a, n=name, f=whole, **k: count.append(n) or f(*a, **k))
     found = told("explain", made["fitted"], sent(data.head(20)), {"n_samples": 50.0})
     assert count == []
     ids = np.frombuffer(told("sentences", found["found"])["ids"]["index"], "<i4")
@@ -391,10 +392,10 @@ def test_ids_are_numbers_or_text(id):
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     rows = data[data["income"] < 60].head(5)
     whole = told("explain", made["fitted"], sent(rows), {"n_samples": 50.0})["found"]
-    assert told("letter", whole, id) == whole.letter(3)
+    assert told("letter", whole, id) == mcce.report.letter(whole, 3)
     named = {**sent(rows), "labels": b"1\0002\0003\0004\0005\0"}
     texts = told("explain", made["fitted"], named, {"n_samples": 50.0})["found"]
-    assert told("letter", texts, id) == texts.letter("3")
+    assert told("letter", texts, id) == mcce.report.letter(texts, "3")
 
 
 def test_an_unknown_id_is_named():

@@ -52,7 +52,7 @@ def test_counts_draw_what_the_repeated_rows_draw(sampler, loans, counts):
     given, within = loans[FIXED].iloc[:40], {"savings": (1_000, 30_000)}
     pd.testing.assert_frame_equal(weighted.sample(10, given), expected.sample(10, given))
     pd.testing.assert_frame_equal(weighted.sample(200), expected.sample(200))
-    found, wanted = (chain.sample(3, given, within=within, weights=True) for chain in (weighted, expected))
+    found, wanted = (chain.sample(3, given, within=within, importance=True) for chain in (weighted, expected))
     pd.testing.assert_frame_equal(found[0], wanted[0])
     pd.testing.assert_series_equal(found[1], wanted[1], rtol=1e-9)
     rows = loans

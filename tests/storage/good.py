@@ -88,4 +88,4 @@ def explainer(**settings):
 
 def counterfactuals():
     """Return a result with all its tables."""
-    return explainer().explain(table(12, seed=4), n_samples=40, n_counterfactuals=2).with_why()
+    return explainer().explain(table(12, seed=4), n_samples=40, n_counterfactuals=2).with_why_unexplained()

@@ -164,7 +164,7 @@ def test_a_result_with_every_dtype_comes_back(tmp_path):
     pd.testing.assert_series_equal(again.factual_predictions, found.factual_predictions)
     assert (repr(again), again.ranges, again.run.settings) == (repr(found), found.ranges, dict(found.run.settings))
     with pytest.raises(InputError, match="this result was saved"):
-        again.reasons(found.frame.index[0][0])
+        again.contributions(found.frame.index[0][0])
 
 
 @pytest.mark.slow
@@ -345,7 +345,7 @@ def test_distances_learned_from_the_training_rows_are_loaded(measure, tmp_path):
     explainer = good.explainer()
     explainer.save(tmp_path / "a.mcce")
     loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
-    few, how = good.table(8, seed=4), {"measures": (measure, "L0"), "n_samples": 30, "weights": {"x": 3}}
+    few, how = good.table(8, seed=4), {"measures": (measure, "L0"), "n_samples": 30, "feature_weights": {"x": 3}}
     before, after = explainer.explain(few, **how), loaded.explain(few, **how)
     pd.testing.assert_frame_equal(after.frame, before.frame)
     pd.testing.assert_frame_equal(after.measures, before.measures)

@@ -32,11 +32,11 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.parameters import Learner
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.exceptions import InputError, SamplerError
-from mcce.generators.base import GENERATORS, Drawn, DrawRequest, RowRule
+from mcce.generators.base import GENERATORS, Drawn, DrawRequest
 from mcce.generators.givens import weighted_rows
 from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
 from mcce.generators.layout import ChainLayout, arrange
-from mcce.generators.sampling import Allowed, Weighted, sample_rows
+from mcce.generators.sampling import Allowed, Rules, Weighted, sample_rows
 from mcce.generators.storing import Donors, check_donors, check_training_rows, fitted_fields, read_fitted, unfitted
 from mcce.rng import RowStreams, hash_rows, resolve_seed
 from mcce.samplers.base import samplers_without_donors
@@ -235,14 +235,14 @@ class JointGenerator(Learner, ABC):
         random_state: int | None = None,
         progress: bool | None = None,
         within: Mapping[Any, Allowed] | None = None,
-        rules: Sequence[RowRule] = (),
-        weights: bool = False,
+        rules: Rules = (),
+        importance: bool = False,
         resample: bool = False,
     ) -> pd.DataFrame | Weighted:
         """Draw rows, inside what is allowed: the parameters and the result are those of `mcce.ChainModel.sample`.
 
         Rows drawn by rejection follow the joint distribution conditioned on what is allowed; so do those of an
-        `AdversarialForest`, which draws inside. The weights of rows are then all of one mean.
+        `AdversarialForest`, which draws inside. The importance of rows is then all of one mean.
         """
         self.check_fitted()
         return sample_rows(
@@ -255,7 +255,7 @@ class JointGenerator(Learner, ABC):
             random_state=random_state,
             within=within,
             rules=rules,
-            weights=weights,
+            importance=importance,
             resample=resample,
             progress=progress,
         )
@@ -352,7 +352,7 @@ class JointGenerator(Learner, ABC):
         ----------
         path : str or path
         n_jobs : int or None
-            Threads to use; None for all cores.
+            Threads, as in the constructor.
         """
         generator = load_fields(path, "JointGenerator", itemgetter("generator"))
         if not isinstance(generator, cls):

@@ -50,8 +50,8 @@ class MixtureGenerator(JointGenerator):
 
     Notes
     -----
-    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry weights
-    (``sample(..., weights=True)``). The numbers drawn are observed values.
+    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry an importance
+    (``sample(..., importance=True)``). The numbers drawn are observed values.
 
     References
     ----------

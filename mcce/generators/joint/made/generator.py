@@ -52,8 +52,8 @@ class Made(JointGenerator):
 
     Notes
     -----
-    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry weights
-    (``sample(..., weights=True)``). 15 per cent of the rows are kept to choose width and epochs.
+    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry an importance
+    (``sample(..., importance=True)``). 15 per cent of the rows are kept to choose width and epochs.
 
     References
     ----------

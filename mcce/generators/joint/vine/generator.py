@@ -53,8 +53,9 @@ class VineGenerator(JointGenerator):
     Notes
     -----
     Needs pyvinecopulib: ``pip install 'mcce[vine]'``. Draws inside restrictions are truncated one column after the
-    other, as a chain's: rows carry weights (``sample(..., weights=True)``). The values drawn are observed values.
-    Missing values are drawn by an indicator of their own; where one is given, nothing is known of the column but this.
+    other, as a chain's: rows carry an importance (``sample(..., importance=True)``). The values drawn are observed
+    values. Missing values are drawn by an indicator of their own; where one is given, nothing is known of the column
+    but this.
 
     References
     ----------
