@@ -62,7 +62,7 @@ def add_parity(commands: Any) -> None:
     add = parity.add_argument
     add("--train", metavar="FILE", help="your own rows: .csv, .csv.gz or .parquet")
     add("--response", metavar="COLUMN", help="with --train: what the model predicts; a number or two classes")
-    add("--wanted", metavar="A,B", help="the wanted predictions, both ends included, as in 0.5,1 or --wanted=-inf,15")
+    add("--decision", metavar="A,B", help="the wanted predictions, both ends included, as in 0.5,1 or -inf,15")
     add("--fixed", type=name_list, metavar="A,B", help="features that must not change")
     add("--categorical", type=name_list, default=[], metavar="A,B", help="numbers that are codes; text always is")
     add("--numeric", type=name_list, default=[], metavar="A,B", help="numbers that look like codes, as 007 does")
@@ -73,7 +73,7 @@ def add_parity(commands: Any) -> None:
     add("--engine", choices=["rpart", "ctree", "both"], default="both", help="which trees (%(default)s)")
     add("--n-samples", type=positive_integer, default=1000, metavar="K", help="rows for each (%(default)s)")
     add("--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="how many for each (%(default)s)")
-    add("--seed", type=int, default=1, metavar="N", help="R's seed; generating begins with the next (%(default)s)")
+    add("--random-state", type=int, default=1, metavar="N", help="R's seed; generating uses the next (%(default)s)")
     add("--without-mccer", action="store_true", help="do not use mcceR even if it is installed")
     add("--sep", type=separator, metavar="CHAR", help=r"separator of CSV files; \t is a tab; found if it is clear")
     add("--html", type=Path, metavar="FILE", help="write the reports as a page")
@@ -111,8 +111,8 @@ def _compare(example: Example, engine: str, arguments: argparse.Namespace) -> Pa
         fixed_features=example.fixed,
         c_int=example.c_int,
         fit_autoregressive_model=engine,
-        fit_seed=arguments.seed,
-        generate_seed=arguments.seed + 1,
+        fit_seed=arguments.random_state,
+        generate_seed=arguments.random_state + 1,
         generate_K=arguments.n_samples,
         process_return_best_k=arguments.n_counterfactuals,
         # mcceR's L1 cannot be had with levels
@@ -128,7 +128,7 @@ def _airquality(arguments: argparse.Namespace) -> Example:
     air = load_airquality(dropna=True)
     model = RModel.from_code("lm(Ozone ~ ., data = data)", air.X.assign(Ozone=air.y))
     fixed = air.fixed if arguments.fixed is None else arguments.fixed
-    return _example(model, air.X, fixed, _ends(arguments.wanted, (-np.inf, 15.0)), arguments)
+    return _example(model, air.X, fixed, _ends(arguments.decision, (-np.inf, 15.0)), arguments)
 
 
 def _from_file(arguments: argparse.Namespace) -> Example:
@@ -153,7 +153,7 @@ def _from_file(arguments: argparse.Namespace) -> Example:
     if is_class:
         data["response"] = pd.Categorical(y.astype(str))
     code = "glm(response ~ ., family = binomial, data = data)" if is_class else "lm(response ~ ., data = data)"
-    wanted = _ends(arguments.wanted, (0.5, 1.0) if is_class else None)
+    wanted = _ends(arguments.decision, (0.5, 1.0) if is_class else None)
     return _example(RModel.from_code(code, data), X, arguments.fixed or [], wanted, arguments)
 
 
@@ -173,10 +173,10 @@ def _ends(text: str | None, default: tuple[float, float] | None) -> tuple[float,
     if text is None:
         if default is None:
             raise InputError(
-                "--response is a number, so --wanted must say which predictions are: as in --wanted=10,20."
+                "--response is a number, so --decision must say which predictions are: as in --decision=10,20."
             )
         return default
     interval: Interval | None = read_interval(text, None)
     if interval is None or interval.closed != "both":
-        raise InputError(f"--wanted is {text!r}; give two numbers, both included, as in 0.5,1 or -inf,15.")
+        raise InputError(f"--decision is {text!r}; give two numbers, both included, as in 0.5,1 or -inf,15.")
     return interval.low, interval.high

@@ -233,7 +233,7 @@ REFUSED = {
     "a format": lambda: patterns.read_pattern("x" * LONG, "a"),
     "decimals of a format": lambda: patterns.read_pattern("0." + "0" * 500, "a"),
     "an interval": lambda: wanted.read_interval("[1," + "1" * LONG, None),
-    "a class": lambda: wanted.read_class("--wanted", "x" * LONG, ["yes", "no"]),
+    "a class": lambda: wanted.read_class("--decision", "x" * LONG, ["yes", "no"]),
     "a cell among numbers": lambda: cells.find_reading(column("x" * LONG), ".", Declared()),
     "too many digits": lambda: cells.find_reading(column("1" * LONG), ".", Declared()),
 }

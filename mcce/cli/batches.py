@@ -111,7 +111,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         arguments.out,
         id=arguments.id,
         batch_size=arguments.batch_size,
-        n_jobs=arguments.jobs,
+        n_jobs=arguments.n_jobs,
         skip_bad=arguments.skip_bad,
         missing=arguments.missing,
         letters=letters,

@@ -48,22 +48,22 @@ from mcce.table.left_out import without_unknown_levels
 from mcce.wording import Value
 
 
-def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:
-    """Return the wanted decision: an interval, or the model's class that is spelled like `wanted`.
+def read_decision(text: str | None, of: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:
+    """Return the wanted decision: an interval, or the model's class that is spelled like `text`.
 
     `counts` are the training rows of each class, for messages, if they are known.
     """
-    interval = read_interval("0.5,1" if wanted is None else wanted, read_class("--of", of, classes, counts))
+    interval = read_interval("0.5,1" if text is None else text, read_class("--of", of, classes, counts))
     if interval is not None:
         known = None if classes is None else plain_values(classes)
         if of is None and known is not None and set(known) not in ({0, 1}, {-1, 1}):
             raise InputError(
-                f"--wanted {interval.bounds()} needs --of, the class whose score it is: one of {listing(known)}."
+                f"--decision {interval.bounds()} needs --of, the class whose score it is: one of {listing(known)}."
             )
         return interval
     if of is not None:
-        raise InputError(f"--of {of} goes with an interval, but --wanted is {spell(wanted)}; leave --of out.")
-    return read_class("--wanted", wanted, classes, counts)
+        raise InputError(f"--of {of} goes with an interval, but --decision is {spell(text)}; leave --of out.")
+    return read_class("--decision", text, classes, counts)
 
 
 def in_words(decision: Any, label: str | None) -> Any:
@@ -83,7 +83,7 @@ def read_interval(text: str, of: Any) -> Interval | None:
     except ValueError:
         return None
     if bool(parts[1]) != bool(parts[4]):
-        raise InputError(f"--wanted is {spell(text)}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
+        raise InputError(f"--decision is {spell(text)}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
     closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither", "": "both"}[parts[1] + parts[4]]
     return Interval(low, high, closed=closed, of=of)
 
@@ -98,7 +98,7 @@ def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, i
         return None
     if classes is None:
         raise InputError(
-            f"{role} is {spell(text)}, but the model declares no classes; give --wanted an interval, as in 10,20."
+            f"{role} is {spell(text)}, but the model declares no classes; give --decision an interval, as in 10,20."
         )
     known = plain_values(classes)
     exact = [label for label in known if str(label) == text]

@@ -49,7 +49,7 @@ def add_demo(commands: Any) -> None:
     demo.add_argument(
         "--out", type=path_name, default=".", metavar="DIR", help="where to write picture and page (here)"
     )
-    demo.add_argument("--seed", type=int, default=1, help="seed of the random draws (%(default)s)")
+    demo.add_argument("--random-state", type=int, default=1, help="seed of the random draws (%(default)s)")
     demo.add_argument(
         "--factuals", type=positive_integer, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
     )
@@ -70,7 +70,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
     clock.stop("the bank's model learns from its customers")
     granted = Interval(0, 0.1, closed="left", of=True, label="the loan is granted")
     facts = [*loans.fixed, "defaulted_last_year"]  # which nobody can change
-    explainer = MCCE(model, decision=granted, fixed=facts, random_state=arguments.seed, names=NAMES)
+    explainer = MCCE(model, decision=granted, fixed=facts, random_state=arguments.random_state, names=NAMES)
     explainer.fit(customers)
     clock.stop("mcce learns what customers look like")
     nearest = explainer.explain(customers.iloc[[0]], n_counterfactuals=SEARCHED, sparse=True)

@@ -31,7 +31,7 @@ from mcce.cli.checking import (
     in_words,
     named_by_text,
     order_levels,
-    read_wanted,
+    read_decision,
 )
 from mcce.cli.console import say
 from mcce.cli.files import UNNAMED, TableFile, check_columns, name_rows, read_source
@@ -110,18 +110,19 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         "sampler": arguments.sampler,
         "visit_sequence": arguments.visit_sequence,
         "kinds": kinds,
-        "random_state": arguments.seed,
+        "random_state": arguments.random_state,
     }
     if arguments.generator is not None:
         how["generator"] = arguments.generator
     if arguments.min_donors is not None:
-        chain = ChainModel(fixed=arguments.fixed, min_donors=arguments.min_donors, n_jobs=arguments.jobs, **how)
+        chain = ChainModel(fixed=arguments.fixed, min_donors=arguments.min_donors, n_jobs=arguments.n_jobs, **how)
         how = {"generator": chain}
+    decision = read_decision(arguments.decision, arguments.of, classes_of(model), counts)
     explainer = MCCE(
         model,
-        decision=in_words(read_wanted(arguments.wanted, arguments.of, classes_of(model), counts), arguments.in_words),
+        decision=in_words(decision, arguments.in_words),
         fixed=arguments.fixed,
-        n_jobs=arguments.jobs,
+        n_jobs=arguments.n_jobs,
         names=given_names(arguments),
         constraints=() if rows is not None else constraints,
         **how,
@@ -137,7 +138,7 @@ def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> 
         raise InputError(
             f"{listing(of_fit)} go with mcce fit, but --explainer is fitted; leave them out, or fit again."
         )
-    explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted, arguments.jobs)
+    explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted, arguments.n_jobs)
     schema = explainer.generator_.schema_
     for name in arguments.drop:
         if name in schema.names:

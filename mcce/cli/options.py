@@ -93,13 +93,13 @@ OPTIONS = (
     ),
     Option("response", read.text, "COLUMN", "without --model: train one for this column; with: leave it out"),
     Option(
-        "wanted",
-        read.wanted,
+        "decision",
+        read.decision,
         "WHAT",
         'a class, or an interval: 0.5,1 or "[0,0.1)" or "[20,inf)" ([0.5,1]); '
-        'a negative one is written --wanted=-5,3 or "[-5,3]"',
+        'a negative one is written --decision=-5,3 or "[-5,3]"',
     ),
-    Option("of", read.wanted, "CLASS", "the class whose probability the interval is about"),
+    Option("of", read.decision, "CLASS", "the class whose probability the interval is about"),
     Option("fixed", read.names, "A,B", "features that must not change", [], group="what"),
     Option("drop", read.names, "A,B", "columns to leave aside: no features, and not looked at", [], group="what"),
     Option(
@@ -236,9 +236,13 @@ OPTIONS = (
         "what draws whole rows, instead of one sampler after the other; there are {generators}",
     ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
-    Option("seed", read.whole, "N", "seed of the random draws ({})", 1),
+    Option("random_state", read.whole, "N", "seed of the random draws ({})", 1),
     Option(
-        "jobs", read.whole, "N", "threads, of explain-batches processes; the result does not depend on it", group="what"
+        "n_jobs",
+        read.whole,
+        "N",
+        "threads (explain-batches: processes); the result does not depend on it",
+        group="what",
     ),
     Option(
         "out",

@@ -28,7 +28,7 @@ def path(value: Any) -> str:
     return path_name(text(value))
 
 
-def wanted(value: Any) -> str:
+def decision(value: Any) -> str:
     """Read a class or an interval; in a file also as [0, 0.1], true or 3."""
     if isinstance(value, list) and len(value) == 2 and all(map(is_number, value)):
         return f"{value[0]},{value[1]}"

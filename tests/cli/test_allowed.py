@@ -44,7 +44,7 @@ def files(tmp_path, monkeypatch):
 
 
 def explain(*more):
-    asked = ["--response", "loan", "--wanted", "yes", "--fixed", "job", "--id", "who", "--n-samples", "200"]
+    asked = ["--response", "loan", "--decision", "yes", "--fixed", "job", "--id", "who", "--n-samples", "200"]
     return main(["explain", "--train", "train.csv", "--explain", "new.csv", *asked, *more])
 
 

@@ -14,7 +14,7 @@ from mcce.cli.cells import Declared, Reading, Spelling, TextColumn
 from mcce.cli.files import read_source
 from mcce.exceptions import InputError
 
-WANTED = ["--response", "y", "--wanted", "yes", "--n-samples", "100"]
+WANTED = ["--response", "y", "--decision", "yes", "--n-samples", "100"]
 N = 200
 
 

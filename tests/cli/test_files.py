@@ -12,7 +12,7 @@ from mcce.cli import main
 from mcce.report.reasons import ALREADY
 from tests.marks import slow_rows
 
-WANTED = ["--response", "y", "--wanted", "yes", "--n-samples", "50"]
+WANTED = ["--response", "y", "--decision", "yes", "--n-samples", "50"]
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_an_error_while_writing_leaves_the_earlier_result(files, monkeypatch, ca
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", half)
-    assert explain("--out", "c.csv", "--force", "--seed", "2") == 2
+    assert explain("--out", "c.csv", "--force", "--random-state", "2") == 2
     assert "mcce: error: c.csv: No space left on device" in capsys.readouterr().err
     assert contents(files) == before
 

@@ -22,7 +22,7 @@ CONFIG = """
 train = "data/train.csv"
 explain = "data/new.csv"
 response = "loan"
-wanted = "yes"
+decision = "yes"
 fixed = ["job"]
 id = "who"
 n-samples = 150
@@ -81,7 +81,7 @@ def no_training(monkeypatch):
 @pytest.mark.usefixtures("no_pictures")
 def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys):
     (folder / "results").mkdir()
-    given = ["--config", "my.toml", "--out", "results/cf.csv", "--html", "results/cf.html", "--seed", "7"]
+    given = ["--config", "my.toml", "--out", "results/cf.csv", "--html", "results/cf.html", "--random-state", "7"]
     assert main(["explain", *given]) in (0, 3)
     assert "mcce explain --config results/cf.job.toml repeats it" in capsys.readouterr().err
     first = contents(folder / "results")
@@ -89,7 +89,7 @@ def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys)
     job = first["cf.job.toml"].decode()
     assert str(folder) not in job  # files are seen from there, on any machine
     assert tomllib.loads(job)["train"] == "../data/train.csv"
-    assert tomllib.loads(job)["seed"] == 7
+    assert tomllib.loads(job)["random_state"] == 7
     after = pd.read_csv("results/cf.csv")
     before = pd.read_csv("data/new.csv").set_index("who").loc[after["id"]]
     assert (after["income"].to_numpy() >= before["income"].to_numpy()).all()
@@ -108,7 +108,7 @@ def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys)
 
 def test_a_job_is_not_written_over_by_another_one(folder, no_training, capsys):
     (folder / "cf.job.toml").write_text(CONFIG)
-    assert main(["explain", "--config", "cf.job.toml", "--seed", "2", "--force"]) == 2
+    assert main(["explain", "--config", "cf.job.toml", "--random-state", "2", "--force"]) == 2
     assert "would be overwritten by this job, which has other options; give another --out" in capsys.readouterr().err
     assert (folder / "cf.job.toml").read_text() == CONFIG
 
@@ -133,14 +133,14 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
     assert seen["fixed"] == ["job", "size"]
     assert seen["weights"] == {"income": 2.0}
     assert seen["sparse"] is True
-    assert seen["seed"] == 1
+    assert seen["random_state"] == 1
     assert seen["ordered"] == {"": ["small", "medium", "large"]}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('wanted = "yes"', "wanted = yes"), r"--config my.toml is no TOML file: .*line 5"),
+        (('decision = "yes"', "decision = yes"), r"--config my.toml is no TOML file: .*line 5"),
         (("n-samples", "n-sample"), "--config my.toml: there is no option 'n-sample'; did you mean 'n_samples'"),
         (
             ("n-samples = 150", "n-samples = -1"),
@@ -204,7 +204,7 @@ def test_options_are_checked_before_anything_is_trained(options, message, folder
 
 
 def test_further_options_reach_the_method(folder, capsys):
-    asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--wanted", "yes"]
+    asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
     asked += ["--id", "who", "--n-samples", "200", "--out", "cf.csv"]
     more = ["--n-counterfactuals", "3", "--diverse", "--max-changes", "2", "--exclude-training"]
     more += ["--noise", "income=0.02", "--robust", "0.5", "--measures", "gower"]
@@ -221,7 +221,7 @@ def test_the_job_that_is_documented_is_one(tmp_path):
     page = (Path(__file__).parents[2] / "vignettes" / "getting-started.md").read_text(encoding="utf-8")
     (tmp_path / "job.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
     found = read_config(str(tmp_path / "job.toml"))
-    assert found["wanted"] == "False"
+    assert found["decision"] == "False"
     assert found["decimal"] == Decimals(",")
     assert found["constraints"]["allow"] == [{"feature": "salary", "direction": "increase"}]
 
@@ -230,7 +230,7 @@ def test_what_is_written_is_read_back_alike(tmp_path):
     values = {
         "train": "a b.csv",
         "explain": 'q"uote\\back.csv',
-        "wanted": "ja\x7f\tnein",
+        "decision": "ja\x7f\tnein",
         "fixed": ["a.b", "c d"],
         "missing": ["?", "k. A."],
         "decimal": Decimals(None, (("price €", ","),)),

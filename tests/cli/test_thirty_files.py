@@ -169,36 +169,36 @@ def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, t
             "is the class 'paid' (30 training rows); others are spelled nearly alike: 'Paid' (3 training rows)",
         ),
         ("Paid", 0, "is the class 'Paid' (3 training rows)"),
-        ("PAID", 2, "--wanted is 'PAID', which could be 'Paid' (3 training rows), 'paid' (30 training rows)"),
+        ("PAID", 2, "--decision is 'PAID', which could be 'Paid' (3 training rows), 'paid' (30 training rows)"),
         ("OPEN", 0, ""),
     ],
 )
 def test_a_class_is_matched_exactly_first(wanted, code, said, capsys):
-    from mcce.cli.checking import read_wanted
+    from mcce.cli.checking import read_decision
     from mcce.exceptions import InputError
 
     counts = {"Paid": 3, "open": 7, "paid": 30}
     if code:
         with pytest.raises(InputError, match=re.escape(said)):
-            read_wanted(wanted, None, list(counts), counts)
+            read_decision(wanted, None, list(counts), counts)
         return
-    assert read_wanted(wanted, None, list(counts), counts) == {"OPEN": "open"}.get(wanted, wanted)
+    assert read_decision(wanted, None, list(counts), counts) == {"OPEN": "open"}.get(wanted, wanted)
     assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypatch, capsys):
-    """`--wanted paid` once took `Paid`, the first that is spelled so but for capitals, and explained nobody."""
+    """`--decision paid` once took `Paid`, the first that is spelled so but for capitals, and explained nobody."""
     monkeypatch.chdir(tmp_path)
     table = pd.concat([truth()] * 2, ignore_index=True)[["amount", "rooms", "paid"]].replace({"yes": "paid"})
     table.loc[table.index[table["paid"] == "paid"][:3], "paid"] = "Paid"
     table.to_csv("train.csv", index=False)
     table[table["paid"] == "no"].head(3).to_csv("new.csv", index=False)
     asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--n-samples", "100"]
-    assert main(["explain", *asked, "--wanted", "paid", "--out", "cf.csv"]) == 0
+    assert main(["explain", *asked, "--decision", "paid", "--out", "cf.csv"]) == 0
     assert set(pd.read_csv("cf.csv")["prediction"]) == {"paid"}
     capsys.readouterr()
-    assert main(["explain", *asked, "--wanted", "PAID"]) == 2
+    assert main(["explain", *asked, "--decision", "PAID"]) == 2
     assert re.search(r"could be 'paid' \(19 training rows\), 'Paid' \(3 training rows\)", capsys.readouterr().err)
 
 
@@ -211,7 +211,7 @@ def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
     table["paid"] = np.where(born < "1985", "yes", "no")
     table.to_csv("train.csv", index=False)
     table[table["paid"] == "no"].head(5).to_csv("new.csv", index=False)
-    asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--wanted", "yes", "--fixed", "n"]
+    asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--decision", "yes", "--fixed", "n"]
     assert main(["explain", *asked, "--n-samples", "50", "--out", "cf.csv"]) == 0
     found = pd.read_csv("cf.csv")
     assert set(found["born"]) <= set(table["born"])

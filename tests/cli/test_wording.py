@@ -17,10 +17,10 @@ from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, 
 from tests.python_syntax import OF_FILES, find_python
 
 OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
-    "wanted nobody has": "--wanted 900,1000",
-    "wanted upside down": "--wanted 9,1",
-    "wanted empty": "--wanted [1,1)",
-    "wanted no class": "--wanted maybe",
+    "wanted nobody has": "--decision 900,1000",
+    "wanted upside down": "--decision 9,1",
+    "wanted empty": "--decision [1,1)",
+    "wanted no class": "--decision maybe",
     "of": "--of yes",
     "fixed": "--fixed agee",
     "fixed twice": "--fixed age,age",
@@ -63,8 +63,8 @@ OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
     "formats of dates": "--formats income=%d.%m.%Y",
     "language": "--letters out --language xx",
     "allow_missing": "--allow-missing agee",
-    "seed": "--seed 1" + "0" * 1001,
-    "jobs": "--jobs 0",
+    "random_state": "--random-state 1" + "0" * 1001,
+    "n_jobs": "--n-jobs 0",
 }
 CONSTRAINTS = {  # files of constraints that are refused
     "nothing": "",
@@ -122,7 +122,7 @@ def said(tmp_path_factory):
 
         def run(name, *arguments, train="train.csv", new="new.csv"):
             given = ["explain", "--train", train, "--explain", new, "--response", "loan", "--n-samples", "20"]
-            given += [] if "--wanted" in arguments else ["--wanted", "yes"]
+            given += [] if "--decision" in arguments else ["--decision", "yes"]
             shown.clear()
             try:
                 main([*given, *arguments])
@@ -172,8 +172,8 @@ def test_the_command_line_shows_no_python(said):
         ("min_donors", "cart would draw 'since' from 250 training rows, and --min-donors is 100000"),
         ("visit_sequence", "--visit-sequence names 'dta', which is not a column of the table"),
         ("weights negative", "--weights of 'income' is -2.0; give a number of at least 0."),
-        ("jobs", "--jobs is 0; it must be a whole number of at least 1, or nothing for all cores."),
-        ("seed", "--seed is a whole number of about"),
+        ("n_jobs", "--n-jobs is 0; it must be a whole number of at least 1, or nothing for all cores."),
+        ("random_state", "--random-state is a whole number of about"),
         ("constraints: missing", "missing of 'job' is 'yes'; give true or false."),
         ("constraints: k_anonymous of a text", 'as in keys = ["age", "town"].'),
         ("constraints: levels a text", "give a list, for example ['pilot']."),
@@ -188,7 +188,7 @@ def test_remedies_are_options_or_lines_of_a_file(said, provoked, remedy):
     [
         (Parameter("X"), "the table"),
         (Parameter("n_samples"), "--n-samples"),
-        (Parameter("random_state"), "--seed"),
+        (Parameter("random_state"), "--random-state"),
         (Parameter("min_leaf"), "min_leaf"),  # without a counterpart: the bare name
         (Setting("sparse", True), "--sparse"),
         (Setting("skip_bad", True), "--skip-bad"),
