@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.files import written_whole
-from mcce.cli.cells import TEXT, Declared
 from mcce.cli.checking import read_interval
 from mcce.cli.console import DONE, name_list, positive_integer, say, separator
-from mcce.cli.files import check_column, read_source
 from mcce.cli.outputs import check_outputs
+from mcce.cli.readers import pairs
+from mcce.cli.tables import Reading, ReadOptions, check_columns, read_table
 from mcce.datasets import load_airquality
 from mcce.exceptions import InputError, listing
 from mcce.model.decisions import Interval
@@ -64,8 +64,7 @@ def add_parity(commands: Any) -> None:
     add("--response", metavar="COLUMN", help="with --train: what the model predicts; a number or two classes")
     add("--decision", metavar="A,B", help="the wanted predictions, both ends included, as in 0.5,1 or -inf,15")
     add("--fixed", type=name_list, metavar="A,B", help="features that must not change")
-    add("--categorical", type=name_list, default=[], metavar="A,B", help="numbers that are codes; text always is")
-    add("--numeric", type=name_list, default=[], metavar="A,B", help="numbers that look like codes, as 007 does")
+    add("--kinds", type=pairs, default={}, metavar="A=KIND,..", help="numeric or categorical, where cells do not tell")
     add("--missing", type=name_list, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
     add(
         "--explain", type=positive_integer, default=EXPLAINED, metavar="N", help="explain the last N rows (%(default)s)"
@@ -122,7 +121,7 @@ def _compare(example: Example, engine: str, arguments: argparse.Namespace) -> Pa
 
 
 def _airquality(arguments: argparse.Namespace) -> Example:
-    for option in ("response", "categorical"):
+    for option in ("response", "kinds"):
         if getattr(arguments, option):
             raise InputError(f"--{option} goes with --train; without it R's airquality is compared.")
     air = load_airquality(dropna=True)
@@ -132,14 +131,13 @@ def _airquality(arguments: argparse.Namespace) -> Example:
 
 
 def _from_file(arguments: argparse.Namespace) -> Example:
-    source = read_source("--train", arguments.train, arguments.sep, arguments.missing)
+    options = ReadOptions.from_arguments(arguments)
+    source = read_table("--train", arguments.train, options)
     names = source.table.columns
     if arguments.response is None:
         raise InputError(f"--train {arguments.train} needs --response: one of {listing(names)}.")
-    check_column("--response", arguments.response, source.table, arguments.train)
-    said = Declared(frozenset(arguments.numeric), frozenset(arguments.categorical))
-    readings = source.readings(names, said)
-    table = source.read(readings | dict.fromkeys(arguments.categorical, TEXT), checked=True)
+    check_columns("--response", [arguments.response], source.table, arguments.train)
+    table = source.read(source.find_readings(names) | dict.fromkeys(options.levels, Reading("text")))
     complete = table.dropna()
     if len(complete) < len(table):
         say(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are left out")
@@ -160,8 +158,7 @@ def _from_file(arguments: argparse.Namespace) -> Example:
 def _example(
     model: RModel, X: pd.DataFrame, fixed: list[str], wanted: tuple[float, float], arguments: argparse.Namespace
 ) -> Example:
-    for name in fixed:
-        check_column("--fixed", name, X, arguments.train or "airquality")
+    check_columns("--fixed", fixed, X, arguments.train or "airquality")
     n = arguments.explain
     if n >= len(X):
         raise InputError(f"--explain {n} leaves no row to train on: there are {len(X)} complete ones.")

@@ -341,7 +341,7 @@ def _check_trainable(
     if not is_class and read_interval(wanted, None) is None:
         raise InputError(
             f"--decision is {wanted!r}, but --response {y.name} is a number ({len(counts)} different values): "
-            f"give an interval, as in 10,20; if its values are classes, add --categorical {y.name}."
+            f"give an interval, as in 10,20; if its values are classes, add --kinds {y.name}=categorical."
         )
     if is_class:
         read_decision(wanted, arguments.of, counts.index, counts.to_dict())

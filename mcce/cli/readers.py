@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcce.base.checks import is_number, is_whole
-from mcce.cli.cells import WORDS, Decimals
 from mcce.cli.console import name_list, path_name, positive_integer, separator
 from mcce.exceptions import spell
 
@@ -95,18 +94,6 @@ def formats(value: Any) -> dict[str, Any]:
     }
 
 
-def dates(value: Any) -> dict[str, str]:
-    """Read names of columns, some with the order of day, month and year, or with a format."""
-    if isinstance(value, list) or (isinstance(value, str) and "=" not in value):
-        return dict.fromkeys(names(value), "")
-    found = {}
-    for name, how in _by_name(value, "born=dmy,seen", bare="").items():
-        if how and "%" not in text(how) and how not in ("dmy", "mdy", "ymd"):
-            raise _wrong(how, f"dmy, mdy, ymd or a format such as %d.%m.%Y, for {name!r}")
-        found[name] = how
-    return found
-
-
 def numbers_by_name(value: Any) -> dict[str, float]:
     """Read names with numbers, as in a=2,b=0.5 or as a table."""
     return {name: number(each) for name, each in _by_name(value, "a=2,b=0.5").items()}
@@ -134,28 +121,27 @@ def sheet(value: Any) -> dict[str, str]:
     return named
 
 
-def decimal(value: Any) -> Decimals:
-    """Read a decimal mark for all columns, or marks by column."""
-    if isinstance(value, str) and value in WORDS:
-        return Decimals(WORDS[value])
-    marks = _by_name(value, "point, comma or price=comma,weight=point")
-    for name, mark in marks.items():
-        if mark not in WORDS:
-            raise _wrong(mark, f"point or comma, for {name!r}")
-    return Decimals(None, tuple((name, WORDS[mark]) for name, mark in marks.items()))
+def mark(value: Any) -> str:
+    """Read a decimal or thousands mark; a blank may be spelled."""
+    found = text(value)
+    return str(_checked(len(found) == 1 and not found.isalnum(), found, "a single mark, as . or ,"))
+
+
+def date_format(value: Any) -> dict[str, str]:
+    """Read one format for all columns of dates, or formats by column."""
+    found = text_or_pairs(value)
+    formats = {"": found} if isinstance(found, str) else found
+    for each in formats.values():
+        _checked("%" in each or each == "ISO8601", each, "a format such as %d.%m.%Y, or ISO8601")
+    return formats
 
 
 def ordered(value: Any) -> dict[str, list[str]]:
-    """Read levels from the lowest to the highest: size=low<medium<high; without a column, for all that have them."""
+    """Read the levels of a column from the lowest to the highest: size=low<medium<high."""
     if isinstance(value, Mapping):
         return {str(name): _levels(levels) for name, levels in value.items()}
-    if isinstance(value, list) and not any("<" in text(each) for each in value):
-        return {"": _levels(value)}
-    found: dict[str, list[str]] = {}
-    for each in value if isinstance(value, list) else [text(value)]:
-        name, equals, levels = each.partition("=")
-        found[name.strip() if equals else ""] = _levels(levels if equals else each)
-    return found
+    name, equals, levels = text(value).partition("=")
+    return {str(_checked(bool(equals), name, "a column with its levels, as in size=low<high")).strip(): _levels(levels)}
 
 
 def visit_sequence(value: Any) -> str | list[str]:
@@ -169,7 +155,7 @@ def constraints(value: Any) -> str | dict[str, Any]:
 
 
 def _levels(value: Any) -> list[str]:
-    levels = [part.strip() for part in value.split("<")] if isinstance(value, str) else [str(each) for each in value]
+    levels = [part.strip() for part in value.split("<")] if isinstance(value, str) else list(map(str, value))
     if len(levels) < 2 or len(set(levels)) < len(levels) or "" in levels:
         raise _wrong(value, "levels from the lowest to the highest, each once, as in low<medium<high")
     return levels

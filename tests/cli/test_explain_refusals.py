@@ -33,15 +33,15 @@ MODEL = "model.joblib"
         (["--response", "default", "--decision", "1,0"], "low > high; swap the ends"),
         (
             ["--model", MODEL, "--decision", "False", "--fixed", "sexx"],
-            "--fixed 'sexx' is not a column of the features of .*train.csv; did you mean 'sex'",
+            "fixed feature 'sexx' is not a column of the table; did you mean 'sex'",
         ),
         (
             ["--model", MODEL, "--decision", "False", "--sampler", "cartt"],
             "no sampler 'cartt'; did you mean 'cart'",
         ),
         (
-            ["--model", MODEL, "--decision", "False", "--categorical", "a"],
-            "--categorical 'a' is not a column",
+            ["--model", MODEL, "--decision", "False", "--kinds", "a=numeric"],
+            "--kinds 'a' is not a column",
         ),
         (["--model", MODEL, "--decision", "False", "--id", "who"], "--id 'who' is not a column of"),
         (
@@ -58,11 +58,11 @@ MODEL = "model.joblib"
         (["--model", MODEL, "--decision", "False", "--html", "."], "--html . is a folder; give the name of a file"),
         (
             ["--model", MODEL, "--decision", "False", "--n-samples", "1000000000000"],
-            "--n-samples is 1000000000000; it must be a whole number of at least 1 and at most 10000000, or auto",
+            "--n-samples is 1000000000000; it must be a whole number of at least 1 and at most 10000000, or 'auto'",
         ),
         (
-            ["--response", "default", "--decision", "False", "--dates", "age=%d%d"],
-            "column 'age' of .* is named by --dates with %d%d, but line 2 holds '[0-9]+', which is no date like",
+            ["--response", "default", "--decision", "False", "--date-format", "age=%d%d"],
+            "column 'age' of .* holds dates like 3131 by option, but line 2 holds '[0-9]+'",
         ),
         (["--model", "/nowhere/m.joblib"], "--model /nowhere/m.joblib: there is no such file"),
         (["--model", __file__], "cannot be loaded .* written by joblib.dump"),
@@ -91,14 +91,14 @@ def test_an_interval_says_whose_score_it_is():
         (None, "there is no such file"),
         (b"", "is empty; it needs a header and rows"),
         (b"a,b,default\n", "has a header but no rows"),
-        (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as a table"),
-        (b"\xff\xfe\x00\x81,\n1,2", "; save it as UTF-8"),
-        (b"a,default\nBod\x81,x\n", "; save it as UTF-8"),
+        (b"a,b\n1,2\n1,2,3,4\n", "line 3: Expected 2 fields in line 3, saw 4"),
+        (b"\xff\xfe\x00\x81,\n1,2", "or save it as UTF-8"),
+        (b"a,default\nBod\x81,x\n", "or save it as UTF-8"),
         (
             b"a,default\n0,x,1\n1,x,2\n",
-            "has more values in its rows than names in its header; give every column a name",
+            "line 2: Expected 2 fields in line 2, saw 3. Correct the line: a quote must be closed, and the header must",
         ),
-        (b"a,default\n1,x,\n2,x,\n", "'x' in 2 rows only; training needs two values"),  # separators at the ends
+        (b"a,default,\n1,x,\n2,x,\n", "'x' in 2 rows only; training needs two values"),  # separators at the ends
         (b"a/b/default\n1/2/3\n", "--response 'default' is not a column of"),
         (b"a,default\n1,x\n2,x\n", "'x' in 2 rows only; training needs two values"),
     ],
@@ -141,7 +141,7 @@ def test_a_response_of_one_number_cannot_be_trained_on(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.assign(housing="castle"), "bad.csv holds the level 'castle' on line 2, which"),
+        (lambda t: t.assign(housing="castle"), "bad.csv holds the level 'castle' (row 1), unknown here"),
         (lambda t: t.drop(columns="salary"), "the feature 'salary' is not a column of"),
         (lambda t: t.assign(salary="much"), "bad.csv is numeric in the training data, but line 2 holds 'much'"),
     ],
@@ -162,7 +162,7 @@ def test_a_number_as_response_refuses_a_label(folder, capsys):
     files = {"train": "air.csv", "new": "air.csv"}
     assert explain(folder, "--response", "Ozone", "--decision", "15", **files) == 2
     assert "--response Ozone is a number (" in (said := capsys.readouterr().err)
-    assert "if its values are classes, add --categorical Ozone" in said
+    assert "if its values are classes, add --kinds Ozone=categorical" in said
 
 
 def test_a_response_that_our_own_model_cannot_take(tmp_path, capsys):

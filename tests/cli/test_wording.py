@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 from mcce import InputError
 from mcce.cli import main
+from mcce.cli.models import train_model
 from mcce.cli.wording import COMMAND_LINE
 from mcce.exceptions import MCCEWarning
 from mcce.samplers import CartSampler
@@ -39,9 +41,7 @@ OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
     "visit_sequence of a fixed one": "--fixed age --visit-sequence age,job,income,town,since",
     "n_samples": "--n-samples 1000000000000",
     "floor": "--sparse --floor 1.5",
-    "floor without sparse": "--floor 0.2",
     "caution": "--sparse --caution -1",
-    "diverse": "--diverse",
     "diverse and auto": "--diverse --n-counterfactuals 3 --n-samples auto",
     "measures": "--measures gowerr",
     "measures twice": "--measures L0,L0",
@@ -50,12 +50,11 @@ OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
     "weights negative": "--weights income=-2",
     "weights all 0": "--weights age=0,job=0,income=0,town=0,since=0",
     "max_gower": "--max-gower -1",
-    "robust": "--robust 0.9",
     "robust too large": "--robust 3 --noise 0.02",
     "noise": "--noise 3",
     "noise of levels": "--noise job=0.1 --robust 0.9",
     "kinds": "--kinds age=numbr",
-    "kinds of nothing": "--kinds agee=number",
+    "kinds of nothing": "--kinds agee=numeric",
     "labels": "--labels agee=Age",
     "labels alike": "--labels age=Age,income=Age",
     "units": "--units job=EUR",
@@ -113,10 +112,18 @@ def said(tmp_path_factory):
     rows.to_csv(folder / "train.csv", index=False)
     rows[rows["loan"] == "no"].drop(columns="loan").head(5).to_csv(folder / "new.csv", index=False)
     found: dict[str, list[str]] = {}
+    trained: dict[tuple[str, ...], Any] = {}
+
+    def train(X, *given):
+        key = (*X.columns, *X.select_dtypes("category"))
+        if key not in trained:
+            trained[key] = train_model(X, *given)[0]
+        return trained[key], X
 
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("always", MCCEWarning)
         patch.chdir(folder)
+        patch.setattr("mcce.cli.fitting.train_model", train)
         shown: list[str] = []
         patch.setattr("mcce.cli.say", lambda text: shown.append(" ".join(text.split())))
 

@@ -54,12 +54,6 @@ def test_letters_are_in_the_words_of_the_job(folder, capsys):
     assert "--letters letters: the folder has files; give another one, or add --force" in capsys.readouterr().err
 
 
-def test_names_are_checked_before_anything_is_trained(folder, monkeypatch, capsys):
-    monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
-    assert main(["explain", "--config", "job.toml", "--labels", "incom=x"]) == 2
-    assert "did you mean 'income'" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_samplers_may_be_chosen_by_evidence(folder):
     assert main(["explain", "--config", "job.toml", "--sampler", "auto", "--letters", "more"]) == 0
