@@ -79,7 +79,7 @@ def number(text: str) -> str | None:
 
 
 def dates(text: str) -> object:
-    return tables._find_dates(column(text), "", ReadOptions(), needed=False)
+    return tables._dates_or_text(column(text), "")
 
 
 def interval(text: str) -> object:

@@ -296,7 +296,7 @@ def _order_levels(X: pd.DataFrame, train: TableFile, readings: Mapping[Any, Read
             continue
         reading = readings[name]
         are_numbers = reading.kind == "number" and all(reading.marks.plain(level) for level in levels)
-        found[name] = tuple(map(reading.value, levels)) if are_numbers else tuple(levels)
+        found[name] = tuple(reading.values_of(levels).values()) if are_numbers else tuple(levels)
         odd = np.flatnonzero(X[name].notna() & ~X[name].isin(found[name]))
         if odd.size:
             raise InputError(

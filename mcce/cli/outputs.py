@@ -200,7 +200,7 @@ class Spelling:
         large = [text for text, number in numbers.items() if len(number.partition(".")[0].lstrip("+-")) > 3]
         return cls(
             reading,
-            {reading.value(text): text for text in reversed(column.filled)},
+            {value: text for text, value in reversed(reading.values_of(column.filled).items())},
             str(absent.iloc[0]) if len(absent) else "",
             digits.pop()
             if len(digits) == 1 and not any("e" in number.lower() for number in numbers.values())

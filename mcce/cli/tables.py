@@ -4,7 +4,8 @@
    file that fits two choices with different values is refused.
 2. `TableFile.find_readings` finds the kind of each column from its text. A column is numeric if all cells are numbers
    and nothing is lost by reading them so: a leading zero makes it text; two spellings of one number, more digits than a
-   number holds, and text among numbers or dates are refused. Dates need one format that all cells have.
+   number holds, and text among numbers or dates are refused. Dates in ISO format are read, others need
+   `--date-format`.
 3. Kinds that are known are used: those of `--kinds`, `--ordered` and `--date-format`, and for rows to explain those of
    the training data (`TableFile.like`). A cell that does not fit is refused.
 4. Workbooks and Parquet files hold values, which are kept; text in them stays text unless its kind is known.
@@ -47,7 +48,7 @@ BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_
 APART = (" ", "\u00a0", "\u202f", "'", "’")  # thousands marks besides the other decimal mark
 ISO = "ISO8601"
 DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y")
-DATE_FORMATS = (ISO, *(day + time for time in ("", " %H:%M", " %H:%M:%S") for day in DAYS))
+DATE_FORMATS = [day + time for time in ("", " %H:%M", " %H:%M:%S") for day in DAYS]  # to suggest
 DATE_LIKE = re.compile(r"[0-9][^0-9\n]+[0-9]")
 LONGEST_DATE = 100
 TRUTHS = {"true": True, "false": False}
@@ -145,31 +146,32 @@ class Reading:
     form: str = ""
     typed: bool = False
 
-    def value(self, text: str) -> Any:
-        """Return the value of a cell."""
-        if self.kind == "text" or not text.strip():
-            return text if self.kind == "text" else np.nan
-        if self.kind == "truth":
-            return TRUTHS[text.lower()]
+    def values_of(self, texts: Iterable[str]) -> dict[str, Any]:
+        """Return the value of each text."""
         if self.kind == "date":
-            return parse_dates([text], self.form).iloc[0]
-        plain = str(self.marks.plain(text))
-        return int(plain) if WHOLE.fullmatch(plain) and len(plain) < LONGEST_DATE else float(plain)
+            return dict(zip(texts, parse_dates(texts, self.form)))
+        return {text: self._value(text) for text in texts}
 
     def values(self, cells: pd.Series[Any]) -> pd.Series[Any]:
         """Return the values of text cells."""
-        texts = [str(text) for text in pd.unique(cells.dropna().astype(object))]
         if self.kind == "text":
             return cells
-        if self.kind == "date":
-            dates = parse_dates(texts, self.form)
-            return cells.astype(object).map(dict(zip(texts, dates))).astype(dates.dtype)
-        known = {text: self.value(text) for text in texts}
+        known = self.values_of([str(text) for text in pd.unique(cells.dropna().astype(object))])
         found = cells.astype(object).map(known)
+        if self.kind == "date":
+            return found.astype(parse_dates(known, self.form).dtype)
         if self.kind == "truth":
             return found if cells.isna().any() else found.astype(bool)
         whole = not cells.isna().any() and all(isinstance(v, int) and abs(v) < 2**63 for v in known.values())
         return found.astype(np.int64 if whole else np.float64)
+
+    def _value(self, text: str) -> Any:
+        if self.kind == "text" or not text.strip():
+            return text if self.kind == "text" else np.nan
+        plain = str(self.marks.plain(text))
+        if self.kind == "truth":
+            return TRUTHS[text.lower()]
+        return int(plain) if WHOLE.fullmatch(plain) and len(plain) < LONGEST_DATE else float(plain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,14 +307,13 @@ class TableFile:
                 f"{spell(text)}. Correct it, or add --missing {shorten(text)} if it means missing, or --kinds "
                 f"{name}=categorical if these are levels."
             )
-        if self.options.source == "by option":
-            wanted = {"numeric": "number"}.get(self.options.kinds.get(name, ""), kind)
-            wanted = "date" if name in self.options.date_format else wanted
-            if kind != wanted:
-                raise InputError(
-                    f"column {name!r} of {self.path} is a {wanted} by option, but the file has {values.dtype} there; "
-                    "convert it, or leave the option out."
-                )
+        stated = {"numeric": "number"}.get(self.options.kinds.get(name, ""), kind)
+        stated = "date" if name in self.options.date_format else stated
+        if self.options.source == "by option" and kind != stated:
+            raise InputError(
+                f"column {name!r} of {self.path} is a {stated} by option, but the file has {values.dtype} there; "
+                "convert it, or leave the option out."
+            )
         column = TextColumn(name, values, self)
         if texts and name not in self.options.levels and any(map(column.fits, EVERY)):
             say(
@@ -383,7 +384,7 @@ def _read_text(where: str, path: str, options: ReadOptions) -> TableFile:
     if text.count("\n") > len(records):  # quoted cells with line breaks
         breaks = sum(records[name].str.count("\n").fillna(0).to_numpy(dtype=np.int64) for name in records)
         lines[1:] += np.cumsum(breaks)[:-1]
-    filled = ~(records.isna() | records.eq("")).all(axis=1).to_numpy()
+    filled = ~(records.isna() | (records == "")).all(axis=1).to_numpy()
     records, lines = records[filled].reset_index(drop=True), lines[filled]
     short = records.isna().any(axis=1).to_numpy()
     if short.any():
@@ -484,7 +485,7 @@ def _read_workbook(where: str, path: str, options: ReadOptions, name: str | None
         raise InputError(f"--sheet {name!r} is not a sheet of {where}; {did_you_mean(name, sheets)}")
     where, missing = f"{where}, sheet {name!r}", {*options.missing}
     cells = sheets[name].map(lambda c: "" if isinstance(c, str) and (not c.strip() or c in missing) else c)
-    filled = ~cells.eq("").all(axis=1).to_numpy()
+    filled = ~(cells == "").all(axis=1).to_numpy()
     lines = np.flatnonzero(filled) + 1
     _check_sheet(where, load_workbook(path)[name], cells)
     table = _with_header(where, cells[filled].reset_index(drop=True))
@@ -569,7 +570,7 @@ def find_reading(column: TextColumn, marks: Marks, options: ReadOptions) -> Read
     others = [text for text in filled if marks.plain(text) is None]
     zero = next((text for text in filled if LEADING_ZERO.match(text.strip())), None)
     if name in options.date_format:
-        return _find_dates(column, options.date_format[name], options)
+        return _find_dates(column, options.date_format[name], options.source)
     if kind == "truth":
         if wrong := [text for text in column.texts if text.lower() not in TRUTHS]:
             raise column.error(f"is True or False {options.source}", wrong[0])
@@ -606,8 +607,8 @@ def find_reading(column: TextColumn, marks: Marks, options: ReadOptions) -> Read
         return Reading("truth")
     elif len(others) < len(filled):
         _check_majority(column, others, "numbers")
-    elif (dates := _find_dates(column, options.date_format.get("", ""), options, needed=False)).kind == "date":
-        return dates
+    elif filled and (reading := _dates_or_text(column, options.date_format.get("", ""))).kind == "date":
+        return reading
     _report_levels(column)
     return Reading("text")
 
@@ -649,45 +650,42 @@ def parse_dates(texts: Iterable[str], form: str) -> pd.Series[Any]:
     return dates if (dates.dt.microsecond > 0).any() else dates.astype("datetime64[s]")
 
 
-def _find_dates(column: TextColumn, form: str, options: ReadOptions, *, needed: bool = True) -> Reading:
-    """Return the reading of dates in a known format, or in the only one that fits; text if they are not `needed`."""
-    filled = column.filled
-    if not needed:
-        signs = {re.sub(r"[0-9.,\s'’+−-]", "", text) for text in filled if len(text) <= LONGEST_DATE}
-        if len(signs) == 1 and signs <= SIGNS:
-            levels = f"--kinds {column.name}=categorical"
-            raise InputError(
-                f"{column} holds numbers with {signs.pop()!r}: {column.holds(filled[0])}. Write plain numbers, or add "
-                f"{levels} if these are levels."
-            )
-        if not any(DATE_LIKE.search(text) for text in filled[:50] if len(text) <= LONGEST_DATE):
-            return Reading("text")
-    forms = [form] if form else [each for each in DATE_FORMATS if parse_dates(filled[:50], each).notna().any()]
-    dates = {each: parse_dates(filled, each) for each in forms}
-    fitting = [each for each in forms if dates[each].notna().all()]
-    other = next((each for each in fitting if not dates[each].equals(dates[fitting[0]])), None)
-    if other is not None:
-        ways = (fitting[0], other)
-        text = next(t for t, one, two in zip(filled, dates[ways[0]], dates[other]) if one != two)
-        read = " or ".join(_iso(parse_dates([text], each).iloc[0]) for each in ways)
+def _find_dates(column: TextColumn, form: str, source: str = "by option") -> Reading:
+    """Return the reading of dates, in ISO format if none is known; raise if a cell does not have the format."""
+    dates = parse_dates(column.filled, form or ISO)
+    if dates.isna().any():
+        wrong = column.filled[int(dates.isna().argmax())]
+        raise column.error(f"holds dates like {_example(form or ISO)} {source}", wrong, ", or state --date-format")
+    return Reading("date", form=form or ISO)
+
+
+def _dates_or_text(column: TextColumn, form: str) -> Reading:
+    """Return the reading of a column without numbers; raise if it holds numbers with signs, or dates to state."""
+    name, filled = column.name, column.filled
+    levels, shown = f"--kinds {name}=categorical", column.holds(filled[0])
+    short = [text for text in filled if len(text) <= LONGEST_DATE]
+    signs = {re.sub(r"[0-9.,\s'’+−-]", "", text) for text in short}
+    if len(signs) == 1 and signs <= SIGNS:
         raise InputError(
-            f"{column} holds dates that can be read in two ways: {column.holds(text)}, which is {read}. Add "
-            f"--date-format {column.name}={ways[0]} or --date-format {column.name}={ways[1]}."
+            f"{column} holds numbers with {signs.pop()!r}: {shown}. Write plain numbers, or add {levels} if these are "
+            "levels."
         )
-    if fitting or not filled:
-        reading = Reading("date", form=fitting[0] if fitting else ISO)
-        if not form and filled:
-            levels = "" if needed else f". If these are levels, add --kinds {column.name}=categorical"
-            read = _iso(dates[reading.form].iloc[0])
-            say(f"{column} is read as dates: {column.holds(filled[0])}, read as {read}{levels}")
-        return reading
-    best = max(forms, key=lambda each: int(dates[each].notna().sum()), default=ISO)
-    others = [text for text, date in zip(filled, dates.get(best, [pd.NaT] * len(filled))) if pd.isna(date)]
-    like = "%Y-%m-%d" if best == ISO else best
-    if needed:
-        raise column.error(f"holds dates like {_example(like)} {options.source}", others[0])
-    if len(others) < len(filled):
-        _check_majority(column, others, f"dates like {_example(like)}")
+    if not any(map(DATE_LIKE.search, short[:50])):
+        return Reading("text")
+    known = [form] if form else [ISO]
+    dates = {each: parse_dates(filled, each) for each in [*known, *DATE_FORMATS]}
+    ways = [each for each in dates if dates[each].notna().all()]
+    read = " or ".join(dict.fromkeys(_iso(dates[each].iloc[0]) for each in ways))
+    if ways[:1] == known:
+        say(f"{column} is read as dates: {shown}, read as {read}. If these are levels, add {levels}")
+        return Reading("date", form=ways[0])
+    if ways:
+        options = " or ".join(f"--date-format {name}={each}" for each in ways)
+        raise InputError(f"{column} holds dates: {shown}, which is {read}. Add {options}; for levels, {levels}.")
+    best = max(dates, key=lambda each: int(dates[each].notna().sum()))
+    if dates[best].notna().any():
+        others = [text for text, date in zip(filled, dates[best]) if pd.isna(date)]
+        _check_majority(column, others, f"dates like {_example(best)}")
     return Reading("text")
 
 
@@ -696,7 +694,7 @@ def _iso(date: pd.Timestamp) -> str:
 
 
 def _example(form: str) -> str:
-    return datetime(2024, 12, 31, 18, 30).strftime(form)
+    return datetime(2024, 12, 31, 18, 30).strftime("%Y-%m-%d" if form == ISO else form)
 
 
 def _report_levels(column: TextColumn) -> None:

@@ -34,16 +34,21 @@ def workbook_of_text(path, table):
     workbook(path, table, cells=as_cells(table, swap=",.", born="%d.%m.%Y").assign(rooms=table["rooms"]))
 
 
+GERMAN_DATES = ["--date-format", "born=%d.%m.%Y"]
 GOOD = {
     "plain": ("csv", csv(), []),
     "a mark for Excel": ("csv", csv("utf-8-sig"), []),
     "Excel's Unicode text": ("txt", csv("utf-16", sep="\t"), []),
     "UTF-16 the other way round": ("csv", csv("utf-16-be", before="\ufeff"), []),
-    "German Excel": ("csv", csv("cp1252", sep=";", swap=",.", born="%d.%m.%Y"), ["--encoding", "cp1252"]),
+    "German Excel": (
+        "csv",
+        csv("cp1252", sep=";", swap=",.", born="%d.%m.%Y"),
+        ["--encoding", "cp1252", *GERMAN_DATES],
+    ),
     "German Excel with thousands": (
         "csv",
         csv("cp1252", sep=";", amount="{:,.2f}", swap=",.", born="%d.%m.%Y"),
-        ["--encoding", "cp1252"],
+        ["--encoding", "cp1252", *GERMAN_DATES],
     ),
     "Latin-1, named": ("csv", csv("latin-1"), ["--encoding", "latin-1"]),
     "central European, named": (
@@ -53,14 +58,18 @@ GOOD = {
     ),
     "English thousands, tabs": ("tsv", csv(sep="\t", amount="{:,.2f}"), []),
     "Swiss thousands, pipes": ("csv", csv(sep="|", amount="{:,.2f}", swap=".'"), []),
-    "French": ("csv", csv(sep=";", amount="{:,.2f}", swap=",\u202f", born="%d/%m/%Y"), []),
+    "French": (
+        "csv",
+        csv(sep=";", amount="{:,.2f}", swap=",\u202f", born="%d/%m/%Y"),
+        ["--date-format", "born=%d/%m/%Y"],
+    ),
     "commas in commas": ("csv", csv(swap=",."), []),
     "times and zones": ("csv", csv(born="%Y-%m-%dT00:00:00Z"), []),
-    "American dates": ("csv", csv(born="%m/%d/%Y"), []),
+    "American dates": ("csv", csv(born="%m/%d/%Y"), ["--date-format", "%m/%d/%Y"]),
     "dates, named": ("csv", csv(born="%d/%m/%Y"), ["--date-format", "born=%d/%m/%Y"]),
     "short years, named": ("csv", csv(born="%d.%m.%y"), ["--date-format", "born=%d.%m.%y"]),
     "days without anything between": ("csv", csv(born="%Y%m%d"), ["--date-format", "born=%Y%m%d"]),
-    "names of months": ("csv", csv(born="%d-%b-%Y"), []),
+    "names of months": ("csv", csv(born="%d-%b-%Y"), ["--date-format", "born=%d-%b-%Y"]),
     "compressed": ("csv.gz", csv(), []),
     "Windows' ends of lines, empty rows": ("csv", csv(end="\r\n", after=",,,,,,\r\n,,,,,,\r\n"), []),
     "separators at the ends of lines": ("csv", csv(end=",\n"), []),
@@ -218,6 +227,7 @@ def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
     table.to_csv("train.csv", index=False)
     table[table["paid"] == "no"].head(5).to_csv("new.csv", index=False)
     asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--decision", "yes", "--fixed", "n"]
+    asked += ["--date-format", "%d.%m.%Y"]
     assert main(["explain", *asked, "--n-samples", "50", "--out", "cf.csv"]) == 0
     found = pd.read_csv("cf.csv")
     assert set(found["born"]) <= set(table["born"])
