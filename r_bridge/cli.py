@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.files import written_whole
+from mcce.cli import readers as read
 from mcce.cli.checking import read_interval
-from mcce.cli.console import DONE, name_list, positive_integer, say, separator
+from mcce.cli.console import DONE, say
 from mcce.cli.outputs import check_outputs
-from mcce.cli.readers import pairs
 from mcce.cli.tables import Reading, ReadOptions, check_columns, read_table
 from mcce.datasets import load_airquality
 from mcce.exceptions import InputError, listing
@@ -63,18 +63,22 @@ def add_parity(commands: Any) -> None:
     add("--train", metavar="FILE", help="your own rows: .csv, .csv.gz or .parquet")
     add("--response", metavar="COLUMN", help="with --train: what the model predicts; a number or two classes")
     add("--decision", metavar="A,B", help="the wanted predictions, both ends included, as in 0.5,1 or -inf,15")
-    add("--fixed", type=name_list, metavar="A,B", help="features that must not change")
-    add("--kinds", type=pairs, default={}, metavar="A=KIND,..", help="numeric or categorical, where cells do not tell")
-    add("--missing", type=name_list, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
+    add("--fixed", type=read.names, metavar="A,B", help="features that must not change")
     add(
-        "--explain", type=positive_integer, default=EXPLAINED, metavar="N", help="explain the last N rows (%(default)s)"
+        "--kinds",
+        type=read.pairs,
+        default={},
+        metavar="A=KIND,..",
+        help="numeric or categorical, by column",
     )
+    add("--missing", type=read.names, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
+    add("--explain", type=read.count, default=EXPLAINED, metavar="N", help="explain the last N rows (%(default)s)")
     add("--engine", choices=["rpart", "ctree", "both"], default="both", help="which trees (%(default)s)")
-    add("--n-samples", type=positive_integer, default=1000, metavar="K", help="rows for each (%(default)s)")
-    add("--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="how many for each (%(default)s)")
+    add("--n-samples", type=read.count, default=1000, metavar="K", help="rows for each (%(default)s)")
+    add("--n-counterfactuals", type=read.count, default=1, metavar="N", help="how many for each (%(default)s)")
     add("--random-state", type=int, default=1, metavar="N", help="R's seed; generating uses the next (%(default)s)")
     add("--without-mccer", action="store_true", help="do not use mcceR even if it is installed")
-    add("--sep", type=separator, metavar="CHAR", help=r"separator of CSV files; \t is a tab; found if it is clear")
+    add("--sep", type=read.sep, metavar="CHAR", help=r"separator of CSV files; \t is a tab; found if it is clear")
     add("--html", type=Path, metavar="FILE", help="write the reports as a page")
     add("--force", action="store_true", help="overwrite a page that exists")
     parity.set_defaults(run=run_parity)
@@ -83,8 +87,8 @@ def add_parity(commands: Any) -> None:
 def run_parity(arguments: argparse.Namespace) -> int:
     """Compare, print the reports, and return the exit code."""
     if arguments.html:
-        read = {"--train": Path(arguments.train)} if arguments.train else {}
-        check_outputs({"--html": arguments.html}, read, force=arguments.force)
+        inputs = {"--train": Path(arguments.train)} if arguments.train else {}
+        check_outputs({"--html": arguments.html}, inputs, force=arguments.force)
     example = _airquality(arguments) if arguments.train is None else _from_file(arguments)
     engines = ["rpart", "ctree"] if arguments.engine == "both" else [arguments.engine]
     reports = [_compare(example, engine, arguments) for engine in engines]

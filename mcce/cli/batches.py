@@ -23,8 +23,9 @@ import pandas as pd
 from mcce.base.files import written_whole
 from mcce.batches import BatchResult, Letters
 from mcce.batches.folder import UNLETTERED
+from mcce.cli import readers as read
 from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
-from mcce.cli.console import DONE, SOME_UNEXPLAINED, path_name, positive_integer, say
+from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
 from mcce.cli.options import OPTIONS, add_options, complete, is_given
 from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered, write_workbook
@@ -58,15 +59,15 @@ def add_explain_batches(commands: Any) -> None:
     add(
         "--out",
         required=True,
-        type=path_name,
+        type=read.path,
         metavar="FOLDER",
         help="a new folder, or one that this command has begun",
     )
-    add("--batch-size", type=positive_integer, default=10_000, metavar="N", help="rows of a part (%(default)s)")
+    add("--batch-size", type=read.count, default=10_000, metavar="N", help="rows of a part (%(default)s)")
     add("--skip-bad", action="store_true", help="list bad rows in bad-rows.csv instead of stopping at the first")
     add(
         "--table",
-        type=path_name,
+        type=read.path,
         metavar="FILE",
         help="at the end write all counterfactuals as one .csv, .csv.gz, .xlsx or .parquet, too",
     )

@@ -17,8 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mcce.cli import readers as read
 from mcce.cli.checking import demands, explain_options, given_names, read_constraints
-from mcce.cli.console import DONE, path_name, say
+from mcce.cli.console import DONE, say
 from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
 from mcce.cli.models import save_model
 from mcce.cli.options import OPTIONS, add_options, complete
@@ -49,7 +50,7 @@ def add_fit(commands: Any) -> None:
         "--config", default=argparse.SUPPRESS, metavar="FILE", help="a TOML file with any of these options"
     )
     add_options(fit, "fit")
-    fit.add_argument("--save", required=True, type=path_name, metavar="FILE", help="where to: bank.mcce")
+    fit.add_argument("--save", required=True, type=read.path, metavar="FILE", help="where to: bank.mcce")
     fit.add_argument("--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files that exist")
     fit.set_defaults(run=run_fit, refuse=fit.error, command="fit")
 
@@ -62,8 +63,8 @@ def run_fit(given: argparse.Namespace) -> int:
     arguments.explain = arguments.explainer = None
     explain_options(arguments)
     target, model = Path(arguments.save), None if arguments.model is None else Path(arguments.model)
-    read = {f"--{role}": getattr(arguments, role) for role in ("train", "model", "constraints", "config")}
-    inputs = {role: Path(path) for role, path in read.items() if isinstance(path, str)}
+    files = {f"--{role}": getattr(arguments, role) for role in ("train", "model", "constraints", "config")}
+    inputs = {role: Path(path) for role, path in files.items() if isinstance(path, str)}
     check_outputs({"--save": target}, inputs, force=arguments.force)
     job = fit_files(arguments, read_constraints(arguments))
     if model is None:

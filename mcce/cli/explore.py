@@ -17,7 +17,8 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.cli.console import DONE, path_name, say
+from mcce.cli import readers as read
+from mcce.cli.console import DONE, say
 from mcce.cli.fitting import load_explainer, rows_like
 from mcce.cli.options import OPTIONS
 from mcce.cli.tables import UNNAMED, ReadOptions, check_columns, name_rows, read_table
@@ -37,8 +38,8 @@ def add_explore(commands: Any) -> None:
         epilog="Exit codes: 0 ended; 2 bad arguments, files or models. Needs pip install 'mcce[explore]'.",
     )
     add = explore.add_argument
-    add("explainer", type=path_name, metavar="EXPLAINER", help="a fitted mcce.MCCE, written by its save, with --model")
-    add("people", type=path_name, metavar="PEOPLE", help="their rows: .csv, .csv.gz, .tsv, .xlsx or .parquet")
+    add("explainer", type=read.path, metavar="EXPLAINER", help="a fitted mcce.MCCE, written by its save, with --model")
+    add("people", type=read.path, metavar="PEOPLE", help="their rows: .csv, .csv.gz, .tsv, .xlsx or .parquet")
     for option in OPTIONS:
         if option.name in TAKEN:
             about = option.help.replace("%", "%%").replace("--explain", "PEOPLE")
@@ -53,7 +54,7 @@ def add_explore(commands: Any) -> None:
     add("--sheet", metavar="NAME", help="sheet of a workbook that has several")
     add(
         "--train",
-        type=path_name,
+        type=read.path,
         metavar="FILE",
         help="the training rows, for the costs in the second tab",
     )

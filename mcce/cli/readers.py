@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcce.base.checks import is_number, is_whole
-from mcce.cli.console import name_list, path_name, positive_integer, separator
-from mcce.exceptions import spell
+from mcce.base.files import checked_path
+from mcce.exceptions import InputError, spell
 
 ORDERS = ("data", "correlation", "reversed")
+MOST_DIGITS = 18  # of a count; an array cannot count further
 
 
 def text(value: Any) -> str:
@@ -24,7 +25,11 @@ def text(value: Any) -> str:
 
 def path(value: Any) -> str:
     """Read the name of a file or folder."""
-    return path_name(text(value))
+    try:
+        checked_path(text(value))
+    except InputError as error:
+        raise ArgumentTypeError(str(error).rstrip(".")) from None
+    return str(value)
 
 
 def decision(value: Any) -> str:
@@ -37,13 +42,17 @@ def decision(value: Any) -> str:
 def names(value: Any) -> list[str]:
     """Read names, with commas between them or as a list."""
     if isinstance(value, str):
-        return name_list(value)
+        return [name.strip() for name in value.split(",") if name.strip()]
     return [text(each) for each in _checked(isinstance(value, list), value, "a list of names")]
 
 
 def count(value: Any) -> int:
     """Read a whole number of at least 1."""
-    return positive_integer(value if isinstance(value, str) else str(value))
+    digits = str(value)
+    if not digits.isdecimal() or len(digits) > MOST_DIGITS or int(digits) < 1:
+        most = f" and at most {MOST_DIGITS} digits" if len(digits) > MOST_DIGITS else ""
+        raise _wrong(digits, f"a whole number of at least 1{most}")
+    return int(digits)
 
 
 def count_or_auto(value: Any) -> int | str:
@@ -54,7 +63,7 @@ def count_or_auto(value: Any) -> int | str:
 def whole(value: Any) -> int:
     """Read a whole number."""
     try:
-        return int(value) if isinstance(value, str) else int(_checked(is_whole(value), value, "a whole number"))
+        return int(_checked(isinstance(value, str) or is_whole(value), value, "a whole number"))
     except ValueError:
         raise _wrong(value, "a whole number") from None
 
@@ -62,11 +71,8 @@ def whole(value: Any) -> int:
 def number(value: Any) -> float:
     """Read a number."""
     try:
-        return (
-            float(value)
-            if isinstance(value, str)
-            else float(_checked(is_number(value), value, "a number that a float can hold"))
-        )
+        fits = isinstance(value, str) or is_number(value)
+        return float(_checked(fits, value, "a number that a float can hold"))
     except ValueError:
         raise _wrong(value, "a number") from None
 
@@ -77,8 +83,9 @@ def flag(value: Any) -> bool:
 
 
 def sep(value: Any) -> str:
-    """Read a separator."""
-    return separator(text(value))
+    """Read a separator; a tab may be spelled."""
+    char = {r"\t": "\t", "tab": "\t"}.get(text(value), value)
+    return str(_checked(len(char) == 1, char, "a single character"))
 
 
 def pairs(value: Any) -> dict[str, str]:
@@ -161,16 +168,16 @@ def _levels(value: Any) -> list[str]:
     return levels
 
 
-def _by_name(value: Any, example: str, bare: str | None = None) -> dict[str, Any]:
-    """Read a table, or a text of pairs; a name without a value has the value `bare`."""
+def _by_name(value: Any, example: str) -> dict[str, Any]:
+    """Read a table, or a text of pairs."""
     if isinstance(value, Mapping):
         return {str(name): each for name, each in value.items()}
     found: dict[str, Any] = {}
-    for part in name_list(text(value)):
+    for part in names(text(value)):
         name, equals, each = part.partition("=")
-        if not equals and bare is None:
+        if not equals:
             raise _wrong(value, example)
-        found[name.strip()] = each.strip() if equals else bare
+        found[name.strip()] = each.strip()
     return found
 
 

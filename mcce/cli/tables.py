@@ -570,7 +570,8 @@ def find_reading(column: TextColumn, marks: Marks, options: ReadOptions) -> Read
     others = [text for text in filled if marks.plain(text) is None]
     zero = next((text for text in filled if LEADING_ZERO.match(text.strip())), None)
     if name in options.date_format:
-        return _find_dates(column, options.date_format[name], options.source)
+        form = options.date_format[name] or options.date_format.get("", "")
+        return _find_dates(column, form, options.source)
     if kind == "truth":
         if wrong := [text for text in column.texts if text.lower() not in TRUTHS]:
             raise column.error(f"is True or False {options.source}", wrong[0])
@@ -655,7 +656,8 @@ def _find_dates(column: TextColumn, form: str, source: str = "by option") -> Rea
     dates = parse_dates(column.filled, form or ISO)
     if dates.isna().any():
         wrong = column.filled[int(dates.isna().argmax())]
-        raise column.error(f"holds dates like {_example(form or ISO)} {source}", wrong, ", or state --date-format")
+        fix = f", or state --date-format {column.name}=%d.%m.%Y"
+        raise column.error(f"holds dates {source}, read as {_example(form or ISO)}", wrong, "" if form else fix)
     return Reading("date", form=form or ISO)
 
 

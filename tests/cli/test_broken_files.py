@@ -195,7 +195,7 @@ def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tm
         (
             changed(born={3: "31.12.1980"}),
             [],
-            "new.csv holds dates like 2024-12-31 in the training data, but line 5 holds '31.12.1980'",
+            "new.csv holds dates in the training data, read as 2024-12-31, but line 5 holds '31.12.1980'",
         ),
         (
             changed(amount={0: "12,5"}),

@@ -62,7 +62,7 @@ MODEL = "model.joblib"
         ),
         (
             ["--response", "default", "--decision", "False", "--date-format", "age=%d%d"],
-            "column 'age' of .* holds dates like 3131 by option, but line 2 holds '[0-9]+'",
+            "column 'age' of .* holds dates by option, read as 3131, but line 2 holds '[0-9]+'",
         ),
         (["--model", "/nowhere/m.joblib"], "--model /nowhere/m.joblib: there is no such file"),
         (["--model", __file__], "cannot be loaded .* written by joblib.dump"),

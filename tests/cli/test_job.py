@@ -177,7 +177,7 @@ def test_a_job_without_training_rows(folder, capsys):
         (["--decimal", ",", "--thousands", ","], "--decimal and --thousands are both ','; give different marks"),
         (
             ["--date-format", "rent=%d.%m.%Y"],
-            "'rent' of data/train.csv holds dates like 31.12.2024 by option, but line",
+            "'rent' of data/train.csv holds dates by option, read as 31.12.2024, but line",
         ),
         (["--kinds", "job=numeric"], "column 'job' of data/train.csv is numeric by option, but line 2 holds"),
         (["--ordered", "siz=a<b"], "--ordered 'siz' is not a column of data/train.csv; did you mean 'size'"),
