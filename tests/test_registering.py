@@ -164,7 +164,7 @@ def test_all_of_it_in_a_job(own, tmp_path, capsys):
     X.to_csv(tmp_path / "train.csv", index=False)
     POOR.to_csv(tmp_path / "rows.csv", index=False)
     joblib.dump(Scored(), tmp_path / "model.joblib")
-    job = 'train = "train.csv"\nexplain = "rows.csv"\nmodel = "model.joblib"\nwanted = [0.5, 1]\nfixed = ["age"]\n'
+    job = 'train = "train.csv"\nexplain = "rows.csv"\nmodel = "model.joblib"\ndecision = [0.5, 1]\nfixed = ["age"]\n'
     job += 'n_samples = 200\nmeasures = ["own.savings"]\nno_copies = true\nout = "found.csv"\n'
     (tmp_path / "job.toml").write_text(job + 'generator = "own.rows"\n' + TOML, encoding="utf-8")
     options = ["--letters", str(tmp_path / "letters"), "--all"]  # large steps, which nobody would send unread

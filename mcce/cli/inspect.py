@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.cli.console import DONE, aligned, path_name
+from mcce.cli import readers as read
+from mcce.cli.console import DONE, aligned
 from mcce.counterfactuals import Counterfactuals
 from mcce.explain.stored import check_fields
 from mcce.generators import JointGenerator
@@ -46,7 +47,7 @@ def add_inspect(commands: Any) -> None:
     )
     parser.add_argument(
         "file",
-        type=path_name,
+        type=read.path,
         metavar="FILE",
         help="a file that ChainModel, a joint generator, MCCE or Counterfactuals saved",
     )

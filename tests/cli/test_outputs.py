@@ -9,7 +9,7 @@ import pytest
 
 import mcce
 from mcce.cli import BAD_INPUT, DONE, main
-from mcce.cli.workbook import write_workbook
+from mcce.cli.outputs import write_workbook
 from mcce.report.reasons import ALREADY
 from mcce.table.spreadsheet import escape_formulas
 from tests.cli.conftest import Rule
