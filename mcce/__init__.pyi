@@ -89,10 +89,10 @@ from .exceptions import (
 )
 from .explainer import MCCE as MCCE
 from .generators.auto import Auto as Auto
-from .generators.base import available_generators as available_generators
-from .generators.base import register_generator as register_generator
 from .generators.chain import ChainModel as ChainModel
 from .generators.private import Privacy as Privacy
+from .generators.registry import available_generators as available_generators
+from .generators.registry import register_generator as register_generator
 from .model.decisions import Interval as Interval
 from .model.decisions import Not as Not
 from .model.decisions import OneOf as OneOf

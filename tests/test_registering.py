@@ -154,7 +154,7 @@ def test_all_of_it_in_a_saved_explainer(own, tmp_path):
         assert len(before)
         pd.testing.assert_frame_equal(before.frame, after.frame)
         assert before.letter(before.frame.index[0][0]) == after.letter(before.frame.index[0][0])
-    assert isinstance(again.chain_.samplers_["salary"], own.Shuffled)
+    assert isinstance(again.generator_.samplers_["salary"], own.Shuffled)
     assert mcce.MCCE(score, fixed=FIXED, generator="own.rows", random_state=1).fit(X).generator_.seed_ == 1
 
 
@@ -260,6 +260,10 @@ def test_what_is_none_of_a_family_is_refused(forgotten):
         def fit(self, X):
             return self
 
+    class Undrawn(mcce.generators.Generator):
+        def fit(self, X, decision=None, *, progress=None):
+            return self
+
     class Model(mcce.generators.SampleGenerator):
         pass
 
@@ -270,8 +274,10 @@ def test_what_is_none_of_a_family_is_refused(forgotten):
         def resolve(self, schema):
             return []
 
-    with pytest.raises(mcce.InputError, match="which lacks 'givens_of', 'draw'"):
+    with pytest.raises(mcce.InputError, match=r"got .*Lacking.*; it needs a subclass of mcce\.generators\.Generator"):
         mcce.register_generator("x")(Lacking)
+    with pytest.raises(mcce.InputError, match="Undrawn lacks 'draw'; implement it"):
+        mcce.register_generator("x")(Undrawn)
     with pytest.raises(mcce.InputError, match="the constructor of Model needs 'model', which a name does not say"):
         mcce.register_generator("x")(Model)
     with pytest.raises(mcce.InputError, match=r"needs a dataclass that is a subclass of mcce\.constraints\.Constraint"):
@@ -305,11 +311,10 @@ def test_messages_name_those_that_declare_it(own):
     assert named == sorted(name for name, cls in SAMPLERS.known.items() if cls.takes_weights)
     assert "own.shuffled" in named
     whole = own.WholeRows(random_state=1).fit(X, X["salary"] > 60_000)
-    joint = {name for name, cls in GENERATORS.known.items() if issubclass(cls, mcce.generators.JointGenerator)}
     with pytest.raises(mcce.SamplerError) as error:
         whole.log_density(X)
     named = re.search(r"a generator that has \(([^)]*)\)", str(error.value))[1].split(", ")
-    assert named == sorted(joint - {"own.rows"})
+    assert named == sorted({*GENERATORS.known} - {"own.rows"})
 
 
 def test_pages_name_what_is_registered():

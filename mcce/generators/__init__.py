@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 
-from mcce.generators.base import GENERATORS
+from mcce.generators.base import GENERATORS, Generator
 from mcce.generators.chain import ChainModel
 from mcce.generators.joint.base import JointGenerator
 from mcce.storage.state import look_in
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and edi
 __all__ = [
     "AdversarialForest",
     "ChainModel",
+    "Generator",
     "JointGenerator",
     "Made",
     "MixtureGenerator",

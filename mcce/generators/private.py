@@ -68,7 +68,7 @@ class Privacy:
 
     All that is learned from the training rows is learned with noise, and costs together at most `epsilon` (and
     `delta`): one person's row changes the probability of any outcome by at most the factor exp(epsilon). To exchange a
-    row for another counts twice. The account is printed, stored, and kept as ``explainer.chain_.account_``.
+    row for another counts twice. The account is printed, stored, and kept as ``explainer.generator_.account_``.
 
     **Not covered** are the model explained, the rows that are explained, what is stated as public (dtypes are, so give
     a frame with dtypes of its own, not one that takes them from the values), settings chosen by a look at the rows,
@@ -118,7 +118,7 @@ class Privacy:
     >>> private = mcce.Privacy(epsilon=3, bounds=bounds, levels={"sex": ["female", "male"]})
     >>> explainer = mcce.MCCE(lambda rows: rows["savings"] > 40_000, decision=True, fixed=["age", "sex"],
     ...                       sampler=private, random_state=1).fit(X)
-    >>> float(explainer.chain_.account_.epsilon_spent)
+    >>> float(explainer.generator_.account_.epsilon_spent)
     3.0
     >>> found = explainer.explain(X.head(50))
     >>> bool((found.frame["savings"] > 40_000).all())

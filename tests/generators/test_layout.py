@@ -37,12 +37,10 @@ def test_every_layout_puts_fixed_columns_first_then_the_decision_then_the_visite
             expected = decided if name in decision else MATRIX[:, SCHEMA.names.index(name)]
             np.testing.assert_array_equal(column, expected)
         np.testing.assert_array_equal(ordered.matrix[:, layout.place_in_chain], MATRIX)  # and back
-        np.testing.assert_array_equal(layout.givens_of(MATRIX, decided), ordered.matrix[:, : layout.n_given])
 
 
 def test_one_decision_for_all_rows():
     layout = ChainLayout.arrange(SCHEMA, ["b"], ["a", "c", "<decision>"], True)
-    np.testing.assert_array_equal(layout.givens_of(MATRIX, False), [[0.0, 0.0], [1.0, 0.0]])
     np.testing.assert_array_equal(layout.order(MATRIX).matrix[:, 1], [1.0, 1.0])
 
 

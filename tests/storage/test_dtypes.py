@@ -185,7 +185,7 @@ def test_what_would_not_load_is_not_written(tmp_path):
     X = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 7})
     chain = mcce.ChainModel(sampler={"b": Forgetful(), "*": "cart"}, random_state=1).fit(X)
     with pytest.raises(
-        InputError, match=r"this ChainModel cannot be saved, since its file would not load: .*never tried"
+        InputError, match=r"this Generator cannot be saved, since its file would not load: .*never tried"
     ):
         chain.save(path)
     assert path.read_text() == "as it was"
