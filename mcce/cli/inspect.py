@@ -23,6 +23,7 @@ from mcce.explain.stored import check_fields
 from mcce.generators.base import Generator
 from mcce.privacy.account import NOT_COVERED
 from mcce.storage import load_fields, read_manifest
+from mcce.storage.learned import disclosed
 from mcce.table import Feature
 
 MOST_SHOWN = 12  # levels of a column; --json has them all
@@ -116,7 +117,7 @@ def _describe_column(feature: Feature, generator: Generator) -> dict[str, Any]:
         told["sampler"] = _kind(generator)
     else:  # what a private fit states of all columns would stand in each of them
         told["sampler"] = repr(sampler) if generator.privacy is None else type(sampler).__name__
-        told["holds"] = sampler.disclosed()
+        told["holds"] = disclosed(sampler)
     return told
 
 

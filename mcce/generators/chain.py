@@ -57,6 +57,7 @@ from mcce.samplers.base import (
 )
 from mcce.samplers.donors.base import LeafDonorSampler
 from mcce.storage.fields import check_type, require
+from mcce.storage.learned import without_training_values
 from mcce.storage.state import Fields
 from mcce.table import Data, Feature, Kind, Schema, Table
 from mcce.table.checks import warn_of_columns
@@ -457,7 +458,7 @@ class ChainModel(Generator):
 
     def _without_donors(self: Self) -> Self:
         bare = copy.copy(self)
-        bare.samplers_ = {name: _without_training_values(name, sampler) for name, sampler in self.samplers_.items()}
+        bare.samplers_ = {name: _without_donors_of(name, sampler) for name, sampler in self.samplers_.items()}
         if self._layout.n_given:
             bare.training_givens_ = np.empty((0, self._layout.n_given), order="F")
             bare.training_weights_ = None
@@ -528,10 +529,10 @@ def _to_store(sampler: ConditionalSampler) -> ConditionalSampler:
     return copied
 
 
-def _without_training_values(name: object, sampler: ConditionalSampler) -> ConditionalSampler:
+def _without_donors_of(name: object, sampler: ConditionalSampler) -> ConditionalSampler:
     """Return the sampler of a feature without training values."""
     try:
-        return sampler.without_donors()
+        return without_training_values(sampler)
     except SamplerError as error:
         raise SamplerError(
             f"donors='none' cannot be done for {name!r}: {error} Choose a sampler of coefficients for it "

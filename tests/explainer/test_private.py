@@ -14,6 +14,7 @@ from mcce.cli import main
 from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
 from mcce.samplers.dp import PublicBins
+from mcce.storage.learned import disclosed
 from tests.marks import slow
 
 BIG = 10**12
@@ -184,7 +185,7 @@ def everything_said(rows):
         said += [found.with_why(2).unexplained.to_csv(), explainer.generate(asked.head(2), n_samples=50).to_csv()]
         said += [chain.sample(200).to_csv(), repr(chain.account_), repr(chain), repr(explainer), repr(chain.samplers_)]
         said += [repr(explainer.relations_), repr(chain.schema_), repr(chain.schema_.features), repr(vars(explainer))]
-        said += [sampler.disclosed() for sampler in chain.samplers_.values()]
+        said += [disclosed(sampler) for sampler in chain.samplers_.values()]
     return "\n".join([*said, *(str(each.message) for each in warned)])
 
 

@@ -9,6 +9,7 @@ import pytest
 import mcce
 from mcce import InputError, SamplerError
 from mcce.generators.layout import ChainLayout
+from mcce.storage.learned import disclosed
 from mcce.table import Schema
 
 TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": [5.0, np.nan], "<decision>": [0.5, 0.7]})
@@ -75,4 +76,4 @@ def test_a_private_candidate_is_left_out_of_a_choice_by_evidence():
 def test_a_conditional_with_a_testing_seed_which_is_never_private_is_taken():
     sampler = mcce.DPSampler(**{**PRIVATE.get_params(), "testing_seed": 1})
     chain = mcce.ChainModel(sampler=sampler, random_state=1, n_jobs=1).fit(ROWS)
-    assert "not private" in chain.samplers_["age"].disclosed()
+    assert "not private" in disclosed(chain.samplers_["age"])
