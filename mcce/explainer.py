@@ -25,7 +25,7 @@ A saved explainer is one file:
 4. Without donors (`mcce.generators.Generator.save`) plausibility, hashes, relations and spot check are left out: they
    hold or tell training values.
 5. With `mcce.Privacy` all of it is of rows that were drawn: nothing of the training rows is left after `fit`
-   (`mcce.generators.private`).
+   (`mcce.privacy.settings`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ from mcce.explain.reference import learn_usual, unchangeable_features, warn_of_u
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators.base import Donors, Generator, unfitted
 from mcce.generators.layout import Predictors, Samplers
-from mcce.generators.private import Privacy
 from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
 from mcce.generators.sampling import draw_index
 from mcce.generators.visit import VisitSequence
@@ -73,6 +72,7 @@ from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
+from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
 from mcce.report.suspicious import Usual
 from mcce.storage import load_fields, save_fields

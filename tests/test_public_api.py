@@ -193,7 +193,12 @@ HEAVY += ["mcce.batches", "mcce.diagnostics", "mcce.generators", "mcce.judging",
 
 NOT_FOR_MCCE = [  # loaded when one of them is used
     *(f"mcce.samplers.{family}" for family in ("boosting", "copula", "estimator", "mixture", "parametric", "vine")),
-    *("mcce.generators.joint.forest", "mcce.generators.joint.vine", "mcce.judging.criticism", "mcce.trees.rpart.tree"),
+    *(
+        "mcce.generators.joint.adversarial",
+        "mcce.generators.joint.vine_generator",
+        "mcce.judging.criticism",
+        "mcce.trees.rpart.tree",
+    ),
     *("mcce.constraints.grammar", "mcce.explain.search", "mcce.trees.display", "mcce.rng.r", "tomllib"),
 ]
 

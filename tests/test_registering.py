@@ -246,7 +246,7 @@ def test_a_name_is_taken_once_and_both_are_named(own):
         "sampler name 'own.shuffled' is taken by users_own.Shuffled; .*Again": (
             lambda: mcce.register_sampler("own.shuffled")(Again)
         ),
-        "generator name 'mixture' is taken by mcce.generators.joint.mixture.MixtureGenerator; .*Other": (
+        "generator name 'mixture' is taken by mcce.generators.joint.mixture_generator.MixtureGenerator; .*Other": (
             lambda: mcce.register_generator("mixture")(Other)
         ),
     }

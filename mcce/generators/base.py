@@ -37,7 +37,6 @@ from mcce.base.registry import Registry
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, SamplerError, listing, spell
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, arrange
-from mcce.generators.private import Privacy
 from mcce.generators.requests import Drawn, DrawRequest, RowRule
 from mcce.generators.sampling import (
     MOST_ROWS,
@@ -54,6 +53,7 @@ from mcce.generators.sampling import (
 )
 from mcce.generators.visit import VisitSequence
 from mcce.privacy.account import PrivacyAccount
+from mcce.privacy.settings import Privacy
 from mcce.rng import hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import samplers_without_donors

@@ -41,14 +41,14 @@ from mcce.exceptions import InputError, MCCEError, MCCEWarning, SamplerError, li
 from mcce.generators.auto import Choice, threads_of
 from mcce.generators.base import Donors, Generator, stored_as
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
-from mcce.generators.layout import ChainLayout, Predictors, Samplers, samplers_for
-from mcce.generators.private import Privacy
+from mcce.generators.layout import ChainLayout, Predictors, Samplers, samplers_for, suited_to
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.generators.visit import VisitSequence
 from mcce.judging.scores import LEVEL, N_DRAWS, Scores, score_conditional
 from mcce.privacy.account import PrivacyAccount
-from mcce.rng import derive_key, hash_rows, resolve_seed
+from mcce.privacy.settings import BoughtNumber, Privacy
+from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import (
     samplers_that_handle_missing,
@@ -56,6 +56,8 @@ from mcce.samplers.base import (
     samplers_without_donors,
 )
 from mcce.samplers.donors.base import LeafDonorSampler
+from mcce.samplers.dp import DPSampler
+from mcce.samplers.rounding import put_on_grid
 from mcce.storage.fields import check_type, require
 from mcce.storage.learned import without_training_values
 from mcce.storage.state import Fields
@@ -241,18 +243,56 @@ class ChainModel(Generator):
         self.training_hashes_ = None
         features, n_given = self._layout.features, self._layout.n_given
         number = private.buy_number(ordered.n_rows)
-        samplers = private.samplers(self._layout, self.min_donors, number)
+        samplers = self._private_samplers(private, number)
 
-        def fit_one(k: int) -> ConditionalSampler:
+        def fit_one(k: int) -> DPSampler:
             given = ordered.first(k) if k < n_given else self._layout.given(ordered, k)
             samplers[k].seed_fit(derive_key(self.seed_, "fit", features[k].name))
             return samplers[k].fit(given, ordered.column(k))
 
         threads = threads_of(samplers, self.n_jobs)
         fitted = list(run_in_threads(fit_one, list(range(len(samplers))), threads, "fitting", progress))
-        self.account_, self.choice_ = private.account_of(fitted, number), None
+        self.account_, self.choice_ = private.account_of([each.account_ for each in fitted], number), None
         self.samplers_ = dict(zip(self.visit_sequence_, fitted[n_given:]))
-        self.training_givens_ = private.synthetic_givens(fitted[:n_given], features, self.seed_)
+        self.training_givens_ = self._synthetic_givens(fitted[:n_given], private.rows)
+
+    def _private_samplers(self, private: Privacy, number: BoughtNumber | None) -> list[DPSampler]:
+        """Return an unfitted sampler for every column in chain order, each with its share of the budget."""
+        layout = self._layout
+        budget = private.budget_of_a_column(len(layout.features), number)
+        first = (layout.features[layout.n_given - 1].name,) if layout.with_decision else ()
+        made = []
+        for k, target in enumerate(layout.features):
+            given = range(k) if k < layout.n_given else layout.columns_given(k)
+            columns = [*(layout.features[j] for j in given), target]
+            sampler = DPSampler(
+                **budget,
+                bounds={f.name: private.encoded_edges(f) for f in columns if f.is_numeric},
+                levels="schema",
+                missing="schema",
+                first=first,
+                trees=private.trees,
+                depth=private.depth,
+                bins=private.bins,
+                n_rows=None if number is None else number.n_rows,
+                choosing=private.choosing,
+                testing_seed=private.testing_seed,
+            )
+            if k >= layout.n_given:
+                suited_to(sampler, layout, k, self.min_donors, private=True)
+            made.append(sampler)
+        return made
+
+    def _synthetic_givens(self, samplers: Sequence[ConditionalSampler], n_rows: int) -> Floats:
+        """Return drawn fixed values and decisions, from the fitted samplers of these columns."""
+        features = self._layout.features
+        drawn: Floats = np.empty((n_rows, len(samplers)), order="F")
+        for k, sampler in enumerate(samplers):
+            given = Table(tuple(features[:k]), drawn[:, :k])
+            key = derive_key(self.seed_, "synthetic", features[k].name)
+            streams = RowStreams(key, np.zeros(n_rows, dtype=np.uint64), np.arange(n_rows, dtype=np.uint64))
+            drawn[:, k] = put_on_grid(sampler.sample(given, streams), sampler, features[k], n_rows)
+        return drawn
 
     @property
     def privacy(self) -> Privacy | None:

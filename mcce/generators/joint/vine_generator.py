@@ -13,12 +13,12 @@ from mcce.exceptions import InputError, did_you_mean
 from mcce.generators.base import stored_as
 from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.drawing import JointDraw, Withins
-from mcce.generators.joint.vine.model import JointVine
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams
 from mcce.samplers.restricted import Within
 from mcce.samplers.vine.dvine import SETS, Families, library
+from mcce.samplers.vine.joint import JointVine
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 from mcce.wording import Value
@@ -50,7 +50,7 @@ class VineGenerator(JointGenerator):
 
     Attributes
     ----------
-    model_ : `mcce.generators.joint.vine.model.JointVine`.
+    model_ : `mcce.samplers.vine.joint.JointVine`.
 
     Notes
     -----
