@@ -112,7 +112,7 @@ def measure_ready(
 
 def measure(explainer: Any, new: pd.DataFrame, factuals: pd.DataFrame, schema: mcce.Schema) -> dict[str, float]:
     """Return the figures of one fitted explainer (steps 2 and 3)."""
-    drawn = explainer.chain_.sample(len(new), progress=False).reset_index(drop=True)
+    drawn = explainer.generator_.sample(len(new), progress=False).reset_index(drop=True)
     told = discriminator(new, drawn[new.columns], n_seeds=2, n_trees=100, n_jobs=1)
     return {"told": told.accuracy} | found_by(explainer, factuals, schema, (False, True))
 

@@ -22,10 +22,10 @@ A saved explainer is one file:
 2. The model is given again. It is asked about the rows of the spot check, and a warning tells if it is another one.
 3. A decision that is a function, and the models of `Several`, are given again too: functions are code, and code is
    never read from a file.
-4. Without donors (`mcce.generators.storing`) plausibility, hashes, relations and spot check are left out: they hold or
-   tell training values.
+4. Without donors (`mcce.generators.Generator.save`) plausibility, hashes, relations and spot check are left out: they
+   hold or tell training values.
 5. With `mcce.Privacy` all of it is of rows that were drawn: nothing of the training rows is left after `fit`
-   (`mcce.generators.private`).
+   (`mcce.privacy.settings`).
 """
 
 from __future__ import annotations
@@ -61,22 +61,19 @@ from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, matc
 from mcce.explain.problem import Block, Problem, Settings, mutable_columns, searched
 from mcce.explain.reference import learn_usual, unchangeable_features, warn_of_unchangeable
 from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.generators import JointGenerator
-from mcce.generators.base import Generator
-from mcce.generators.chain import ChainModel
-from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator, fit_generator
-from mcce.generators.givens import draw_index
+from mcce.generators.base import Donors, Generator, unfitted
 from mcce.generators.layout import Predictors, Samplers
-from mcce.generators.private import Privacy
-from mcce.generators.storing import Donors, unfitted
+from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
+from mcce.generators.sampling import draw_index
 from mcce.generators.visit import VisitSequence
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
 from mcce.model.columns import columns_of
-from mcce.model.decisions import Answer, Decision, Interval, Several, compare_answers, resolve_decision
+from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
+from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
 from mcce.report.suspicious import Usual
 from mcce.storage import load_fields, save_fields
@@ -95,7 +92,6 @@ if TYPE_CHECKING:
 Self = TypeVar("Self", bound="MCCE")
 
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
-OURS = (ChainModel, JointGenerator)
 OF_DRAWS = ("n_samples", "independent", "redraw")  # settings without a meaning for candidates that are given
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
 
@@ -121,8 +117,8 @@ class MCCE(Learner):
     random_state : int or None
         One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
     generator : Generator, name or None
-        What draws the candidates, instead of a chain: an unfitted model with the methods of
-        `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
+        What draws the candidates, instead of a chain: an unfitted object of a subclass of
+        `mcce.generators.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
         would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator. One
         that is registered (`mcce.available_generators`) can be named: it is made with `fixed`, `kinds`, `random_state`
         and `n_jobs` of the explainer.
@@ -140,8 +136,7 @@ class MCCE(Learner):
 
     Attributes
     ----------
-    chain_ : fitted ChainModel
-    generator_ : the fitted generator, which is the chain unless another one was given
+    generator_ : the fitted generator; a `ChainModel` unless another one was given
     decision_ : the wanted decision, bound to the model
     names_ : what features, values and predictions are called
     relations_ : ties and relations between the columns, found or given at `fit`; see `mcce.find_relations`
@@ -260,28 +255,29 @@ class MCCE(Learner):
         of_model.check_response()
         names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
-        generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
-        is_private = privacy_of(generator) is not None
-        if is_private and relations is not None and len(relations):
-            raise InputError(
-                "relations are compared with the training rows, which mcce.Privacy keeps from view; give rules as "
-                "constraints=[mcce.rule(...)], and leave relations out."
-            )
+        generator = make_generator(self.generator, fixed, of_a_chain, self.n_jobs)
+        if relations is not None and len(relations):
+            generator.require_training_rows("relations=", "give rules as constraints=[mcce.rule(...)] instead.")
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
             with working(f"asking the model about {len(frame)} training rows", progress):
                 answer = ask_table(self.decision_, X)
-            if not is_private:
+            if generator.privacy is None:
                 check_wanted(self.decision_, answer)
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
             first = self.decision_.ask(rows_of(X, spots), "training rows")
         wanted = None if answer is None else answer.wanted
-        fit_generator(generator, X, wanted, weights, progress)
-        check_generator(generator, fixed, self.condition_on_decision)
-        if is_private:  # from here on rows that were drawn stand for the training rows, which are not looked at again
-            X, answer = _synthetic_rows(generator, self.decision_)
+        weighting: dict[str, Any] = {}
+        if weights is not None:
+            generator.check_weights()
+            weighting["sample_weight"] = weights
+        generator.fit(X, wanted, progress=progress, **weighting)
+        check_givens(generator, fixed, self.condition_on_decision)
+        drawn = generator.rows_in_place_of_training()
+        if drawn is not None:  # from here on they stand for the training rows, which are not read again
+            X, answer = drawn, ask_table(self.decision_, drawn, "rows drawn in place of the training rows")
             frame, wanted, spots = as_frame(X)[0], answer.wanted, spot_positions(len(answer.wanted))
             first = Answer(answer.scores[spots], answer.wanted[spots])
         self.generator_ = generator
@@ -298,38 +294,22 @@ class MCCE(Learner):
             self.relations_ = find_in(matrix, schema, fixed_columns(generator))
         else:
             self.relations_ = read_relations(relations, matrix, schema)
-        self.fit_seconds_ = 0.0 if is_private else time.perf_counter() - begun  # the time tells how many rows there are
+        # the time tells how many training rows there are
+        self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         self._unchangeable = unchangeable_features(frame, schema, fixed, self.constraints)
         warn_of_unchangeable(self._unchangeable)
         of_model.warn_of_unread(frame.columns, fixed)
         return self
 
-    @property
-    def _privacy(self) -> Privacy | None:
-        """What the fit was made private by, None for nothing."""
-        return privacy_of(self.generator_)
-
     def _training_for(self, needed_by: str) -> Data | None:
-        """Return the table given to `fit`, for figures about it; a private explainer has none."""
-        if self._privacy is not None:
-            raise InputError(
-                f"{needed_by} compares with the training rows, and this explainer was fitted with mcce.Privacy, which "
-                "keeps nothing of them. Give rows as `training`; figures from training rows are not covered by the "
-                "privacy account."
-            )
+        """Return the table given to `fit`, for figures about it; raise if the fit is private."""
+        self.generator_.require_training_rows(
+            needed_by, "give rows as `training`; figures from training rows are not covered by the privacy account."
+        )
         return self._training.known_table()
 
     def _known_schema(self) -> Schema | None:
         return self.generator_.schema_ if hasattr(self, "fit_seconds_") else None
-
-    @property
-    def chain_(self) -> ChainModel:
-        """The fitted chain; an explainer with another generator has none."""
-        if "generator_" not in vars(self):
-            raise AttributeError("chain_ exists after fit(X)")
-        if not isinstance(self.generator_, ChainModel):
-            raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
-        return self.generator_
 
     @one_native_thread()
     def explain(
@@ -901,8 +881,6 @@ class MCCE(Learner):
         True
         """
         self._check_fitted()
-        generator = self.generator_
-        generator = generator.stored(donors) if isinstance(generator, OURS) else generator
         names = _stored_settings(type(self))
         everything = donors == "all"
         kept = slice(None if everything else 0)
@@ -911,7 +889,7 @@ class MCCE(Learner):
             "settings": {name: unfitted(getattr(self, name)) for name in names},
             "decision": write_decision(self.decision),
             "constraints": read(self.constraints),
-            "generator": generator,
+            "generator": self.generator_.stored(donors),
             "chosen": self.generator if isinstance(self.generator, str) else self.generator is not None,
             "positions": spots.positions[kept].astype(np.int64),
             "rows": spots.rows[kept],
@@ -926,8 +904,11 @@ class MCCE(Learner):
             "relations": self.relations_ if everything else None,
             "fit_seconds": float(self.fit_seconds_),
         }
-        kept_rows = donors if self._privacy is None else "private"
-        told = {"donors": kept_rows, "decision": self.decision_.describe(), "model": type(self.model).__name__}
+        told = {
+            "donors": self.generator_.kept_values(donors),
+            "decision": self.decision_.describe(),
+            "model": type(self.model).__name__,
+        }
         save_fields(path, "MCCE", fields, {**(about or {}), **told}, lambda written: check_fields(written, names))
 
     @classmethod
@@ -978,8 +959,7 @@ class MCCE(Learner):
         made.names_ = Names.read(made.names, fields["generator"].schema_.names)
         made.decision_ = resolve_decision(wanted, made.model)
         made.generator_ = fields["generator"]
-        if isinstance(made.generator_, OURS):
-            made.generator_.n_jobs = n_jobs
+        made.generator_.n_jobs = n_jobs
         schema = made.generator_.schema_
         answer = Answer(fields["scores"], fields["wanted"])
         spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
@@ -1052,11 +1032,7 @@ class MCCE(Learner):
         asked = together(simplest(given, schema))
         if asked is None:
             return None
-        if self._privacy is not None:
-            raise InputError(
-                "k_anonymous() counts training people, and this explainer was fitted with mcce.Privacy, which keeps "
-                "nothing of them; leave it out."
-            )
+        self.generator_.require_training_rows("k_anonymous()", "leave it out.")
         columns = tuple(sorted(schema.position(name) for name in asked.columns))
         known = self._keys_by_columns()
         if columns not in known:
@@ -1093,15 +1069,7 @@ class MCCE(Learner):
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""
-        generator = self.generator_
-        described: dict[str, object] = {"random_state": generator.seed_}
-        if isinstance(generator, ChainModel):
-            described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
-        else:
-            described["sampler"] = type(generator).__name__
-        if isinstance(generator, ChainModel) and generator.min_donors is not None:
-            described["min_donors"] = generator.min_donors
-        return {**described, "condition_on_decision": self.condition_on_decision}
+        return {**self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
@@ -1214,33 +1182,16 @@ class MCCE(Learner):
 
     def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
         """Return what tells copies of training rows, made once; None if they are gone and not needed."""
-        if self._privacy is not None:
-            if needed:
-                raise InputError(
-                    "no_copies() needs to know the training rows, and this explainer was fitted with mcce.Privacy, "
-                    "which keeps nothing of them; leave it out."
-                )
+        if needed:
+            self.generator_.require_training_rows("no_copies()", "leave it out.")
+        if self.generator_.privacy is not None:
             return None
         if "training_rows_" not in vars(self):
             if self._training.table is None and not needed:
                 return None
-            generator, table = self.generator_, self._training.table
-            hashes = generator.training_hashes_ if table is not None and isinstance(generator, OURS) else None
+            hashes = None if self._training.table is None else self.generator_.training_hashes_
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_
-
-
-def privacy_of(generator: Generator) -> Privacy | None:
-    """Return what the fit of a generator is made private by, None for nothing."""
-    return generator.privacy if isinstance(generator, ChainModel) else None
-
-
-def _synthetic_rows(generator: Generator, decision: Decision) -> tuple[Data, Answer]:
-    """Return rows drawn from a private chain, as the model is asked on, and what it says of them."""
-    assert isinstance(generator, ChainModel)
-    drawn = generator.sample(n=len(generator.training_givens_), progress=False)
-    rows = generator.schema_.decode_for_model(generator.schema_.encode(drawn).matrix)
-    return rows, ask_table(decision, rows, "rows drawn in place of the training rows")
 
 
 def _stored_settings(cls: type[MCCE]) -> list[str]:

@@ -156,7 +156,7 @@ def test_all_of_it_in_a_saved_explainer(own, tmp_path):
         assert mcce.report.letter(before, before.frame.index[0][0]) == mcce.report.letter(
             after, before.frame.index[0][0]
         )
-    assert isinstance(again.chain_.samplers_["salary"], own.Shuffled)
+    assert isinstance(again.generator_.samplers_["salary"], own.Shuffled)
     assert mcce.MCCE(score, fixed=FIXED, generator="own.rows", random_state=1).fit(X).generator_.seed_ == 1
 
 
@@ -248,7 +248,7 @@ def test_a_name_is_taken_once_and_both_are_named(own):
         "sampler name 'own.shuffled' is taken by users_own.Shuffled; .*Again": (
             lambda: mcce.register_sampler("own.shuffled")(Again)
         ),
-        "generator name 'mixture' is taken by mcce.generators.joint.mixture.MixtureGenerator; .*Other": (
+        "generator name 'mixture' is taken by mcce.generators.joint.mixture_generator.MixtureGenerator; .*Other": (
             lambda: mcce.register_generator("mixture")(Other)
         ),
     }
@@ -262,6 +262,10 @@ def test_what_is_none_of_a_family_is_refused(forgotten):
         def fit(self, X):
             return self
 
+    class Undrawn(mcce.generators.Generator):
+        def fit(self, X, decision=None, *, progress=None):
+            return self
+
     class Model(mcce.generators.SampleGenerator):
         pass
 
@@ -272,8 +276,10 @@ def test_what_is_none_of_a_family_is_refused(forgotten):
         def resolve(self, schema):
             return []
 
-    with pytest.raises(mcce.InputError, match="which lacks 'givens_of', 'draw'"):
+    with pytest.raises(mcce.InputError, match=r"got .*Lacking.*; it needs a subclass of mcce\.generators\.Generator"):
         mcce.register_generator("x")(Lacking)
+    with pytest.raises(mcce.InputError, match="Undrawn lacks 'draw'; implement it"):
+        mcce.register_generator("x")(Undrawn)
     with pytest.raises(mcce.InputError, match="the constructor of Model needs 'model', which a name does not say"):
         mcce.register_generator("x")(Model)
     with pytest.raises(mcce.InputError, match=r"needs a dataclass that is a subclass of mcce\.constraints\.Constraint"):
@@ -307,11 +313,10 @@ def test_messages_name_those_that_declare_it(own):
     assert named == sorted(name for name, cls in SAMPLERS.known.items() if cls.takes_weights)
     assert "own.shuffled" in named
     whole = own.WholeRows(random_state=1).fit(X, X["salary"] > 60_000)
-    joint = {name for name, cls in GENERATORS.known.items() if issubclass(cls, mcce.generators.JointGenerator)}
     with pytest.raises(mcce.SamplerError) as error:
         whole.log_density(X)
     named = re.search(r"a generator that has \(([^)]*)\)", str(error.value))[1].split(", ")
-    assert named == sorted(joint - {"own.rows"})
+    assert named == sorted({*GENERATORS.known} - {"own.rows"})
 
 
 def test_pages_name_what_is_registered():

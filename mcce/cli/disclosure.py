@@ -54,7 +54,10 @@ def add_disclosure(commands: Any) -> None:
 
 def run_disclosure(arguments: argparse.Namespace) -> int:
     """Attack the explainer, and print what was found."""
-    from mcce.diagnostics.privacy.disclosure import RELEASES, disclosure  # what few need is loaded when it is needed
+    from mcce.diagnostics.disclosure_risk.disclosure import (  # what few need is loaded when it is needed
+        RELEASES,
+        disclosure,
+    )
 
     out = None if arguments.out is None else Path(arguments.out)
     if out is not None and out.suffix != ".csv":

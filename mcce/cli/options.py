@@ -27,7 +27,7 @@ from mcce.constraints.reading import parse_file
 from mcce.distances.measures import available_measures
 from mcce.exceptions import InputError, did_you_mean
 from mcce.generators.auto import AUTO
-from mcce.generators.base import available_generators
+from mcce.generators.registry import available_generators
 from mcce.report.languages import available_languages
 from mcce.samplers import available_samplers
 

@@ -65,7 +65,9 @@ class CommandLineDialect(Dialect):
             return shorten(_typed(plain))
         cls = plain if isinstance(plain, type) else type(plain)
         if issubclass(cls, Parameters):
-            names = {each: name for family in (SAMPLERS, GENERATORS) for name, each in family.known.items()}
+            names: dict[type[Any], str] = {
+                each: name for family in (SAMPLERS, GENERATORS) for name, each in family.known.items()
+            }
             return names.get(cls, cls.__name__)
         if issubclass(cls, (Interval, Not, OneOf)):
             return "the decision"

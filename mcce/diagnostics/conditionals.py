@@ -35,10 +35,9 @@ from mcce.base.checks import check_count, check_share
 from mcce.base.threads import one_native_thread, run_in_threads
 from mcce.exceptions import InputError
 from mcce.generators.auto import CANDIDATES, Auto, Candidates, Choice, judge, make_contest, taking_part, threads_of
-from mcce.generators.chain import ChainModel
-from mcce.generators.criticising import LEAST_ROWS
-from mcce.generators.givens import weighted_rows
+from mcce.generators.chain import LEAST_ROWS, ChainModel
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, Samplers, arrange, suited_to
+from mcce.generators.sampling import weighted_rows
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.judging.criticism import Criticism
 from mcce.judging.crossvalidation import Folds, Record, mean_and_error

@@ -24,8 +24,9 @@ from mcce.base.arrays import Floats, Ints
 from mcce.constraints import allow
 from mcce.exceptions import InputError, listing
 from mcce.explain.protocol import Explainer
-from mcce.generators.base import DrawRequest, Generator
-from mcce.generators.givens import occurrences
+from mcce.generators.base import Generator
+from mcce.generators.requests import DrawRequest
+from mcce.generators.sampling import occurrences
 from mcce.rng import derive_key, hash_rows
 from mcce.table import Data, Feature, Kind, Schema, as_frame
 from mcce.table.checks import check_fixed

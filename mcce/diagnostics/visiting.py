@@ -24,7 +24,6 @@ from mcce.diagnostics.pairs import draw_like, read_pair, spread
 from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
 from mcce.explain.protocol import Explainer
-from mcce.generators.chain import ChainModel
 from mcce.table import Data, as_frame
 from mcce.table.weights import rows_by_weight
 
@@ -90,7 +89,7 @@ def visit_effect(
             f"the explainer draws from a {type(explainer.generator_).__name__}, which visits the features in no order; "
             "there is nothing to compare."
         )
-    seed = explainer.chain_.seed_
+    seed = explainer.generator_.seed_
     orders: list[tuple[str, Order, int]] = [(_name(order), order, seed) for order in visit_sequences]
     orders.append((CHANCE, visit_sequences[0], seed + 1))
     rows: dict[str, dict[str, Any]] = {}
@@ -104,7 +103,7 @@ def visit_effect(
             **_realism(other, training, max_rows),
             "same": _share_alike(first, found.frame, len(found.factuals)),
             "seconds_fit": other.fit_seconds_,
-            "sequence": list(other.chain_.visit_sequence_),
+            "sequence": other.generator_.visit_sequence_,
         }
     table = pd.DataFrame.from_dict(rows, orient="index")
     return table.rename_axis("visit_sequence")
@@ -112,7 +111,7 @@ def visit_effect(
 
 def has_visit_sequence(explainer: Explainer) -> bool:
     """Say whether an explainer draws from a chain; other generators have no order."""
-    return isinstance(explainer.generator_, ChainModel)
+    return explainer.generator_.visit_sequence_ is not None
 
 
 def _name(order: Order) -> str:
@@ -124,7 +123,7 @@ def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Ex
     of_chain = "" if explainer.generator is None else "generator__"
     other: Explainer = clone(explainer)
     other.set_params(**{f"{of_chain}visit_sequence": order, f"{of_chain}random_state": state})
-    weights = explainer.chain_.training_weights_
+    weights = explainer.generator_.training_weights_
     if weights is not None and len(as_frame(training)[0]) != weights.size:
         raise InputError(
             f"the explainer was fitted with weights of {weights.size} rows, and training has "
@@ -140,7 +139,7 @@ def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[
         explainer.model,
         training=training,
         decision=explainer.decision,
-        kinds=explainer.chain_.schema_.kinds,
+        kinds=explainer.generator_.schema_.kinds,
         n_jobs=explainer.n_jobs,
     )
     means = measured.summary["mean"]
@@ -150,13 +149,13 @@ def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[
 
 def _realism(explainer: Explainer, training: Data, max_rows: int) -> dict[str, float]:
     frame, _ = as_frame(training)
-    weights = explainer.chain_.training_weights_
+    weights = explainer.generator_.training_weights_
     rows = np.arange(len(frame)) if weights is None else rows_by_weight(weights, 0)
-    schema = explainer.chain_.schema_
+    schema = explainer.generator_.schema_
     matrix = schema.encode(training).matrix[rows[spread(rows.size, max_rows)]]
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "some training rows").wanted
     real = schema.decode(matrix)
-    generated = schema.decode(draw_like(explainer.chain_, matrix, wanted, explainer.chain_.seed_))
+    generated = schema.decode(draw_like(explainer.generator_, matrix, wanted, explainer.generator_.seed_))
     scores = logit_scores(read_pair(real, generated, schema.kinds), 0)
     return {
         "pMSE": float(((scores.values - 0.5) ** 2).mean()),

@@ -43,7 +43,8 @@ from mcce.constraints import Constraints, ResolvedRule
 from mcce.constraints.limits import keep
 from mcce.exceptions import InputError, spell
 from mcce.explain.factuals import Factuals
-from mcce.generators.base import Drawn, DrawRequest, Generator
+from mcce.generators.base import Generator
+from mcce.generators.requests import Drawn, DrawRequest
 from mcce.rng import derive_key, hash_rows, mix
 from mcce.table import Schema
 from mcce.table.checks import find_labels

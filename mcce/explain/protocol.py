@@ -8,7 +8,6 @@ import pandas as pd
 
 from mcce.counterfactuals import Counterfactuals
 from mcce.generators.base import Generator
-from mcce.generators.chain import ChainModel
 from mcce.model.decisions import Decision
 from mcce.plausibility.score import Plausibility
 from mcce.report.names import Names
@@ -31,9 +30,6 @@ class Explainer(Protocol):
 
     @property
     def sampler(self) -> Any: ...
-
-    @property
-    def chain_(self) -> ChainModel: ...
 
     @property
     def generator(self) -> Any: ...

@@ -53,7 +53,6 @@ from mcce.explore.words import (
     relabel,
     share_text,
 )
-from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker
 from mcce.model.decisions import Answer
 from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
@@ -200,7 +199,7 @@ class ExplorerSession:
             "refused": int((~wanted).sum()),
             "features": [self._feature(j) for j in range(len(self._schema))],
             "settings": {"floor": PlanSettings.floor, "plans": PlanSettings.n_plans, "diverse": PlanSettings.diverse},
-            "is_chain": isinstance(self._explainer.generator_, ChainModel),
+            "is_chain": self._explainer.generator_.visit_sequence_ is not None,
         }
 
     def _feature(self, j: int) -> Reply:
@@ -548,14 +547,10 @@ class ExplorerSession:
         return {"tables": [_table("What a more believable plan costs", columns, rows)]}
 
     def _criticise(self, message: Mapping[str, Any]) -> Reply:
-        chain = self._explainer.generator_
-        if not isinstance(chain, ChainModel):
-            raise InputError(
-                f"features are drawn one by one from a chain, and this explainer draws from a {type(chain).__name__}."
-            )
-        decision = self._answer_of_all.wanted if chain.conditions_on_decision_ else None
+        generator = self._explainer.generator_
+        decision = self._answer_of_all.wanted if generator.conditions_on_decision_ else None
         with warnings.catch_warnings(record=True) as told:
-            criticism = chain.criticise(self._people, decision=decision, progress=False)
+            criticism = generator.criticise(self._people, decision=decision, progress=False)
         for text in (str(each.message) for each in told):
             warn(ALL_TRAINING if "fitted on" in text else text)
         rows = []

@@ -39,7 +39,7 @@ import scipy
 from mcce.base.arrays import Bools, Floats, Int32s, Ints, UInts
 from mcce.base.threads import count_jobs, run_in_threads
 from mcce.distances.measures import columnwise, gower, rowwise
-from mcce.generators.givens import occurrences
+from mcce.generators.sampling import occurrences
 from mcce.plausibility.kernels import (
     Bins,
     KnownCells,

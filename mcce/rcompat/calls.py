@@ -206,15 +206,10 @@ def suspicious(found: Counterfactuals) -> dict[str, Any]:
 def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
     """Judge each conditional of a chain by new rows."""
     _check_names(options, inspect.signature(ChainModel.criticise).parameters, "criticise()")
-    chain = fitted.explainer.generator_
-    if not isinstance(chain, ChainModel):
-        raise InputError(
-            f"criticise() judges the conditionals of a chain, and this explainer draws from a {type(chain).__name__}; "
-            "fit it without a generator."
-        )
+    generator = fitted.explainer.generator_
     frame, _ = _read(data)
-    wanted = fitted.explainer.decision_.ask(frame, "new rows").wanted if chain.conditions_on_decision_ else None
-    found = chain.criticise(frame, decision=wanted, progress=False, **_whole(options))
+    wanted = fitted.explainer.decision_.ask(frame, "new rows").wanted if generator.conditions_on_decision_ else None
+    found = generator.criticise(frame, decision=wanted, progress=False, **_whole(options))
     table = _written(index_as_columns(found.table))
     return {"table": table, "accused": list(map(str, found.accused)), "words": repr(found)}
 

@@ -304,7 +304,8 @@ class DPSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
-    draws_without_donors = True
+    dispensable = ()
+    discloses = "{counts_} {noise}"
 
     bins_: PublicBins = learned(PublicBins)
     trees_: RandomTrees = learned(RandomTrees)
@@ -436,21 +437,13 @@ class DPSampler(ConditionalSampler):
         self.check_fitted("counts_")
         return "lebesgue" if self.bins_.is_number else "counting"
 
-    def without_donors(self: Self) -> Self:
-        """Return the sampler itself: it holds no training value."""
-        return self
-
-    def disclosed(self) -> str:
-        """Return what the noisy counts are worth."""
+    @property
+    def noise(self) -> str:
+        """What the noise of the counts is worth."""
         if self.account_.for_tests:
-            return f"{self.counts_.size:,} counts with noise of a testing seed, which is not private"
+            return "counts with noise of a testing seed, which is not private"
         delta = "" if self.account_.is_pure else f" at delta = {float(self.account_.delta):g}"
-        return f"{self.counts_.size:,} noisy counts, epsilon = {float(self.account_.epsilon_spent):.4g}{delta}"
-
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        self._shares = None
-        return super().set_state(state)
+        return f"noisy counts, epsilon = {float(self.account_.epsilon_spent):.4g}{delta}"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse counts that are not of the bins and trees, and these if they are not of the columns."""

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+from typing import Any
 
-from mcce.exceptions import InputError, spell
-from mcce.generators.base import GENERATORS, METHODS, Generator
+from mcce.exceptions import InputError
+from mcce.generators.base import GENERATORS, Generator, check_is_generator
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import make_sampler
 from mcce.testing.generators import (
@@ -167,12 +168,12 @@ def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = 
 
 
 def check_generator(generator: Generator | str, *, random_state: int = 0) -> None:
-    """Check that a generator keeps the protocol of `mcce.generators.base.Generator`.
+    """Check that a generator keeps the contract of `mcce.generators.Generator`.
 
     Parameters
     ----------
     generator : Generator or str
-        An unfitted generator with the parameters to check, and an attribute `fixed` that says what it is given. It is
+        An unfitted generator with the parameters to check; its attribute `fixed` says what it is given. It is
         copied; `fixed` of the copies is that of the tables of the suite. Or the name that one is registered by, for
         its default parameters and the same `random_state`.
     random_state : int
@@ -195,14 +196,10 @@ def check_generator(generator: Generator | str, *, random_state: int = 0) -> Non
     if isinstance(generator, str):
         cls = GENERATORS.find(generator)
         seeded = "random_state" in inspect.signature(cls).parameters
-        made: Generator = cls(fixed=[], **({"random_state": random_state} if seeded else {}))
+        make: Any = cls
+        made: Generator = make(fixed=[], **({"random_state": random_state} if seeded else {}))
         return check_generator(made, random_state=random_state)
-    lacking = [name for name in METHODS if not callable(getattr(generator, name, None))]
-    if isinstance(generator, type) or lacking or not hasattr(generator, "fixed"):
-        raise InputError(
-            f"check_generator got {spell(generator)}; give an unfitted object with the methods of "
-            "mcce.generators.base.Generator and an attribute `fixed`, or its registered name."
-        )
+    check_is_generator(generator, "check_generator")
     forget_generator_fits()
     unfitted = copy.deepcopy(generator)
     for check in GENERATOR_CHECKS:

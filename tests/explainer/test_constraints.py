@@ -227,7 +227,7 @@ def test_of_the_explainer_and_of_the_call_hold_together():
     assert (explainer.generate(REFUSED, n_samples=10).eval("savings + salary") <= 90_000).all()
 
 
-class Marginals:
+class Marginals(mcce.generators.Generator):
     """A generator that knows nothing of restrictions: it draws whole training rows, and puts the given ones in."""
 
     def __init__(self):
@@ -242,17 +242,11 @@ class Marginals:
         self.training_givens_ = self.givens_of(self.schema_.encode(X).matrix, decision)
         return self
 
-    def givens_of(self, matrix, decision=True):
-        return np.column_stack([matrix[:, 0], np.broadcast_to(decision, len(matrix)).astype(float)])
-
     def draw(self, request, *, progress=None, n_jobs=None):
         streams = RowStreams(request.seed, request.stream_keys, request.draw_indices)
         rows = self.rows[streams.integer(len(self.rows))]
         rows[:, 0] = request.givens[:, 0]
-        return mcce.generators.base.Drawn(np.asfortranarray(rows), np.zeros(len(rows), dtype=bool))
-
-    def feature_log_densities(self, matrix, decision=True, *, training=False):
-        raise mcce.SamplerError("no density")
+        return mcce.generators.requests.Drawn(np.asfortranarray(rows), np.zeros(len(rows), dtype=bool))
 
 
 @pytest.mark.parametrize("sparse", [False, *slow(True)])

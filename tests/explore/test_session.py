@@ -266,7 +266,7 @@ def test_floors_and_conditionals_are_judged(fitted, table):
     (costs,) = ask(session, "trade_off")["tables"]
     assert [row[0] for row in costs["rows"]][:3] == ["nearest row that was drawn", "at least 0%", "at least 1%"]
     (compared,) = ask(session, "criticise")["tables"]
-    judged = fitted.chain_.criticise(new, decision=(risk(new) < 0.3).to_numpy(), progress=False)
+    judged = fitted.generator_.criticise(new, decision=(risk(new) < 0.3).to_numpy(), progress=False)
     assert [row[1] for row in compared["rows"]] == ["yes" if ok else "no" for ok in judged.table["passes"]]
 
 

@@ -222,7 +222,7 @@ def test_an_explainer_chooses_given_its_decision():
     explainer = mcce.MCCE(
         lambda rows: (rows["salary"] > middle).astype(float), fixed=["age", "sex"], sampler=Auto(QUICK), random_state=1
     ).fit(X)
-    salary = explainer.chain_.choice_.features[1]
+    salary = explainer.generator_.choice_.features[1]
     assert salary.feature == "salary"
     without = ChainModel(sampler=Auto(QUICK), fixed=["age", "sex"], random_state=1).fit(X).choice_.features[1]
     assert salary.best.score > without.best.score + 0.1  # the decision says much about the salary

@@ -99,7 +99,7 @@ def test_a_wrong_number_of_rows_is_refused(chain, n):
     [
         (
             lambda rows: rows.assign(job="cook"),
-            "given has the column.* 'job', which are not fixed in this chain",
+            "given has the column.* 'job', which are not fixed; leave",
         ),
         (lambda rows: rows[["age"]], "given lacks the column.* 'sex' of the training data"),
         (lambda rows: rows.assign(sex="x"), "column 'sex' of given holds the level 'x'"),

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mcce import CartSampler, ChainModel, ConditionalSampler, MCCEWarning, NormSampler
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from tests.generators.rules import AtLeast
 from tests.marks import slow, slow_rows
 

@@ -203,9 +203,11 @@ def test_explainers_take_weights_and_drop_rows_without(X, counts):
 
 def test_a_generator_that_takes_no_weights_is_refused(X, counts):
     class Joint(mcce.ChainModel):
+        takes_weights = False
+
         def fit(self, X, decision=None, *, progress=None):
             return super().fit(X, decision, progress=progress)
 
     explainer = mcce.MCCE(lambda rows: rows["salary"] > 0, decision=True, generator=Joint())
-    with pytest.raises(mcce.InputError, match=r"the generator ChainModel\(.*\) does not take sample_weight"):
+    with pytest.raises(mcce.SamplerError, match=r"ChainModel\(.*\) does not take sample_weight"):
         explainer.fit(X, sample_weight=counts)

@@ -11,6 +11,7 @@ import mcce
 from mcce import MCCEError, SamplerError, Within
 from mcce.rcompat.conditional import LARGEST_SEED
 from mcce.rng import RowStreams
+from mcce.storage.learned import get_state
 from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from mcce.testing.tables import FitProblem, make_problem
@@ -416,7 +417,7 @@ def test_what_r_has_learnt_is_not_stored(r):
     problem = make_problem("numeric", 0)
     fitted = SAMPLERS["lm, draw"][1].clone().fit(problem.given, problem.target)
     with pytest.raises(SamplerError, match="holds an object of R, which cannot be written"):
-        fitted.get_state()
+        get_state(fitted)
 
 
 def test_a_warning_of_r_is_heard(r):

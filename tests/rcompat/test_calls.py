@@ -474,7 +474,7 @@ def test_results_are_judged_and_facts_suggested():
     new = data.iloc[200:]
     judged = told("criticise", made["fitted"], sent(new), {"n_draws": 50.0, "random_state": 3.0})
     wanted = new["income"].to_numpy() >= 60
-    own = explainer.chain_.criticise(new, decision=wanted, n_draws=50, random_state=3)
+    own = explainer.generator_.criticise(new, decision=wanted, n_draws=50, random_state=3)
     assert judged["accused"] == own.accused
     np.testing.assert_array_equal(received(judged["table"])["p"], own.table["p"])
     answer = calls.attempt("criticise", made["fitted"], sent(new), {"n_draw": 5.0})
@@ -490,7 +490,7 @@ def test_generators_and_kinds_are_taken():
     assert made["generator"] == "AdversarialForest"
     assert made["fitted"].explainer.generator_.schema_.kinds["age"] == "categorical"
     answer = calls.attempt("criticise", made["fitted"], sent(data.head(50)), {})
-    assert "draws from a AdversarialForest" in answer["error"]
+    assert "a AdversarialForest has none; use a chain" in answer["error"]
 
 
 def test_functions_that_r_lends_may_be_for_some_kinds(lent):

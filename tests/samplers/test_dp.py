@@ -10,6 +10,7 @@ import mcce
 from mcce import DPSampler, InputError, SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.samplers.dp import SENSITIVITY, _leaf_shares, _not_negative, split_scores
+from mcce.storage.learned import disclosed
 from mcce.table import Column, Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_sampler
 from tests.marks import slow_but_named
@@ -107,10 +108,10 @@ def test_a_testing_seed_fixes_the_noise_and_says_so():
     one, two = (DPSampler(epsilon=0.1, **STATED, testing_seed=3).fit(given, target) for _ in range(2))
     assert (one.counts_ == two.counts_).all()
     assert one.account_.for_tests
-    assert "noise of a testing seed, which is not private" in one.disclosed()
+    assert "noise of a testing seed, which is not private" in disclosed(one)
     private = DPSampler(epsilon=0.1, **STATED).fit(given, target)
     assert not private.account_.for_tests
-    assert private.disclosed().endswith("noisy counts, epsilon = 0.1")
+    assert disclosed(private).endswith("noisy counts, epsilon = 0.1")
 
 
 def test_trees_share_the_budget():

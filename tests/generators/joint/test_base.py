@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import mcce
 from mcce import InputError, SamplerError, Within
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from tests.generators.joint.models import HotDeck
 
 RNG = np.random.default_rng(4)

@@ -7,8 +7,8 @@ from scipy import integrate, stats
 
 from mcce import InputError, SamplerError, Within
 from mcce.generators import AdversarialForest
-from mcce.generators.base import DrawRequest
-from mcce.generators.joint.forest.leaves import INSIDE
+from mcce.generators.joint.adversarial.leaves import INSIDE
+from mcce.generators.requests import DrawRequest
 from tests.marks import slow
 
 RNG = np.random.default_rng(8)

@@ -5,13 +5,13 @@
 2. Three releases, as they are returned: counterfactuals of the paper's method ("plain") and sparse ones ("sparse") for
    those who ask, and rows that are drawn for the attacker's own rows, given fixed values and decision, as many as X has
    ("generated").
-3. Counts (`mcce.diagnostics.privacy.counts`): copies, distinguishing cells, RepU, DiSCO, linkage by keys. `value` is by
+3. Counts (`counts`): copies, distinguishing cells, RepU, DiSCO, linkage by keys. `value` is by
    all of X; `matched` and `control` are the same by equally many rows of X and of the control. Released rows are not
    independent, so the difference is tested by permutation: both groups are shuffled 199 times, and `chance` is the
    share of shuffles, the true one included, that are as far ahead; 1 where training is not ahead.
-4. Attacks (`mcce.diagnostics.privacy.attacks`): singling out, linkability, inference; of the last the secret at which
+4. Attacks (`attacks`): singling out, linkability, inference; of the last the secret at which
    the attack is farthest ahead, its intervals widened for the choice (Bonferroni); `targets` has all.
-5. Membership (`mcce.diagnostics.privacy.membership`) and extraction (`mcce.diagnostics.privacy.extraction`).
+5. Membership (`membership`) and extraction (`extraction`).
 
 The distance of released rows to the closest training row is no evidence, and is not here: a table of copies of outliers
 can be far from most rows, and rows that give nothing away can be near (Yao et al. 2025, "The DCR delusion").
@@ -36,11 +36,10 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, check_share
 from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
-from mcce.diagnostics.pairs import draw_like, spread
-from mcce.diagnostics.privacy import counts
-from mcce.diagnostics.privacy.attacks import Attack, inference, linkability, singling_out
-from mcce.diagnostics.privacy.extraction import extract
-from mcce.diagnostics.privacy.membership import (
+from mcce.diagnostics.disclosure_risk import counts
+from mcce.diagnostics.disclosure_risk.attacks import Attack, inference, linkability, singling_out
+from mcce.diagnostics.disclosure_risk.extraction import extract
+from mcce.diagnostics.disclosure_risk.membership import (
     Membership,
     by_person,
     explain_rows,
@@ -49,8 +48,9 @@ from mcce.diagnostics.privacy.membership import (
     shadow_distances,
     surprise,
 )
-from mcce.diagnostics.privacy.rates import FALSE_POSITIVES, Estimate, Rate, chance_at, expected_at, wilson
-from mcce.diagnostics.privacy.rates import risk as risk_of
+from mcce.diagnostics.disclosure_risk.rates import FALSE_POSITIVES, Estimate, Rate, chance_at, expected_at, wilson
+from mcce.diagnostics.disclosure_risk.rates import risk as risk_of
+from mcce.diagnostics.pairs import draw_like, spread
 from mcce.exceptions import InputError, listing, spell
 from mcce.explain.protocol import Explainer
 from mcce.rng import derive_key, hash_rows

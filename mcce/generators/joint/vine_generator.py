@@ -10,20 +10,22 @@ import numpy as np
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
-from mcce.generators.base import RULE_ATTEMPTS, register_generator
-from mcce.generators.joint.base import JointGenerator, stored_joint
+from mcce.generators.base import stored_as
+from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.drawing import JointDraw, Withins
-from mcce.generators.joint.vine.model import JointVine
+from mcce.generators.registry import register_generator
+from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams
 from mcce.samplers.restricted import Within
 from mcce.samplers.vine.dvine import SETS, Families, library
+from mcce.samplers.vine.joint import JointVine
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 from mcce.wording import Value
 
 
 @register_generator("vine")
-@stored_joint("VineGenerator")
+@stored_as("VineGenerator")
 class VineGenerator(JointGenerator):
     """A vine copula as a joint model: one D-vine over all columns, with the training data's own margins.
 
@@ -48,7 +50,7 @@ class VineGenerator(JointGenerator):
 
     Attributes
     ----------
-    model_ : `mcce.generators.joint.vine.model.JointVine`.
+    model_ : `mcce.samplers.vine.joint.JointVine`.
 
     Notes
     -----

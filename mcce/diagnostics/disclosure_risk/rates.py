@@ -64,7 +64,7 @@ def wilson(successes: float, n: int, confidence: float = 0.95) -> Rate:
 
     Examples
     --------
-    >>> from mcce.diagnostics.privacy.rates import wilson
+    >>> from mcce.diagnostics.disclosure_risk.rates import wilson
     >>> rate = wilson(10, 100)
     >>> round(rate.low, 4), round(rate.high, 4)
     (0.0552, 0.1744)

@@ -9,7 +9,7 @@ import pytest
 import mcce
 from mcce import InputError, Within
 from mcce.generators import JointGenerator, MixtureGenerator
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from mcce.storage.state import from_state, to_state
 from tests.generators.joint.processes import atoms, clusters, clusters_log_density, skewed, skewed_log_density
 

@@ -22,7 +22,7 @@ is not covered is listed in `mcce.privacy.account.NOT_COVERED`, and printed with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -30,19 +30,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.arrays import Floats, Ints
+from mcce.base.arrays import Ints
 from mcce.base.checks import check_count, check_share, is_number
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.generators.layout import ChainLayout, suited_to
 from mcce.privacy.account import NOT_COVERED, PrivacyAccount
 from mcce.privacy.noise import SYSTEM, Mechanism, Seeded
-from mcce.rng import RowStreams, derive_key
-from mcce.samplers import ConditionalSampler
-from mcce.samplers.dp import DPSampler
-from mcce.samplers.rounding import put_on_grid
+from mcce.rng import derive_key
 from mcce.storage.fields import stored
 from mcce.storage.state import stateful
-from mcce.table import Data, Feature, Kind, Schema, Table, as_frame
+from mcce.table import Data, Feature, Kind, Schema, as_frame
 from mcce.table.dtypes import from_ticks, holds_missing, is_dated, to_ticks
 from mcce.table.feature import default_kind, read_feature
 from mcce.table.frames import is_other_frame
@@ -68,7 +64,7 @@ class Privacy:
 
     All that is learned from the training rows is learned with noise, and costs together at most `epsilon` (and
     `delta`): one person's row changes the probability of any outcome by at most the factor exp(epsilon). To exchange a
-    row for another counts twice. The account is printed, stored, and kept as ``explainer.chain_.account_``.
+    row for another counts twice. The account is printed, stored, and kept as ``explainer.generator_.account_``.
 
     **Not covered** are the model explained, the rows that are explained, what is stated as public (dtypes are, so give
     a frame with dtypes of its own, not one that takes them from the values), settings chosen by a look at the rows,
@@ -118,7 +114,7 @@ class Privacy:
     >>> private = mcce.Privacy(epsilon=3, bounds=bounds, levels={"sex": ["female", "male"]})
     >>> explainer = mcce.MCCE(lambda rows: rows["savings"] > 40_000, decision=True, fixed=["age", "sex"],
     ...                       sampler=private, random_state=1).fit(X)
-    >>> float(explainer.chain_.account_.epsilon_spent)
+    >>> float(explainer.generator_.account_.epsilon_spent)
     3.0
     >>> found = explainer.explain(X.head(50))
     >>> bool((found.frame["savings"] > 40_000).all())
@@ -212,59 +208,21 @@ class Privacy:
         source = SYSTEM if self.testing_seed is None else Seeded(derive_key(self.testing_seed, "number of rows"))
         return BoughtNumber(max(n_rows + mechanism.noise(source)(), 0), mechanism)
 
-    def samplers(
-        self, layout: ChainLayout, min_donors: int | None, number: BoughtNumber | None
-    ) -> list[ConditionalSampler]:
-        """Return an unfitted sampler for every column in chain order, each with its share of the budget (step 2)."""
+    def budget_of_a_column(self, n_columns: int, number: BoughtNumber | None) -> dict[str, Any]:
+        """Return the share of the budget that each of so many columns has, as parameters of a `DPSampler` (step 2)."""
         account = PrivacyAccount(self.epsilon, self.delta)
-        share = account.share(len(layout.features)).part(1 - (FOR_THE_NUMBER if number else Fraction(0)))
-        budget: dict[str, Any] = {"epsilon": share.epsilon}
-        if share.rho is not None:
-            budget = {"epsilon": account.epsilon, "delta": account.delta, "rho": share.rho}
-        first = (layout.features[layout.n_given - 1].name,) if layout.with_decision else ()
-        made = []
-        for k, target in enumerate(layout.features):
-            given = range(k) if k < layout.n_given else layout.columns_given(k)
-            columns = [*(layout.features[j] for j in given), target]
-            sampler = DPSampler(
-                **budget,
-                bounds={f.name: self._encoded_edges(f) for f in columns if f.is_numeric},
-                levels="schema",
-                missing="schema",
-                first=first,
-                n_trees=self.n_trees,
-                max_depth=self.max_depth,
-                n_bins=self.n_bins,
-                n_rows=None if number is None else number.n_rows,
-                choosing=self.choosing,
-                testing_seed=self.testing_seed,
-            )
-            made.append(sampler if k < layout.n_given else suited_to(sampler, layout, k, min_donors, private=True))
-        return made
+        share = account.share(n_columns).part(1 - (FOR_THE_NUMBER if number else Fraction(0)))
+        if share.rho is None:
+            return {"epsilon": share.epsilon}
+        return {"epsilon": account.epsilon, "delta": account.delta, "rho": share.rho}
 
-    def synthetic_givens(
-        self, samplers: Sequence[ConditionalSampler], features: Sequence[Feature], seed: int
-    ) -> Floats:
-        """Return drawn fixed values and decisions, from the fitted samplers of these columns (step 4)."""
-        n = self.n_synthetic
-        drawn: Floats = np.empty((n, len(samplers)), order="F")
-        for k, sampler in enumerate(samplers):
-            given = Table(tuple(features[:k]), drawn[:, :k])
-            key = derive_key(seed, "synthetic", features[k].name)
-            streams = RowStreams(
-                key, np.zeros(self.n_synthetic, dtype=np.uint64), np.arange(self.n_synthetic, dtype=np.uint64)
-            )
-            drawn[:, k] = put_on_grid(sampler.sample(given, streams), sampler, features[k], n)
-        return drawn
-
-    def account_of(self, samplers: Sequence[ConditionalSampler], number: BoughtNumber | None) -> PrivacyAccount:
-        """Return the account of a whole fit; more than the budget is an error."""
+    def account_of(self, accounts: Iterable[PrivacyAccount], number: BoughtNumber | None) -> PrivacyAccount:
+        """Return the account of a whole fit from those of its columns; more than the budget is an error."""
         account = PrivacyAccount(self.epsilon, self.delta)
         if number is not None:
             account = account.spend("number of rows", epsilon=number.cost.epsilon, rho=number.cost.rho)
-        for sampler in samplers:
-            assert isinstance(sampler, DPSampler)
-            account = account.include(sampler.account_)
+        for each in accounts:
+            account = account.include(each)
         return account
 
     def refuse_storage(self) -> None:
@@ -321,7 +279,7 @@ class Privacy:
         begun = np.where(missing, 0, ticks - (ticks - feature.origin) % feature.unit)
         return pd.Series(from_ticks(begun, missing, feature.dtype), index=column.index)
 
-    def _encoded_edges(self, feature: Feature) -> tuple[float, ...]:
+    def encoded_edges(self, feature: Feature) -> tuple[float, ...]:
         column = _as_column(self.bounds[feature.name], feature.name, feature.dtype)
         return tuple(feature.encode(column, "what is stated as public").tolist())
 

@@ -2,7 +2,7 @@
 
 As anonymeter (Giomi, Boenisch, Wehmeyer and Tasnadi 2023, "A unified framework for quantifying privacy risk in
 synthetic data") defines them. Each counts its successes on training rows, on as many control rows, which nothing was
-fitted on, and those of a baseline that guesses; `mcce.diagnostics.privacy.rates` makes a risk of them.
+fitted on, and those of a baseline that guesses; `mcce.diagnostics.disclosure_risk.rates` makes a risk of them.
 
 1. Singling out. A query is a conjunction of conditions on columns. One that exactly one released row meets is a guess
    that exactly one person meets it; it succeeds if that is so among the training rows. With several columns a query is
@@ -32,8 +32,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.diagnostics.disclosure_risk.rates import Estimate, Rate, chance_ahead, risk, wilson
 from mcce.diagnostics.neighbours import find_several_nearest
-from mcce.diagnostics.privacy.rates import Estimate, Rate, chance_ahead, risk, wilson
 from mcce.rng import hash_rows
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated

@@ -1,6 +1,6 @@
 """Membership: whether answers tell a row that the explainer was fitted on from one that it was not.
 
-A score is computed for rows of both kinds, and should be higher for members; `mcce.diagnostics.privacy.rates` makes AUC
+A score is computed for rows of both kinds, and should be higher for members; `rates` in this folder makes AUC
 and rates of it.
 
 1. Distance, one threshold (Pawelczyk, Lakkaraju and Neel 2023, "On the privacy risks of algorithmic recourse"): the
@@ -33,7 +33,7 @@ from sklearn.base import clone
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import without_warning
-from mcce.diagnostics.privacy.rates import FALSE_POSITIVES, Estimate, Rate, auc, found_at
+from mcce.diagnostics.disclosure_risk.rates import FALSE_POSITIVES, Estimate, Rate, auc, found_at
 from mcce.exceptions import InputError
 from mcce.explain.protocol import Explainer
 from mcce.rng import derive_key

@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import without_warning
-from mcce.generators.joint.forest.kernels import cut_back
+from mcce.generators.joint.adversarial.kernels import cut_back
 from mcce.rng import derive_key
 from mcce.samplers.density import find_point_masses, silverman
 from mcce.storage.fields import BOOL, FLOAT, require, stored

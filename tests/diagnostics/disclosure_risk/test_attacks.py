@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import fisher_exact, norm
 from sklearn.metrics import roc_auc_score
 
-from mcce.diagnostics.privacy import attacks, extraction, rates
-from mcce.diagnostics.privacy.extraction import extract
-from mcce.diagnostics.privacy.membership import by_person, surprise
+from mcce.diagnostics.disclosure_risk import attacks, extraction, rates
+from mcce.diagnostics.disclosure_risk.extraction import extract
+from mcce.diagnostics.disclosure_risk.membership import by_person, surprise
 from mcce.table import Schema
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "disclosure"

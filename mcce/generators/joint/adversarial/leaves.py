@@ -1,7 +1,7 @@
 """The distribution that the leaves of an adversarial forest make up: draws and densities given part of a row.
 
 1. A leaf has the weight q: the share of training rows that it holds, divided by the number of trees. Inside it the
-   columns are independent (`mcce.generators.joint.forest.kernels`):
+   columns are independent (`mcce.generators.joint.adversarial.kernels`):
 
        f(x) = sum_leaf q_leaf prod_j f_leaf,j(x_j).
 
@@ -18,7 +18,7 @@
 Spread numbers have a normal distribution in each leaf:
 
 6. A leaf holds the numbers between the middles beyond its outermost codes; beyond the first and the last training value
-   there is no end, but that of the sign (`mcce.generators.joint.forest.growing`).
+   there is no end, but that of the sign (`mcce.generators.joint.adversarial.growing`).
 7. Mean and deviation are those of the leaf's spread numbers. One more number, as far from the mean as a standard
    deviation of the normal distribution that fills the box, keeps the deviation from 0.
 
@@ -37,9 +37,15 @@ import numpy.typing as npt
 import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.generators.joint.adversarial.growing import Codes, Coding, GrownTree
+from mcce.generators.joint.adversarial.kernels import (
+    draw_free,
+    draw_inside,
+    leaf_likelihoods,
+    leaf_masses,
+    multiply_column,
+)
 from mcce.generators.joint.drawing import JointDraw
-from mcce.generators.joint.forest.growing import Codes, Coding, GrownTree
-from mcce.generators.joint.forest.kernels import draw_free, draw_inside, leaf_likelihoods, leaf_masses, multiply_column
 from mcce.rng import RowStreams, hash_rows
 from mcce.samplers.restricted import Within
 from mcce.storage.fields import FLOAT, INT, INT32, check_array, check_between, require, stored

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from mcce.base.arrays import Bools, Floats
-from mcce.diagnostics.privacy.rates import Estimate, Rate, wilson
+from mcce.diagnostics.disclosure_risk.rates import Estimate, Rate, wilson
 
 N_TREES = 50
 N_FORESTS = 6

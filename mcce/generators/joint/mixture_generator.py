@@ -17,9 +17,11 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
-from mcce.generators.base import RULE_ATTEMPTS, register_generator
-from mcce.generators.joint.base import JointGenerator, stored_joint
+from mcce.generators.base import stored_as
+from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.registry import register_generator
+from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.mixture.model import Mixture, fit_mixture
 from mcce.samplers.mixture.sampler import MOST_COMPONENTS
@@ -28,7 +30,7 @@ from mcce.table import Feature, Kind, Table
 
 
 @register_generator("mixture")
-@stored_joint("MixtureGenerator")
+@stored_as("MixtureGenerator")
 class MixtureGenerator(JointGenerator):
     """A finite mixture for mixed data as a joint model: any columns given any others, in closed form.
 

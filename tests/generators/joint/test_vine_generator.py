@@ -10,9 +10,9 @@ from scipy import stats
 
 from mcce import InputError, SamplerError, Within
 from mcce.generators import JointGenerator, VineGenerator
-from mcce.generators.base import DrawRequest
-from mcce.generators.joint.vine.model import JointColumn
+from mcce.generators.requests import DrawRequest
 from mcce.samplers.vine.dvine import DVine
+from mcce.samplers.vine.joint import JointColumn
 from mcce.storage.state import from_state, to_state
 from mcce.testing import GENERATOR_CHECKS, check_generator
 from tests.extras import NO_VINE

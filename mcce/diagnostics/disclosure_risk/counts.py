@@ -70,7 +70,7 @@ def disclosure_tables(
     DataFrame
         Indexed by target, in per cent: UiO, UiS, UiOiS, RepU (the same for all targets), Dorig, Dsyn, iS, DiS, DiSCO,
         DiSDiO, then max_denom and mean_denom, baseCAPd, CAPd, CAPs, DCAP, TCAP, TCAP_certain, check_1way and
-        check_2way; see `mcce.diagnostics.privacy.counts`.
+        check_2way; see `mcce.diagnostics.disclosure_risk.counts`.
 
     Examples
     --------

@@ -13,7 +13,7 @@ import pytest
 
 import mcce
 from mcce.diagnostics import disclosure_tables
-from mcce.diagnostics.privacy import counts
+from mcce.diagnostics.disclosure_risk import counts
 from mcce.exceptions import InputError
 
 DATA = Path(os.environ.get("MCCE_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))

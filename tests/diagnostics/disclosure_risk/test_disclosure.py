@@ -10,7 +10,7 @@ import pytest
 
 import mcce
 from mcce.diagnostics import disclosure
-from mcce.diagnostics.privacy import extraction
+from mcce.diagnostics.disclosure_risk import extraction
 from mcce.exceptions import InputError
 from mcce.plausibility import score
 from mcce.plausibility.score import Plausibility

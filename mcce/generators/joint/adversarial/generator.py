@@ -9,18 +9,20 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, check_not_negative, check_share
-from mcce.generators.base import RULE_ATTEMPTS, register_generator
-from mcce.generators.joint.base import JointGenerator, stored_joint
+from mcce.generators.base import stored_as
+from mcce.generators.joint.adversarial.growing import Coding, grow
+from mcce.generators.joint.adversarial.leaves import Leaves
+from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.drawing import JointDraw, Withins
-from mcce.generators.joint.forest.growing import Coding, grow
-from mcce.generators.joint.forest.leaves import Leaves
+from mcce.generators.registry import register_generator
+from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams, derive_key
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 
 
 @register_generator("forest")
-@stored_joint("AdversarialForest")
+@stored_as("AdversarialForest")
 class AdversarialForest(JointGenerator):
     """An adversarial random forest: leaves inside which the features are independent (Watson and others 2023).
 
