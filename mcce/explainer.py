@@ -45,20 +45,34 @@ import pandas as pd
 from mcce import exceptions
 from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.base.parameters import Learner
-from mcce.base.progress import Progress, progress_bar, working
+from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
 from mcce.constraints.anonymous import together
+from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.counterfactuals import Counterfactuals
 from mcce.distances.measures import MEASURES, Distance, NamedMeasure
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.explain.caution import Caution, Margins
-from mcce.explain.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
-from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
-from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
-from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.problem import Block, Problem, Settings, mutable_columns, searched
-from mcce.explain.reference import learn_usual, unchangeable_features, warn_of_unchangeable
+from mcce.explain.draw import draw_block, match_candidates
+from mcce.explain.order import DEFAULT, Caution, Margins, MeasureLike, Ordering, find_measure, resolve_measures
+from mcce.explain.problem import (
+    Block,
+    Problem,
+    Settings,
+    encode_known,
+    fixed_columns,
+    mutable_columns,
+    pool_keys,
+    read_factuals,
+)
+from mcce.explain.reference import (
+    REACH_ROWS,
+    find_reach,
+    learn_usual,
+    unchangeable_features,
+    warn_of_factuals,
+    warn_of_unchangeable,
+)
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
@@ -96,6 +110,22 @@ Self = TypeVar("Self", bound="MCCE")
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
 OURS = (ChainModel, JointGenerator)
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
+
+
+@dataclasses.dataclass(frozen=True)
+class Demands:
+    """The constraints of a call, resolved.
+
+    Attributes
+    ----------
+    constraints : what may change, and how; None if nothing is restricted.
+    exclude_training : whether copies of training rows are excluded.
+    anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
+    """
+
+    constraints: Constraints | None
+    exclude_training: bool
+    anonymity: Anonymity | None
 
 
 class MCCE(Learner):
@@ -397,7 +427,7 @@ class MCCE(Learner):
             Bounds: counterfactuals with more changes, or farther away, are not returned.
         diverse : bool
             Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
-            what it adds to those before it, at its cost (`mcce.explain.diversity`). `Counterfactuals.diversity` says
+            what it adds to those before it, at its cost (`mcce.explain.diverse`). `Counterfactuals.diversity` says
             how far apart they are.
         robust : float, Robust or None
             What counterfactuals have to outlive: `mcce.Robust` says which share of refitted models, and of rows whose
@@ -406,8 +436,9 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.result import Wording, write_result  # loaded by the first search
-        from mcce.explain.search import search
+        from mcce.explain.followup import questions_of  # loaded by the first search
+        from mcce.explain.pipeline import explain_factuals
+        from mcce.explain.tabulate import tabulate
 
         self._check_fitted()
         if diverse and n_samples == "auto":
@@ -419,6 +450,7 @@ class MCCE(Learner):
                 Parameter("n_samples"),
                 " to a number.",
             )
+        demands = self._demands([*read(self.constraints), *read(constraints)])
         settings = Settings(
             n_samples="auto"
             if n_samples == "auto"
@@ -431,7 +463,7 @@ class MCCE(Learner):
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
             diverse=diverse,
-            exclude_training=self._excludes_copies(constraints),
+            exclude_training=demands.exclude_training,
         )
         plausibility = self._plausibility(progress) if sparse else None
         order = self._ordering(measures, weights, plausibility)
@@ -441,18 +473,13 @@ class MCCE(Learner):
         cautious = None
         if plausibility is not None:
             cautious = Caution(plausibility, self.margins_, settings.caution if usual else 0.0)
-        anonymity = self._anonymity([*read(self.constraints), *read(constraints)])
-        problem = self._problem(
-            settings, order, self._constraints(constraints), cautious, Robust.read(robust), anonymity
+        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
+        found = explain_factuals(problem, factuals, progress)
+        told = {**dataclasses.asdict(settings), "pools": int(found.cost.pools.size), **self._described()}
+        told |= self._told_anonymity(demands.anonymity)
+        return tabulate(
+            found, told, self.fit_seconds_, questions_of(found, told, self.fit_seconds_, self._usual, progress)
         )
-        contradictions = problem.contradictions(factuals)
-        which = searched(factuals, contradictions)
-        with progress_bar(which.size, "explaining", progress) as bar:
-            winners, drawn = search(problem, factuals, which, bar.update)
-        told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
-        told |= self._told_anonymity(anonymity)
-        wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
-        return write_result(problem, factuals, winners, drawn, contradictions, wording)
 
     @one_native_thread()
     def generate(
@@ -488,15 +515,14 @@ class MCCE(Learner):
         check_count(n_samples, "n_samples", most=MOST_DRAWS)
         schema = self.generator_.schema_
         index, matrix, _ = encode_known(X, schema, "Such rows have no candidates.")
+        asked = self._constraints([*read(self.constraints), *read(constraints)]) or None
+        drawing = Settings(n_samples, independent=independent)
+        problem = Problem(self.generator_, self.decision_, Asker(self.decision_, schema), drawing, Ordering(()), asked)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        asked = self._constraints(constraints)
-        if asked is None:
-            pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
-        else:
-            with working("drawing inside the constraints", progress):
-                inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
-                pools = inside.draw(range(n_samples)).candidates
+        with working("drawing", progress):
+            block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
+            pools = draw_block(problem, block).candidates
         sizes = pools.end - pools.begin
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
@@ -546,37 +572,31 @@ class MCCE(Learner):
         >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
         True
         """
-        from mcce.explain.result import Wording, write_result  # loaded by the first search
-        from mcce.explain.search import choose, join_blocks
+        from mcce.explain.followup import questions_of  # loaded by the first search
+        from mcce.explain.pipeline import explain_given
+        from mcce.explain.tabulate import tabulate
 
         self._check_fitted()
         check_count(n_counterfactuals, "n_counterfactuals")
         schema = self.generator_.schema_
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
-        begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
-        asked, given = self._constraints(constraints), resolve(constraints, schema, self.generator_.fixed_)
-        given = dataclasses.replace(given, known=() if asked is None else asked.known)
-        copies = any(isinstance(each, NoCopies) for each in simplest(constraints, schema))
-        settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=copies)
-        order = resolve_measures(DEFAULT, schema.features)
-        anonymity = self._anonymity(read(constraints))
-        problem = self._problem(settings, order, given or None, anonymity=anonymity)
-        no_keys = np.empty(members.size, dtype=np.uint64)
-        block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
-        winners = join_blocks([choose(problem, block, brought)], factuals)
-        seconds = time.perf_counter() - begun
-        winners = dataclasses.replace(winners, cost=dataclasses.replace(winners.cost, seconds_select=seconds))
+        own, also = read(self.constraints), read(constraints)
+        kept = self._constraints([*own, *also]).known
+        demands = self._demands(also, dataclasses.replace(self._constraints(also, allow_missing=True), known=kept))
+        settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=demands.exclude_training)
+        problem = self._problem(settings, resolve_measures(DEFAULT, schema.features), demands)
+        chosen = explain_given(problem, factuals, members, brought)
         told: dict[str, object] = {
             "n_candidates": len(candidates),
             "n_counterfactuals": n_counterfactuals,
             "exhaustive": exhaustive,
             **self._described(),
-            **self._told_anonymity(anonymity),
+            **self._told_anonymity(demands.anonymity),
         }
-        wording = Wording(self.names_, told, self.fit_seconds_, usual=self._usual)
-        found = write_result(problem, factuals, winners, None, {}, wording)
+        questions = questions_of(chosen, told, self.fit_seconds_, self._usual)
+        found = tabulate(chosen, told, self.fit_seconds_, questions)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -830,8 +850,8 @@ class MCCE(Learner):
         if settings.get("sparse"):
             self._plausibility(None if progress == "log" else progress)
             self._usual()
-        self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
-        self._anonymity([*read(self.constraints), *read(settings.get("constraints", ()))])
+        demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
+        self._training_rows(needed=demands.exclude_training)
         return explain_batches(
             self,
             source,
@@ -986,10 +1006,9 @@ class MCCE(Learner):
         self,
         settings: Settings,
         order: Ordering,
-        constraints: Constraints | None,
+        demands: Demands,
         caution: Caution | None = None,
         robust: Robust | None = None,
-        anonymity: Anonymity | None = None,
     ) -> Problem:
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
@@ -1005,30 +1024,31 @@ class MCCE(Learner):
             question=ConfirmingAsker(model, robustness) if demanded and robustness is not None else model,
             settings=settings,
             order=order,
-            constraints=constraints,
+            constraints=demands.constraints,
             caution=caution,
             training=self._training_rows(needed=settings.exclude_training),
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
-            anonymity=anonymity,
+            anonymity=demands.anonymity,
+            names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
 
-    def _constraints(self, also: Any) -> Constraints | None:
-        """Return the constraints of the explainer together with others; None if nothing is restricted."""
-        given = [*read(self.constraints), *read(also)]
-        resolved = resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=False)
-        return resolved if resolved else None
+    def _constraints(self, given: Sequence[Constraint], *, allow_missing: bool = False) -> Constraints:
+        """Return constraints that were read, for the columns of the table."""
+        return resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=allow_missing)
 
-    def _excludes_copies(self, also: Any) -> bool:
-        """Say whether the constraints, together with others, exclude copies of training rows."""
-        given = [*read(self.constraints), *read(also)]
-        return any(isinstance(each, NoCopies) for each in simplest(given, self.generator_.schema_))
+    def _demands(self, given: Sequence[Constraint], constraints: Constraints | None = None) -> Demands:
+        """Return all that constraints that were read demand; `constraints` are the resolved ones, if known."""
+        constraints = self._constraints(given) if constraints is None else constraints
+        parts = simplest(given, self.generator_.schema_)
+        copies = any(isinstance(each, NoCopies) for each in parts)
+        return Demands(constraints if constraints else None, copies, self._anonymity(parts))
 
     def _anonymity(self, given: Sequence[Constraint]) -> Anonymity | None:
-        """Return how many training people have to share a counterfactual, and on which keys; None if nobody asks."""
+        """Return the demand of some of the simplest constraints to be shared by several people; None for none."""
         schema = self.generator_.schema_
-        asked = together(simplest(given, schema))
+        asked = together(given)
         if asked is None:
             return None
         if self._privacy is not None:
@@ -1053,7 +1073,7 @@ class MCCE(Learner):
     def _known_keys(self) -> list[TrainingKeys]:
         """Return the keys of training people that were needed, and those that the explainer's own constraints need."""
         if self._training.table is not None:
-            self._anonymity(read(self.constraints))
+            self._anonymity(simplest(self.constraints, self.generator_.schema_))
         known = self._keys_by_columns()
         return [known[columns] for columns in sorted(known)]
 

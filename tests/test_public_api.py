@@ -189,7 +189,7 @@ HEAVY += ["mcce.batches", "mcce.diagnostics", "mcce.generators", "mcce.judging",
 NOT_FOR_MCCE = [  # loaded when one of them is used
     *(f"mcce.samplers.{family}" for family in ("boosting", "copula", "estimator", "mixture", "parametric", "vine")),
     *("mcce.generators.joint.forest", "mcce.generators.joint.vine", "mcce.judging.criticism", "mcce.trees.rpart.tree"),
-    *("mcce.constraints.grammar", "mcce.explain.search", "mcce.trees.display", "mcce.rng.r", "tomllib"),
+    *("mcce.constraints.grammar", "mcce.explain.pipeline", "mcce.trees.display", "mcce.rng.r", "tomllib"),
 ]
 
 

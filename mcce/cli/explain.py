@@ -20,7 +20,7 @@ from mcce.cli.fitting import Job, fit_files, load_files
 from mcce.cli.options import OPTIONS, add_options, complete
 from mcce.cli.outputs import Outputs, Spellings, write
 from mcce.counterfactuals import Counterfactuals
-from mcce.explain.unexplained import MOST_TOLD
+from mcce.explain.followup import MOST_TOLD
 from mcce.report.languages import read_texts, text_of
 from mcce.report.names import Names
 

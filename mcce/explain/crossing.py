@@ -26,7 +26,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import Distance, stack
-from mcce.explain.crossing_kernels import (
+from mcce.explain.kernels import (
     cross,
     keep_every,
     mark_every,

@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mcce.explain.refine as refining
-from mcce.distances.measures import gower
 from mcce.explain.acceptance import Acceptance
-from mcce.explain.pools import Candidates
+from mcce.explain.draw import Candidates
+from mcce.explain.order import DEFAULT, resolve_measures
 from mcce.explain.refine import Refiner
 from mcce.explain.winners import Winners
 from mcce.table import Schema
@@ -75,8 +75,9 @@ class Scale:
 
 def refiner(scale, factuals, numbers):
     """Return a refiner of rows of some factuals, by a scale that is also the model."""
-    problem = problem_of(FEATURES, np.arange(4), scale.ask, None, SimpleNamespace(plausibility=scale))
-    return Refiner(Acceptance(problem, np.array(factuals)), gower(FEATURES), np.array(numbers, dtype=np.int64))
+    ordering = resolve_measures(DEFAULT, FEATURES)
+    problem = problem_of(FEATURES, np.arange(4), scale.ask, ordering, SimpleNamespace(plausibility=scale))
+    return Refiner(Acceptance(problem, np.array(factuals)), np.array(numbers, dtype=np.int64))
 
 
 @dataclass
@@ -148,15 +149,16 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     owner = np.array([f for f, _ in starts], dtype=np.int64)
     drawn = np.array([row for _, row in starts]).reshape(-1, 4)
     scores, _ = world.ask(drawn)
-    n_asked, world.n_asked = world.n_asked, 0
-    found = Winners.chosen(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]), n_asked)
+    world.n_asked = 0
+    found = Winners.chosen(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]))
     world.fold = fold
-    after = refiner(world, factuals, numbers).refine(found, pools, best)
+    refining = refiner(world, factuals, numbers)
+    after = refining.refine(found, pools, best)
     np.testing.assert_array_equal(after.owner, owner)
     np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
     np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
     np.testing.assert_array_equal(after.plausibility, world.score(after.rows, fold[owner]))
-    assert after.cost.asked == n_asked + world.n_asked
+    assert refining.acceptance.n_asked == world.n_asked
     return [tuple(row) for row in after.rows.tolist()]
 
 
