@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from mcce.explain import pipeline
 from mcce.explain import problem as problems
+from mcce.explain.acceptance import Acceptance
 from mcce.explain.pipeline import Cost, explain_block, explain_factuals, join_blocks
 from mcce.explain.winners import Winners
 from tests.explainer.problem import DENIED, FIXED, TABLE, fitted, score
@@ -102,3 +105,22 @@ def test_nothing_to_explain(explainer, monkeypatch):
     nothing = join_blocks([Winners.none(factuals.scores, TABLE.shape[1])], factuals)
     assert nothing.rows.shape == nothing.incidental.shape == (0, TABLE.shape[1])
     assert nothing.owner.size == nothing.scores.size == nothing.plausibility.size == Cost.total([]).asked == 0
+
+
+def test_every_finishing_step_is_applied_to_every_block(explainer, monkeypatch):
+    seen = []
+
+    def step(acceptance, winners):
+        assert isinstance(acceptance, Acceptance)
+        seen.append(len(acceptance))
+        return replace(winners, reported={**winners.reported, "step": winners.owner + 0.5})
+
+    monkeypatch.setattr(pipeline, "FINISHING", (*pipeline.FINISHING, step))
+    monkeypatch.setattr(problems, "BLOCK_FACTUALS", 5)
+    for how in ({"n_samples": 40}, {"n_samples": "auto"}):
+        seen.clear()
+        found = explainer.explain(FEW, **how)
+        assert (found.measures["step"] % 1 == 0.5).all()
+        assert sum(seen) == len(FEW)
+        assert max(seen) <= 5
+    assert {each.__name__ for each in pipeline.FINISHING} > {"round_for_display", "mark_incidental", "add_measures"}

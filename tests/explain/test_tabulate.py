@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mcce
 from mcce import gower_distance
 from mcce.exceptions import SamplerError
 from mcce.explain.acceptance import Acceptance
@@ -131,3 +132,30 @@ def test_rows_behind_a_picture_have_the_fixed_values_and_mostly_the_wanted_decis
         assert alike.dtypes.equals(TABLE.dtypes)
         assert all((alike[name] == rows[name].iloc[0]).all() for name in FIXED)
         assert (score(alike) >= 0.5).mean() > 0.5
+
+
+def test_nothing_is_queried_drawn_or_searched_while_tables_are_written(monkeypatch):
+    queried = []
+
+    def model(rows):
+        queried.append(len(rows))
+        return score(rows)
+
+    explainer = mcce.MCCE(model, fixed=FIXED, random_state=1).fit(TABLE)
+    written = []
+
+    def watched(*arguments):
+        before = len(queried)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(explainer.generator_), "draw", None)
+            written.append(tabulate(*arguments))
+        assert len(queried) == before
+        return written[-1]
+
+    monkeypatch.setattr("mcce.explain.tabulate.tabulate", watched)
+    how = {"n_samples": 60, "n_counterfactuals": 2, "constraints": [mcce.allow("income", direction="increase")]}
+    for also in ({}, {"sparse": True}, {"robust": mcce.Robust(noise=0.02)}):
+        explainer.explain(DENIED.head(30), **how, **also)
+    explainer.select(explainer.generate(DENIED.head(5), n_samples=20), DENIED.head(5), constraints=how["constraints"])
+    assert len(written) == 4
+    assert all(len(each) for each in written)
