@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import Shares, within
@@ -179,34 +178,38 @@ class SparseSearch:
         Beside them: for which all crossings were looked at, and in which a change makes the decision worse.
         """
         for made in self._cross(pools, near, acceptance, which, size):
-            if self.caution.strength > 0.0:
-                crossed = ChangedCells.read(made, near, acceptance.matrix)
-                cheapest, harmed = self._cheapest(crossed, acceptance, size, k)
-                complete = crossed.complete[cheapest.owner] | (size == 1)
-                yield cheapest.of_factuals(crossed.members), complete, harmed
-                continue
-            members, candidates, complete = self._write(made, near.cells, acceptance)
-            of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
-            score, admit = self._scoring(candidates.rows, of, acceptance)
-            chosen = self._selector(acceptance).select(
-                candidates,
-                acceptance.matrix[members],
-                k,
-                ordering=self.problem.order,
-                max_changes=self.problem.settings.max_changes,
-                max_gower=self.problem.settings.max_gower,
-                admit=admit,
-                score=score,
-            )
-            harmed = np.zeros(chosen.owner.size, dtype=bool)
-            if size > 1 and self.by_distance:
-                needed, harmed, less = judge_changes(acceptance, chosen.of_factuals(members), self.reject)
-                chosen = Winners.join([chosen.take(needed), less.of_factuals(chosen.owner)])
-                harmed = np.append(harmed[needed], np.zeros(less.owner.size, dtype=bool))
-            found = chosen.of_factuals(members)
-            if size == 1:
+            crossed = ChangedCells.read(made, near)
+            choose = self._cheapest if self.caution.strength > 0.0 else self._first
+            found, harmed = choose(crossed, acceptance, size, k)
+            complete = crossed.complete[found.owner] | (size == 1)
+            found = found.of_factuals(crossed.members)
+            if size == 1 and self.caution.strength == 0.0:
                 found = Refiner(acceptance, self.numbers).look_between(found, pools)
-            yield found, complete[chosen.owner] | (size == 1), harmed
+            yield found, complete, harmed
+
+    def _first(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
+        """Return the first valid and plausible crossings of one size, by the order of the problem.
+
+        Beside them: in which a change makes the decision worse. Owners are counted as the members of the crossings are.
+        """
+        members, settings = crossed.members, self.problem.settings
+        rows = self._rows(crossed, np.arange(crossed.of.size), acceptance)
+        score, admit = self._scoring(rows, crossed.of, acceptance)
+        chosen = self._selector(acceptance).select(
+            Candidates(rows, crossed.begin, crossed.end, distinct=True),
+            acceptance.matrix[members],
+            k,
+            ordering=self.problem.order,
+            max_changes=settings.max_changes,
+            max_gower=settings.max_gower,
+            admit=admit,
+            score=score,
+        )
+        if size == 1 or not self.by_distance:
+            return chosen, np.zeros(chosen.owner.size, dtype=bool)
+        needed, harmed, less = judge_changes(acceptance, chosen.of_factuals(members), self.reject)
+        chosen = Winners.join([chosen.take(needed), less.of_factuals(chosen.owner)])
+        return chosen, np.append(harmed[needed], np.zeros(less.owner.size, dtype=bool))
 
     def _cross(
         self, pools: Candidates, near: NearestCrossings, acceptance: Acceptance, which: Ints, size: int
@@ -229,7 +232,7 @@ class SparseSearch:
                 factual = acceptance.matrix[f]
                 crossings = near.find(int(f), factual, begin, n_draws, tuples, most)
                 if thinning is not None:
-                    crossings = replace(crossings, chosen=thinning.keep(factual[self.searched], crossings.chosen))
+                    crossings = crossings.take(thinning.keeps(factual[self.searched], crossings.chosen))
                 made.append(crossings)
                 held += made[-1].chosen.size
                 if self._fill_memory(held, len(made), size):
@@ -246,25 +249,55 @@ class SparseSearch:
         written = min(n_crossings, n_factuals * MOST_LOOKED_AT)
         return 8 * (written * n_columns + n_crossings * (2 * size + 3)) > CROSSED_BYTES
 
-    def _write(self, made: list[Crossings], cells: Floats, acceptance: Acceptance) -> tuple[Ints, Candidates, Bools]:
-        """Write crossings as candidates: whose they are, the rows, and for whom these are all there are."""
-        members = np.array([crossings.factual for crossings in made], dtype=np.int64)
-        ends = np.cumsum([crossings.chosen.size for crossings in made])
-        rows = np.empty((cells.shape[0], ends[-1]))
-        for i, crossings in enumerate(made):
-            factual = acceptance.matrix[crossings.factual]
-            crossings.write(cells, factual, self.searched, rows, int(ends[i]) - crossings.chosen.size)
-        begins = ends - [crossings.chosen.size for crossings in made]
-        complete = np.array([crossings.complete for crossings in made], dtype=bool)
-        written = acceptance.complete(rows.T, np.repeat(members, ends - begins))
-        return members, Candidates(written, begins, ends, distinct=True), complete
-
     def _cheapest(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
         """Return the valid and plausible crossings of one size with the least costs (step 5).
 
         Beside them: in which a change makes the decision worse. Owners are counted as the members of the crossings are.
         """
-        of, owner = crossed.of, np.repeat(np.arange(crossed.members.size), crossed.end - crossed.begin)
+        n = crossed.members.size
+        owner = np.repeat(np.arange(n), crossed.end - crossed.begin)
+        least = self._least_costs(crossed, acceptance, size)
+        order = np.lexsort((least, owner))
+        at, most = crossed.begin.copy(), np.full(n, np.inf)  # the next crossing, and the cost to undercut
+        depth = FIRST_LOOKED_AT
+        if size == 1:  # for few factuals a query costs more than its rows; larger sizes depend on earlier answers
+            depth = max(depth, MOST_LOOKED_AT // n)
+        nothing = Winners.none(np.empty(0), acceptance.matrix.shape[1])
+        held = replace(nothing, reported={"cost": np.empty(0), "harmed": np.empty(0, dtype=bool)})
+        fewer: list[Winners] = []
+        while True:
+            left = np.flatnonzero(at < crossed.end)
+            left = left[least[order[at[left]]] < most[left]]
+            if not left.size:
+                break
+            stop = np.minimum(at[left] + depth, crossed.end[left])
+            some = order[ranges(at[left], stop)]
+            at[left] = stop
+            depth = min(2 * depth, MOST_LOOKED_AT)
+            some = some[least[some] < most[owner[some]]]
+            far = self.caution.farthest(least[some], most[owner[some]])
+            some, cells = self._believed(crossed, some, acceptance, far)
+            if not some.size:
+                continue
+            new = self._query_costs(crossed, some, cells, acceptance, least[some]).of_factuals(owner[some])
+            new = new.take(new.reported["cost"] < most[new.owner])
+            if size > 1 and new.owner.size:
+                needed, harmed, less = judge_changes(acceptance, new.of_factuals(crossed.members), self.reject)
+                fewer.append(less.of_factuals(new.owner))
+                new = replace(new, reported={**new.reported, "harmed": harmed}).take(needed)
+            held = Winners.join([held, new])
+            group = held.owner + n * held.reported["harmed"]  # rows with a harmful change are ranked apart
+            best = best_by(group, held.rows, (held.reported["cost"],), k)
+            held, group = held.take(best), group[best]
+            last = (np.arange(group.size) - np.searchsorted(group, group) == k - 1) & ~held.reported["harmed"]
+            most[group[last]] = held.reported["cost"][last]
+        n_fewer = sum(part.owner.size for part in fewer)
+        harmed = np.append(held.reported["harmed"], np.zeros(n_fewer, dtype=bool))
+        return Winners.join([replace(held, reported={}), *fewer]), harmed
+
+    def _least_costs(self, crossed: ChangedCells, acceptance: Acceptance, size: int) -> Floats:
+        """Return the least that each crossing can cost: its steps; inf for those beyond a bound."""
+        of, settings = crossed.of, self.problem.settings
         steps, n_changes = crossed.steps.copy(), np.full(of.size, size)
         if self.problem.relations is not None:
             for first in range(0, of.size, WRITTEN_TOGETHER):
@@ -273,62 +306,26 @@ class SparseSearch:
                 steps[some] = self.distance.sums(rows, own)
                 n_changes[some] = changed_columns(rows, own).sum(axis=1)
         too_far = np.zeros(of.size, dtype=bool)
-        if self.problem.settings.max_changes is not None:
-            too_far |= n_changes > self.problem.settings.max_changes
-        if self.problem.settings.max_gower is not None:
-            too_far |= self.distance.finish(steps) > self.problem.settings.max_gower
-        steps += MORE_CHANGES * (n_changes - size)  # what is determined by a change changes with it
+        if settings.max_changes is not None:
+            too_far |= n_changes > settings.max_changes
+        if settings.max_gower is not None:
+            too_far |= self.distance.finish(steps) > settings.max_gower
+        steps += MORE_CHANGES * (n_changes - size)  # columns that relations determine change with a change
         steps[too_far] = np.inf
-        order = np.lexsort((steps, owner))
-        at, end = crossed.begin.copy(), crossed.end
-        most = np.full(at.size, np.inf)  # the cost that is to be undercut
-        depth = FIRST_LOOKED_AT
-        if size == 1:  # sizes beyond depend on what was asked before
-            # for few people a question costs more than its rows
-            depth = max(depth, MOST_LOOKED_AT // crossed.members.size)
-        place, cost, plausibility = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
-        harmed = np.empty(0, dtype=bool)
-        scores: npt.NDArray[np.generic] = np.empty(0)
-        fewer: list[Winners] = []
-        while True:
-            left = np.flatnonzero(at < end)
-            left = left[steps[order[at[left]]] < most[left]]
-            if not left.size:
-                break
-            stop = np.minimum(at[left] + depth, end[left])
-            some = order[ranges(at[left], stop)]
-            at[left] = stop
-            depth = min(2 * depth, MOST_LOOKED_AT)
-            some = some[steps[some] < most[owner[some]]]
-            far = self.caution.farthest(steps[some], most[owner[some]])
-            some, cells = self._believed(crossed, some, acceptance, far)
-            if not some.size:
-                continue
-            rows = self._rows(crossed, some, acceptance)
-            answered, wanted = acceptance.query(rows)
-            some, cells, rows, answered = some[wanted], cells[wanted], rows[wanted], answered[wanted]
-            near = acceptance.distance(rows, of[some])
-            found = self.caution.cost(steps[some], near, answered)
-            kept = np.flatnonzero(found < most[owner[some]])
-            worse = np.zeros(kept.size, dtype=bool)
-            if size > 1 and kept.size:
-                candidates = Winners.chosen(of[some[kept]], rows[kept], answered[kept])
-                needed, worse, less = judge_changes(acceptance, candidates, self.reject)
-                fewer.append(less.of_factuals(owner[some[kept]]))
-                kept, worse = kept[needed], worse[needed]
-            place, cost = np.append(place, some[kept]), np.append(cost, found[kept])
-            plausibility = np.append(plausibility, acceptance.scale.join(cells[kept], near[kept]))
-            scores = np.concatenate([scores, answered[kept]]) if scores.size else answered[kept]
-            harmed = np.append(harmed, worse)
-            mine = owner[place] + at.size * harmed  # rows with such a change are ranked apart
-            best = best_by(mine, self._rows(crossed, place, acceptance), (cost,), k)
-            place, cost, plausibility, scores = place[best], cost[best], plausibility[best], scores[best]
-            harmed, mine = harmed[best], mine[best]
-            enough = (np.arange(place.size) - np.searchsorted(mine, mine) == k - 1) & ~harmed
-            most[mine[enough]] = cost[enough]
-        chosen = Winners.chosen(owner[place], self._rows(crossed, place, acceptance), scores, plausibility)
-        n_fewer = sum(part.owner.size for part in fewer)
-        return Winners.join([chosen, *fewer]), np.append(harmed, np.zeros(n_fewer, dtype=bool))
+        return steps
+
+    def _query_costs(
+        self, crossed: ChangedCells, some: Ints, cells: Floats, acceptance: Acceptance, steps: Floats
+    ) -> Winners:
+        """Return those of some crossings that are valid, with their costs; owners are places among `some`."""
+        rows = self._rows(crossed, some, acceptance)
+        scores, wanted = acceptance.query(rows)
+        place = np.flatnonzero(wanted)
+        rows, scores = rows[place], scores[place]
+        near = acceptance.distance(rows, crossed.of[some[place]])
+        cost = self.caution.cost(steps[place], near, scores)
+        valid = Winners.chosen(place, rows, scores, acceptance.scale.join(cells[place], near))
+        return replace(valid, reported={"cost": cost, "harmed": np.zeros(place.size, dtype=bool)})
 
     def _rows(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance) -> Floats:
         """Write some crossings as rows, with what relations determine."""
