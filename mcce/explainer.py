@@ -7,7 +7,7 @@
 3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
    (section 2.3, `mcce.explain`).
 
-`explain` does 2 and 3 block by block (`mcce.explain.search`) and keeps the winners only, so that memory does not grow
+`explain` does 2 and 3 block by block (`mcce.explain.pipeline`) and keeps the winners only, so that memory does not grow
 with the number of factuals; `generate` and `select` are the two steps by themselves.
 
 What the paper's method does not need is learned from the training rows when it is first asked for: distances that these
@@ -390,7 +390,7 @@ class MCCE(Learner):
         n_samples : int or "auto"
             K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
             its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
-            `draws` of the result says how many each had. See `mcce.explain.adaptive` for what that means and what it
+            `draws` of the result says how many each had. See `mcce.explain.pipeline` for what that means and what it
             does not.
         n_counterfactuals : int
             How many distinct counterfactuals to return for each factual, best first.
@@ -415,7 +415,7 @@ class MCCE(Learner):
         caution : float
             With `sparse` and the usual order: among rows with equally few changes, how much a step away from the edge
             counts, of the data and of the decision, against a step from the factual. 0 takes the nearest row; see
-            `mcce.explain.caution`. Measures or weights of your own are obeyed as they are.
+            `mcce.explain.order`. Measures or weights of your own are obeyed as they are.
         measures : name, function or several of them
             What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
             "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`), "plausibility" with `sparse`, another one that

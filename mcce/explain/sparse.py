@@ -11,7 +11,7 @@
    draws. Such a row may only become more plausible on the way. It is returned, marked as below the floor, only if no
    row of its factual reaches the floor.
 5. By the usual order, rows with equally few changes are compared by their cost, which counts a step away from the edge
-   of the data and of the decision beside the distance (`mcce.explain.caution`). Crossings are looked at in the order of
+   of the data and of the decision beside the distance (`mcce.explain.order`). Crossings are looked at in the order of
    their distance, which is the least that the cost can be, until that is no less than the best cost: exact, and few are
    asked about.
 6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
