@@ -506,7 +506,7 @@ class Counterfactuals:
         are drawn once more and looked into: how many were `drawn`, how many were `rejected` and by which constraint,
         how many are `plausible`, about how many the model was `asked`, the prediction of the one `nearest` to the
         decision and that row (`nearest_row`), and what `would_help`: more draws, or one demand less, found by trying.
-        A saved result tells what was looked into before (`with_why_unexplained`). See `mcce.explain.unexplained`.
+        A saved result tells what was looked into before (`with_why_unexplained`). See `mcce.explain.followup`.
 
         Parameters
         ----------

@@ -7,7 +7,7 @@
 3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
    (section 2.3, `mcce.explain`).
 
-`explain` does 2 and 3 block by block (`mcce.explain.search`) and keeps the winners only, so that memory does not grow
+`explain` does 2 and 3 block by block (`mcce.explain.pipeline`) and keeps the winners only, so that memory does not grow
 with the number of factuals; `generate` and `select` are the two steps by themselves.
 
 What the paper's method does not need is learned from the training rows when it is first asked for: distances that these
@@ -45,21 +45,35 @@ import pandas as pd
 from mcce import exceptions
 from mcce.base.checks import MOST_DRAWS, check_count
 from mcce.base.parameters import Learner
-from mcce.base.progress import Progress, progress_bar, working
+from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
 from mcce.constraints.anonymous import together
+from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.counterfactuals import Counterfactuals
 from mcce.distances.measures import MEASURES, Distance, NamedMeasure
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.explain.caution import Caution, Margins
-from mcce.explain.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
-from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
+from mcce.explain.draw import draw_block, match_candidates
 from mcce.explain.options import OPTIONS, read_settings
-from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
-from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.problem import Block, Problem, Settings, mutable_columns, searched
-from mcce.explain.reference import learn_usual, unchangeable_features, warn_of_unchangeable
+from mcce.explain.order import DEFAULT, Caution, Margins, MeasureLike, Ordering, find_measure, resolve_measures
+from mcce.explain.problem import (
+    Block,
+    Problem,
+    Settings,
+    encode_known,
+    fixed_columns,
+    mutable_columns,
+    pool_keys,
+    read_factuals,
+)
+from mcce.explain.reference import (
+    REACH_ROWS,
+    find_reach,
+    learn_usual,
+    unchangeable_features,
+    warn_of_factuals,
+    warn_of_unchangeable,
+)
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators.base import Donors, Generator, unfitted
 from mcce.generators.layout import Predictors, Samplers
@@ -94,6 +108,22 @@ Self = TypeVar("Self", bound="MCCE")
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
 OF_DRAWS = ("n_samples", "independent", "redraw")  # settings without a meaning for candidates that are given
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
+
+
+@dataclasses.dataclass(frozen=True)
+class Demands:
+    """The constraints of a call, resolved.
+
+    Attributes
+    ----------
+    constraints : what may change, and how; None if nothing is restricted.
+    exclude_training : whether copies of training rows are excluded.
+    anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
+    """
+
+    constraints: Constraints | None
+    exclude_training: bool
+    anonymity: Anonymity | None
 
 
 class MCCE(Learner):
@@ -344,7 +374,7 @@ class MCCE(Learner):
         n_samples : int or "auto"
             K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
             its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
-            `draws` of the result says how many each had. See `mcce.explain.adaptive` for what that means and what it
+            `draws` of the result says how many each had. See `mcce.explain.pipeline` for what that means and what it
             does not.
         n_counterfactuals : int
             How many distinct counterfactuals to return for each factual, best first.
@@ -369,7 +399,7 @@ class MCCE(Learner):
         caution : float or None
             With `sparse` and the default order: among rows with equally few changes, how much a step away from the edge
             counts, of the data and of the decision, against a step from the factual. None is 1, and 0 takes the nearest
-            row; see `mcce.explain.caution`. It cannot be combined with `measures` or `feature_weights`, which define
+            row; see `mcce.explain.order`. It cannot be combined with `measures` or `feature_weights`, which define
             the order exactly.
         measures : name, function, several of them, or None
             What counterfactuals are ordered by, the first measure first; None is ("L0", "gower"). Names are "L0",
@@ -382,7 +412,7 @@ class MCCE(Learner):
             Bounds: counterfactuals with more changes, or farther away, are not returned.
         diverse : bool
             Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
-            what it adds to those before it, at its cost (`mcce.explain.diversity`). `Counterfactuals.diversity` says
+            what it adds to those before it, at its cost (`mcce.explain.diverse`). `Counterfactuals.diversity` says
             how far apart they are.
         robust : float, Robust or None
             What counterfactuals have to outlive: `mcce.Robust` says which share of refitted models, and of rows whose
@@ -391,10 +421,12 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.result import Wording, write_result  # loaded by the first search
-        from mcce.explain.search import search
+        from mcce.explain.followup import questions_of  # loaded by the first search
+        from mcce.explain.pipeline import explain_factuals
+        from mcce.explain.tabulate import tabulate
 
         self._check_fitted()
+        demands = self._demands([*read(self.constraints), *read(constraints)])
         if n_samples != "auto":
             n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
         settings = read_settings(
@@ -409,25 +441,20 @@ class MCCE(Learner):
             max_changes=max_changes,
             max_gower=max_gower,
             diverse=diverse,
-            exclude_training=self._excludes_copies(constraints),
+            exclude_training=demands.exclude_training,
         )
         plausibility = self._plausibility(progress) if sparse else None
         order = self._ordering(measures, feature_weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
         cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
-        anonymity = self._anonymity([*read(self.constraints), *read(constraints)])
-        problem = self._problem(
-            settings, order, self._constraints(constraints), cautious, Robust.read(robust), anonymity
+        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
+        found = explain_factuals(problem, factuals, progress)
+        told = {**dataclasses.asdict(settings), "pools": int(found.cost.pools.size), **self._described()}
+        told |= self._told_anonymity(demands.anonymity)
+        return tabulate(
+            found, told, self.fit_seconds_, questions_of(found, told, self.fit_seconds_, self._usual, progress)
         )
-        contradictions = problem.contradictions(factuals)
-        which = searched(factuals, contradictions)
-        with progress_bar(which.size, "explaining", progress) as bar:
-            winners, drawn = search(problem, factuals, which, bar.update)
-        told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
-        told |= self._told_anonymity(anonymity)
-        wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
-        return write_result(problem, factuals, winners, drawn, contradictions, wording)
 
     @one_native_thread()
     def generate(
@@ -463,15 +490,14 @@ class MCCE(Learner):
         check_count(n_samples, "n_samples", most=MOST_DRAWS)
         schema = self.generator_.schema_
         index, matrix, _ = encode_known(X, schema, "Such rows have no candidates.")
+        asked = self._constraints([*read(self.constraints), *read(constraints)]) or None
+        drawing = Settings(n_samples, independent=independent)
+        problem = Problem(self.generator_, self.decision_, Asker(self.decision_, schema), drawing, Ordering(()), asked)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        asked = self._constraints(constraints)
-        if asked is None:
-            pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
-        else:
-            with working("drawing inside the constraints", progress):
-                inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
-                pools = inside.draw(range(n_samples)).candidates
+        with working("drawing", progress):
+            block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
+            pools = draw_block(problem, block).candidates
         sizes = pools.end - pools.begin
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
@@ -533,11 +559,15 @@ class MCCE(Learner):
         >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
         True
         """
-        from mcce.explain.result import Wording, write_result  # loaded by the first search
-        from mcce.explain.search import choose, join_blocks
+        from mcce.explain.followup import questions_of  # loaded by the first search
+        from mcce.explain.pipeline import explain_given
+        from mcce.explain.tabulate import tabulate
 
         self._check_fitted()
         schema = self.generator_.schema_
+        own, also = read(self.constraints), read(constraints)
+        kept = self._constraints([*own, *also]).known
+        demands = self._demands(also, dataclasses.replace(self._constraints(also, allow_missing=True), known=kept))
         settings = read_settings(
             n_counterfactuals=n_counterfactuals,
             exhaustive=exhaustive,
@@ -549,32 +579,24 @@ class MCCE(Learner):
             max_changes=max_changes,
             max_gower=max_gower,
             diverse=diverse,
-            exclude_training=any(isinstance(each, NoCopies) for each in simplest(constraints, schema)),
+            exclude_training=demands.exclude_training,
         )
         plausibility = self._plausibility(progress) if sparse else None
         order = self._ordering(measures, feature_weights, plausibility)
         cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
-        begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
-        asked, given = self._constraints(constraints), resolve(constraints, schema, self.generator_.fixed_)
-        given = dataclasses.replace(given, known=() if asked is None else asked.known)
-        anonymity = self._anonymity(read(constraints))
-        problem = self._problem(settings, order, given or None, cautious, Robust.read(robust), anonymity)
-        no_keys = np.empty(members.size, dtype=np.uint64)
-        block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
-        winners = join_blocks([choose(problem, block, brought)], factuals)
-        seconds = time.perf_counter() - begun
-        winners = dataclasses.replace(winners, cost=dataclasses.replace(winners.cost, seconds_select=seconds))
+        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
+        chosen = explain_given(problem, factuals, members, brought)
         told: dict[str, object] = {
             **{name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_DRAWS},
             "n_candidates": len(candidates),
             **self._described(),
-            **self._told_anonymity(anonymity),
+            **self._told_anonymity(demands.anonymity),
         }
-        wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
-        found = write_result(problem, factuals, winners, None, {}, wording)
+        questions = questions_of(chosen, told, self.fit_seconds_, self._usual)
+        found = tabulate(chosen, told, self.fit_seconds_, questions)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -831,8 +853,8 @@ class MCCE(Learner):
             plausibility = self._plausibility(None if progress == "log" else progress)
             self._usual()
         self._ordering(settings.get("measures"), settings.get("feature_weights"), plausibility)
-        self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
-        self._anonymity([*read(self.constraints), *read(settings.get("constraints", ()))])
+        demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
+        self._training_rows(needed=demands.exclude_training)
         return explain_batches(
             self,
             source,
@@ -987,10 +1009,9 @@ class MCCE(Learner):
         self,
         settings: Settings,
         order: Ordering,
-        constraints: Constraints | None,
+        demands: Demands,
         caution: Caution | None = None,
         robust: Robust | None = None,
-        anonymity: Anonymity | None = None,
     ) -> Problem:
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
@@ -1006,30 +1027,31 @@ class MCCE(Learner):
             question=ConfirmingAsker(model, robustness) if demanded and robustness is not None else model,
             settings=settings,
             order=order,
-            constraints=constraints,
+            constraints=demands.constraints,
             caution=caution,
             training=self._training_rows(needed=settings.exclude_training),
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
-            anonymity=anonymity,
+            anonymity=demands.anonymity,
+            names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
 
-    def _constraints(self, also: Any) -> Constraints | None:
-        """Return the constraints of the explainer together with others; None if nothing is restricted."""
-        given = [*read(self.constraints), *read(also)]
-        resolved = resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=False)
-        return resolved if resolved else None
+    def _constraints(self, given: Sequence[Constraint], *, allow_missing: bool = False) -> Constraints:
+        """Return constraints that were read, for the columns of the table."""
+        return resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=allow_missing)
 
-    def _excludes_copies(self, also: Any) -> bool:
-        """Say whether the constraints, together with others, exclude copies of training rows."""
-        given = [*read(self.constraints), *read(also)]
-        return any(isinstance(each, NoCopies) for each in simplest(given, self.generator_.schema_))
+    def _demands(self, given: Sequence[Constraint], constraints: Constraints | None = None) -> Demands:
+        """Return all that constraints that were read demand; `constraints` are the resolved ones, if known."""
+        constraints = self._constraints(given) if constraints is None else constraints
+        parts = simplest(given, self.generator_.schema_)
+        copies = any(isinstance(each, NoCopies) for each in parts)
+        return Demands(constraints if constraints else None, copies, self._anonymity(parts))
 
     def _anonymity(self, given: Sequence[Constraint]) -> Anonymity | None:
-        """Return how many training people have to share a counterfactual, and on which keys; None if nobody asks."""
+        """Return the demand of some of the simplest constraints to be shared by several people; None for none."""
         schema = self.generator_.schema_
-        asked = together(simplest(given, schema))
+        asked = together(given)
         if asked is None:
             return None
         self.generator_.require_training_rows("k_anonymous()", "leave it out.")
@@ -1050,7 +1072,7 @@ class MCCE(Learner):
     def _known_keys(self) -> list[TrainingKeys]:
         """Return the keys of training people that were needed, and those that the explainer's own constraints need."""
         if self._training.table is not None:
-            self._anonymity(read(self.constraints))
+            self._anonymity(simplest(self.constraints, self.generator_.schema_))
         known = self._keys_by_columns()
         return [known[columns] for columns in sorted(known)]
 

@@ -203,7 +203,7 @@ NOT_FOR_MCCE = [  # loaded when one of them is used
         "mcce.judging.criticism",
         "mcce.trees.rpart.tree",
     ),
-    *("mcce.constraints.grammar", "mcce.explain.search", "mcce.trees.display", "mcce.rng.r", "tomllib"),
+    *("mcce.constraints.grammar", "mcce.explain.pipeline", "mcce.trees.display", "mcce.rng.r", "tomllib"),
 ]
 
 

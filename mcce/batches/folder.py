@@ -60,7 +60,8 @@ from mcce.batches.parts import COUNTS, TABLES, Explained
 from mcce.batches.sources import Part
 from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spell
-from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
+from mcce.explain.draw import draw_pools
+from mcce.explain.problem import fixed_columns, pool_keys
 from mcce.explain.protocol import Explainer
 from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision

@@ -29,9 +29,10 @@ from mcce.batches.sources import BadRows, Part, pyarrow
 from mcce.constraints import OfFactuals, read
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
-from mcce.explain.factuals import Unusual, collected_quietly, encode_factuals
+from mcce.explain.problem import encode_factuals
 from mcce.explain.protocol import Explainer
-from mcce.explain.result import with_left_out
+from mcce.explain.reference import Unusual, collected_quietly
+from mcce.explain.tabulate import with_left_out
 from mcce.report.reasons import ALREADY
 from mcce.table import Feature, Schema
 from mcce.table.left_out import without_unknown_levels

@@ -25,7 +25,7 @@ from mcce.cli.models import save_model
 from mcce.cli.options import OPTIONS, add_options, complete
 from mcce.cli.outputs import Outputs, Spellings, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
-from mcce.explain.unexplained import MOST_TOLD
+from mcce.explain.followup import MOST_TOLD
 from mcce.report.languages import read_texts, text_of
 from mcce.report.names import Names
 

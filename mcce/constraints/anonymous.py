@@ -3,7 +3,8 @@
 A counterfactual can be read as the data of a training person. An attacker who knows the age, town and salary of that
 person finds them in a returned row and takes the rest of the row for the person's data (Goethals, Sorensen and Martens,
 2023, The privacy issue of counterfactual explanations: explanation linkage attacks, ACM TIST 14(5)). If at least k
-training people share every such combination, the row identifies none of them. `mcce.explain.excluded` filters the rows.
+training people share every such combination, the row identifies none of them. `mcce.constraints.excluded` filters the
+rows.
 
 Several constraints of this kind are joined: the largest k, on the keys of all. A row that k people share on more keys
 is shared by at least as many on fewer.

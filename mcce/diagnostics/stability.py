@@ -4,7 +4,7 @@
 2. For each factual: how often it is explained, how many different best rows and different sets of changed features
    there are, and how much L0 and the Gower distance vary.
 3. Over all: the share of factuals that keep their row, their set of changed features and their number of changes, and
-   how far the means are from what any other drawing would give (`mcce.explain.redraw.pooled_error`: factuals that
+   how far the means are from what any other drawing would give (`mcce.explain.followup.pooled_error`: factuals that
    share a pool are drawn together).
 
 What varies is the Monte Carlo error alone; the training rows, the generator and the model stay as they are.
@@ -24,9 +24,9 @@ from mcce.base.checks import check_count
 from mcce.base.progress import progress_bar
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
-from mcce.explain.pools import fixed_columns, pool_keys
+from mcce.explain.followup import pooled_error
+from mcce.explain.problem import fixed_columns, pool_keys
 from mcce.explain.protocol import Explainer
-from mcce.explain.redraw import pooled_error
 from mcce.rng import hash_rows
 from mcce.table import Data
 from mcce.table.frames import is_other_frame, read_frame

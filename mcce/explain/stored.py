@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from mcce.constraints import Constraint
+from mcce.constraints.excluded import TrainingKeys, TrainingRows
 from mcce.distances.measures import Distance
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.explain.caution import Margins
-from mcce.explain.excluded import TrainingKeys, TrainingRows
+from mcce.explain.order import Margins
 from mcce.generators.base import Generator
 from mcce.generators.registry import check_givens
 from mcce.model.decisions import Several

@@ -36,9 +36,8 @@ from mcce import report
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell, warn
-from mcce.explain.factuals import encode_known
+from mcce.explain.problem import encode_known
 from mcce.explain.protocol import Explainer
-from mcce.explain.rounding import display_names
 from mcce.explore.distribution import level_bars, number_bars
 from mcce.explore.search import PeopleSearch
 from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place, read_settings
@@ -126,7 +125,7 @@ class ExplorerSession:
             raise InputError("the table of people has no rows; give those that are to be looked at.")
         self._matrix: Floats = matrix
         self._people = self._schema.decode(matrix, index)
-        self._names: Names = display_names(explainer.names_, self._schema, exact=True).for_lay_reader(self._people)
+        self._names: Names = explainer.names_.for_display(self._schema, exact=True).for_lay_reader(self._people)
         self._relabel = relabel(self._schema, self._names)
         self._search = PeopleSearch(self._schema, matrix, self._people.index, self._names)
         self._lock = Lock()

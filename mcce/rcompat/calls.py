@@ -34,9 +34,9 @@ from mcce.constraints import Allow, Constraint, read
 from mcce.constraints.reading import read_sections
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, did_you_mean, listing, spell, warn
-from mcce.explain.factuals import encode_factuals
-from mcce.explain.result import with_left_out
+from mcce.explain.problem import encode_factuals
 from mcce.explain.stored import check_fields, read_decision
+from mcce.explain.tabulate import with_left_out
 from mcce.explainer import MCCE
 from mcce.generators.chain import ChainModel
 from mcce.model.decisions import Interval, Not, OneOf

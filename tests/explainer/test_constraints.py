@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
+from mcce.constraints import reading
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from tests.marks import slow
@@ -341,3 +342,20 @@ def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
     assert "what the constraints on this feature allow" in ax.get_xlabel()
     plt.close("all")
     assert explainer.explain(REFUSED.head(2), n_samples=50).allowed is None
+
+
+@pytest.mark.parametrize("call", ["explain", "generate", "select"])
+def test_constraints_are_read_once_a_call(call, tmp_path, monkeypatch):
+    files = [tmp_path / "own.json", tmp_path / "also.json"]
+    for path, feature in zip(files, ("salary", "savings"), strict=True):
+        path.write_text(f'[{{"feature": "{feature}", "direction": "increase"}}]')
+    X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+    model = lambda rows: rows["salary"] + rows["savings"] > 60_000  # noqa: E731
+    explainer = mcce.MCCE(model, decision=True, fixed=["age"], random_state=1, constraints=files[0]).fit(X)
+    candidates = explainer.generate(X.head(20), n_samples=20)
+    loaded = []
+    plain = reading._load
+    monkeypatch.setattr(reading, "_load", lambda path: loaded.append(path.name) or plain(path))
+    asked = (candidates, X.head(20)) if call == "select" else (X.head(20),)
+    getattr(explainer, call)(*asked, constraints=files[1])
+    assert sorted(loaded) == ["also.json", "own.json"]

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-import mcce.explain.pools
-import mcce.explain.search
+import mcce.explain.diverse
+import mcce.explain.problem
 from mcce import InputError, gower_distance
 from tests.explainer.problem import DENIED, FIXED, TABLE, differs, fitted, score
 from tests.marks import slow
@@ -102,8 +102,8 @@ def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse,
     found = coarse.explain(REFUSED, **options)
     shuffled = REFUSED.sample(frac=1, random_state=seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mcce.explain.pools, "POOL_BYTES", 1)  # one pool at a time
-        patch.setattr(mcce.explain.search, "DIVERSE_FACTUALS", 3)
+        patch.setattr(mcce.explain.problem, "POOL_BYTES", 1)  # one pool at a time
+        patch.setattr(mcce.explain.diverse, "DIVERSE_FACTUALS", 3)
         patch.setattr(coarse, "n_jobs", 2)
         patch.setattr(coarse.generator_, "n_jobs", 2)
         again = coarse.explain(shuffled, **options)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce
-import mcce.explain.pools
+import mcce.explain.problem
 import mcce.explain.sparse
 from mcce import InputError
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
@@ -252,7 +252,7 @@ def found():
     ("module", "name", "value"),
     [
         (mcce.explain.sparse, "CROSSED_BYTES", 1),
-        *slow_rows((mcce.explain.pools, "POOL_BYTES", 1), (mcce.explain.pools, "BLOCK_FACTUALS", 1)),
+        *slow_rows((mcce.explain.problem, "POOL_BYTES", 1), (mcce.explain.problem, "BLOCK_FACTUALS", 1)),
     ],
 )
 def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatch):

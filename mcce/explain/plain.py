@@ -1,26 +1,26 @@
-"""Candidates in order, and the best valid ones among them.
+"""Plain search: the best valid whole draws of each factual (paper, section 2.3).
 
 By default those with the fewest changes come first, then those with the smallest Gower distance, then earlier draws.
-
-The paper (section 2.3) removes the invalid rows first and ranks the rest. Validity is a filter and the order is total,
-so the same rows win if the candidates are ranked first (`Ranking`) and the model is asked best-first (`Selector`):
+The paper removes the invalid rows first and ranks the rest. Validity is a filter and the order is total, so the same
+rows win if the candidates are ranked first (`Ranking`) and the model is queried best-first (`Selector`):
 
 1. Find the few best distinct candidates of every factual that still lacks counterfactuals.
-2. Ask the model about those not asked before, for all factuals at once. Factuals that share a pool share its answers.
+2. Query the model about those not queried before, for all factuals at once. Factuals that share a pool share its
+   answers.
 3. A factual is done when k of its candidates, in order, are valid; go back to 1 with more candidates for the others.
-4. What is not done after 256 candidates is ranked in full, and asked in growing batches to the end.
+4. Factuals that are not done after 256 candidates are ranked in full, and queried in growing batches to the end.
 
-`exhaustive` is the paper's plain way, kept to check the other: all candidates are asked, then ranked. It is also the
+`exhaustive` is the paper's own way, kept to check the other: all candidates are queried, then ranked. It is also the
 only way where the order itself depends on the model.
 
 How candidates are ranked:
 
-1. The distances of an ordering are put together for the kernel, which finds them as it goes through the candidates.
+1. The distances of an ordering are put together for the kernel, which computes them as it goes through the candidates.
    Gower's comes first where there are bounds: L0 and Gower's sum are the measures that can be bounded.
-2. Other measures are found before. Equal rows are measured once, so that they have equal keys even if a function
+2. Other measures are computed before. Equal rows are measured once, so that they have equal keys even if a function
    answers differently by a last digit.
 3. `first` returns the few first candidates of factuals, `full` all of one factual. Both leave out rows that are equal
-   to an earlier one, and those beyond a bound. `best_of` puts rows that were found in several ways together.
+   to an earlier one, and those beyond a bound. `best_of` ranks rows that were found in several ways.
 
 Distances are compared by their sums of steps, before a mean or a root is taken: the order is the same, with no ties
 made by rounding.
@@ -29,17 +29,20 @@ made by rounding.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.progress import report
+from mcce.base.progress import report, within
 from mcce.distances.kernels import SCALED, rank_candidates
-from mcce.distances.measures import CHUNK, Distance, columnwise, gower, rowwise, stack
+from mcce.distances.measures import CHUNK, Distance, changed_columns, columnwise, gower, rowwise, stack
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.draw import Candidates
 from mcce.explain.order import DEFAULT, Measure, Ordering, resolve_measures
-from mcce.explain.pools import Candidates
+from mcce.explain.problem import POOL_BYTES
 from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Feature
@@ -168,27 +171,36 @@ class Ranking:
         return -values if measure.largest_first else values
 
 
-def best_of(
-    ordering: Ordering,
-    features: tuple[Feature, ...],
-    mutable: Ints,
-    owner: Ints,
-    rows: Floats,
-    factuals: Floats,
-    k: int,
-) -> Ints:
-    """Return the places of the best `k` distinct rows of each factual, factual by factual; `owner` says whose they are.
+def best_of(acceptance: Acceptance, found: Winners, k: int) -> Winners:
+    """Return the best `k` distinct rows of each factual, factual by factual, by the order of the problem.
 
-    Of equal rows, and on ties, the earlier one is taken.
+    With caution, rows with equally few changes are ordered by their cost (`mcce.explain.order`). Of equal rows, and on
+    ties, the earlier one is taken.
     """
+    problem, owner = acceptance.problem, found.owner
+    if problem.caution is not None and problem.caution.strength > 0.0:
+        own = acceptance.matrix[owner]
+        n_changes = changed_columns(found.rows, own).sum(axis=1).astype(np.float64)
+        near = acceptance.distance(found.rows, owner)
+        cost = problem.caution.cost(problem.distance.sums(found.rows, own), near, found.scores)
+        return found.take(best_by(owner, found.rows, (n_changes, cost), k))
     by_owner = np.argsort(owner, kind="stable")
-    each = np.arange(factuals.shape[0])
+    each = np.arange(len(acceptance))
     begin, end = (np.searchsorted(owner[by_owner], each, side=side) for side in ("left", "right"))
     k = min(k, int((end - begin).max(initial=1)))
-    pools = Candidates(np.asfortranarray(rows[by_owner]), begin, end)
-    ranking = Ranking(ordering, features, mutable, pools, factuals)
-    found, n_found = ranking.first(each, k)
-    return np.asarray(by_owner[found[np.arange(k) < n_found[:, None]]])
+    pools = Candidates(np.asfortranarray(found.rows[by_owner]), begin, end)
+    ranking = Ranking(problem.order, problem.features, problem.mutable, pools, acceptance.matrix)
+    first, n_first = ranking.first(each, k)
+    return found.take(by_owner[first[np.arange(k) < n_first[:, None]]])
+
+
+def best_by(owner: Ints, rows: Floats, keys: tuple[Floats, ...], k: int) -> Ints:
+    """Return the places of the best `k` distinct rows of each factual, the first key first; ties go to the earlier."""
+    order = np.lexsort((np.arange(owner.size), *keys[::-1], owner))
+    _, first = np.unique(hash_rows(np.column_stack([owner[order].astype(np.float64), rows[order]])), return_index=True)
+    order = order[np.sort(first)]
+    nth = np.arange(order.size) - np.searchsorted(owner[order], owner[order])
+    return np.asarray(order[nth < k])
 
 
 def _largest_sum(bound: Floats, distance: Distance) -> Floats:
@@ -264,7 +276,7 @@ class Selector:
         owner = np.repeat(np.arange(len(taken)), [len(rows) for rows in taken])
         row = np.concatenate([*taken, np.empty(0, dtype=np.int64)]).astype(np.int64)
         plausibility = None if score is None else score(row)
-        return Winners.chosen(owner, pools.rows[row], answers.scores_of(row), plausibility, answers.n_asked)
+        return Winners.chosen(owner, pools.rows[row], answers.scores_of(row), plausibility)
 
 
 def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) -> list[Ints]:
@@ -288,7 +300,7 @@ def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) ->
 
 
 def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], waiting: Ints) -> list[Ints]:
-    """Step 4: rank everything for the factuals that are left, and ask in batches that grow by half."""
+    """Step 4: rank everything for the factuals that are left, and query in batches that grow by half."""
     orders = {int(f): answers.allowed(ranking.full(int(f)), int(f)) for f in waiting}
     depth = ROUNDS[-1] + k + ROUNDS[-1] // 4
     while orders:
@@ -318,7 +330,6 @@ class _Answers:
         self.allow = allow
         self.state = np.full(rows.shape[0], -1, dtype=np.int8)  # -1 not asked, 0 not wanted, 1 wanted
         self.scores: dict[int, np.generic] = {}
-        self.n_asked = 0
 
     def of(self, which: Ints) -> Bools:
         """Return whether each of these rows has the wanted decision."""
@@ -328,7 +339,6 @@ class _Answers:
             new = new[self.admit(new)]
         if new.size:
             scores, wanted = self.ask(self.rows[new])
-            self.n_asked += new.size
             self.state[new] = wanted
             self.scores.update(zip(new[wanted].tolist(), scores[wanted]))
         return self.known(which)
@@ -349,3 +359,37 @@ class _Answers:
         """Return the scores of rows that have the wanted decision."""
         scores = [self.scores[row] for row in which.tolist()]
         return np.array(scores, dtype=type(scores[0]) if scores and isinstance(scores[0], np.generic) else object)
+
+
+def whole_draws(acceptance: Acceptance, pools: Candidates) -> Winners:
+    """Return the best valid draws of each factual."""
+    problem, n = acceptance.problem, len(acceptance)
+    if problem.relations is None:
+        return _choose_drawn(acceptance, pools)
+    n_draws = int((pools.end - pools.begin).max(initial=1))
+    at_once = max(1, POOL_BYTES // (8 * n_draws * pools.rows.shape[1]))  # factuals, whose draws are completed
+    parts = []
+    for first in range(0, n, at_once):
+        some = np.arange(first, min(first + at_once, n))
+        report(first / n)
+        separate, owner = pools.separate(some)
+        completed = np.asfortranarray(acceptance.complete(separate.rows, owner))
+        with within(first / n, (some[-1] + 1) / n):
+            mine = _choose_drawn(acceptance.take(some), replace(separate, rows=completed))
+            parts.append(mine.of_factuals(some))
+    return Winners.join(parts)
+
+
+def _choose_drawn(acceptance: Acceptance, pools: Candidates) -> Winners:
+    problem, settings = acceptance.problem, acceptance.problem.settings
+    # pools are shared by factuals that do not allow all of their rows, and a generator need not draw within constraints
+    return Selector(problem.features, problem.mutable, acceptance.query).select(
+        pools,
+        acceptance.matrix,
+        settings.n_counterfactuals,
+        exhaustive=settings.exhaustive,
+        ordering=problem.order,
+        max_changes=settings.max_changes,
+        max_gower=settings.max_gower,
+        allow=None if acceptance.admits_all else lambda which, owner: acceptance.admits(pools.rows[which], owner),
+    )

@@ -1,30 +1,28 @@
-"""Pools of candidates: the rows drawn from the generator for each factual (paper, section 2.2), or brought by the user.
+"""Draw candidates: pools of rows from the generator (paper, section 2.2), or rows that the user gives.
 
-1. A factual's draws are identified by the columns that they depend on: its fixed values. Factuals that agree in them
-   share one pool. Drawn independently, they are identified by all its values.
-2. Factuals are taken in blocks whose pools fit in memory; those of one pool stay side by side.
-3. Each pool is drawn from the generator, given its fixed values and the wanted decision. Any part of it can be drawn
-   by itself, because a draw is known by its index; a redraw is another, independent pool for the same factuals.
-4. `Candidates` says which encoded rows each factual may choose among; those that a user brings are matched to their
+1. Factuals that agree in the values that draws depend on share one pool (`mcce.explain.problem`). Each pool is drawn
+   from the generator, given its fixed values and the wanted decision. Any part of it can be drawn by itself, because a
+   draw is identified by its index; a redraw is another, independent pool for the same factuals.
+2. `Candidates` says which encoded rows each factual may choose among. Rows that a user gives are matched to their
    factuals and checked (`match_candidates`).
+3. `draw_block` draws the pools of a block. `redraw_block` draws for single factuals that found no counterfactual.
 
 Inside constraints pools are shared by as many factuals as these allow (`ConstrainedPools`):
 
-1. What is asked of all factuals alike (`Constraints.shared`) is obeyed while drawing. Factuals that agree in their
-   fixed values share these draws.
-2. What depends on a factual's own values (`Constraints.relative`: may only rise, by at most so much, may not become
-   missing, rules that read it) passes over some of the draws: whoever chooses among them leaves out those that the
-   factual does not allow. What is left are draws from what the chain says of rows that obey it: rejecting whole rows
-   is conditioning, as truncating conditionals is not.
+1. Constraints that are the same for all factuals (`Constraints.shared`) are obeyed while drawing. Factuals that agree
+   in their fixed values share these draws.
+2. Constraints that depend on a factual's own values (`Constraints.relative`: may only rise, by at most so much, may not
+   become missing, rules that read it) reject some of the draws in the search. What is left are draws from the chain
+   conditioned on the constraint: rejecting whole rows is conditioning, truncating conditionals is not.
 3. A factual that allows less than a quarter of the first 100 of them, or has to keep a feature, gets draws of its own,
-   inside all it asks. Where nothing that is allowed can be drawn for a feature, its own value stays if that is allowed:
-   a pool in which this happens is shared by nobody who has another value.
-4. A factual that finds no counterfactual, though it shared its draws, or some were lost or put on a grid, gets others,
-   inside all it asks (`ConstrainedPools.draw_own`). There the own value of every feature that is bounded may stay, and
-   a row that no draw makes obey the rules is drawn once more, with the factual's own values in all that they name: what
-   obeys a constraint as it is may stay, whatever the form of the constraint.
-5. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
-   nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
+   inside all its constraints. Where nothing that is allowed can be drawn for a feature, its own value stays if that is
+   allowed: such a pool is not shared with factuals that have another value.
+4. A factual that finds no counterfactual, though it shared its draws, or some were lost or rounded to a grid, gets
+   others, inside all its constraints (`ConstrainedPools.draw_own`). There the own value of every feature that is
+   bounded may stay, and a row that no draw makes obey the rules is drawn once more, with the factual's own values in
+   all columns that they name: what obeys a constraint as it is may stay, whatever the form of the constraint.
+5. The random numbers stay those of the fixed values, however pools are shared: a constraint that excludes nothing
+   changes nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
 
 from __future__ import annotations
@@ -42,10 +40,10 @@ from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.constraints import Constraints, ResolvedRule
 from mcce.constraints.limits import keep
 from mcce.exceptions import InputError, spell
-from mcce.explain.factuals import Factuals
+from mcce.explain.problem import Block, Factuals, Problem, pool_blocks, restrict_keys, told_apart
 from mcce.generators.base import Generator
 from mcce.generators.requests import Drawn, DrawRequest
-from mcce.rng import derive_key, hash_rows, mix
+from mcce.rng import derive_key, hash_rows
 from mcce.table import Schema
 from mcce.table.checks import find_labels
 from mcce.table.frames import is_other_frame, read_frame
@@ -63,6 +61,10 @@ class Candidates:
     end: npt.NDArray[np.int64]
     distinct: bool = False
 
+    def take(self, which: Ints | slice) -> Candidates:
+        """Return the candidates of some factuals."""
+        return replace(self, begin=self.begin[which], end=self.end[which])
+
     def pools(self, which: Ints) -> Iterator[tuple[int, int, Ints]]:
         """Yield where each pool of some factuals begins and ends, and whose it is; pools without rows are left out."""
         begins, ends = self.begin[which], self.end[which]
@@ -79,37 +81,6 @@ class Candidates:
         return Candidates(self.rows[place], ends - sizes, ends), np.repeat(which, sizes)
 
 
-POOL_BYTES = 32 * 2**20  # candidates held at a time
-BLOCK_FACTUALS = 4096
-
-
-def fixed_columns(generator: Generator) -> tuple[int, ...]:
-    """Return the columns that unrestricted draws depend on: those of the fixed features."""
-    return tuple(generator.schema_.names.index(name) for name in generator.fixed_)
-
-
-def pool_keys(generator: Generator, matrix: Floats, columns: Sequence[int]) -> UInts:
-    """Step 1: hash the columns that each factual's draws depend on."""
-    if tuple(columns) == fixed_columns(generator):
-        return hash_rows(generator.givens_of(matrix))
-    # mixed once more: these values may look like the fixed values and the decision of another
-    return mix(hash_rows(matrix[:, list(columns)]))
-
-
-def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
-    """Step 2: yield the factuals in `order` block by block."""
-    n_pools = max(1, POOL_BYTES // pool_bytes)
-    pool, _ = pd.factorize(keys[order])
-    by_pool = np.argsort(pool, kind="stable")
-    ordered = pool[by_pool]
-    begin = 0
-    while begin < order.size:
-        end = int(np.searchsorted(ordered, ordered[begin] + n_pools))
-        end = min(end, begin + BLOCK_FACTUALS)
-        yield order[by_pool[begin:end]]
-        begin = end
-
-
 def draw_pools(
     generator: Generator,
     matrix: Floats,
@@ -120,7 +91,7 @@ def draw_pools(
     begin: int = 0,
     redraw: int = 0,
 ) -> Candidates:
-    """Step 3: draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of one of its redraws.
+    """Draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of one of its redraws.
 
     Rows that a generator could not draw given their fixed values are left out.
     """
@@ -161,24 +132,14 @@ NOTHING: Ints = np.zeros(2, dtype=np.int64)
 class Pools:
     """Candidates, what identifies the pool of each factual, and what became of the draws.
 
-    `may_find_more` tells who may find more in draws of its own (step 4). `acceptance` has, for each thing that
-    restricts draws, how many came to it and how many it let pass.
+    `may_find_more` marks factuals to redraw individually if they find nothing (step 4). `acceptance` has, for each
+    thing that restricts draws, how many came to it and how many it let pass.
     """
 
     candidates: Candidates
     keys: UInts
     may_find_more: Bools
     acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
-
-
-def restrict_keys(keys: UInts, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> UInts:
-    """Return keys that also tell apart what the draws of factuals may be; the same where nothing is excluded."""
-    return _told_apart(keys, constraints.draws_depend_on(matrix, ids))
-
-
-def _told_apart(keys: UInts, depends: Floats) -> UInts:
-    """Return keys that also tell apart some numbers of each factual; the same where all are NaN."""
-    return np.where(np.isnan(depends).all(axis=1), keys, mix(keys ^ mix(hash_rows(depends))))
 
 
 def _agree(keys: UInts, pool: Ints) -> Bools:
@@ -302,8 +263,8 @@ class ConstrainedPools:
             bounded += _mutable_columns(constraints, constraints.rules)
             own[:, bounded] = matrix[:, bounded]
         shared_by = restrict_keys(self.keys[which], constraints, matrix, ids)
-        shared_by = _told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
-        by_own = _told_apart(shared_by, own)
+        shared_by = told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
+        by_own = told_apart(shared_by, own)
         drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, bounded_may_stay)
         lost = np.logical_or.reduceat(drawn.rejected, np.arange(0, drawn.rejected.size, len(draws)))
         split = lost[pool] & ~_agree(by_own, pool)[pool]
@@ -400,6 +361,41 @@ class ConstrainedPools:
     def _add_counts(self, name: Hashable, came: Bools, passed: Bools) -> None:
         counts = np.array([came.sum(), (came & passed).sum()], dtype=np.int64)
         self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts
+
+
+def draw_block(problem: Problem, block: Block) -> Pools:
+    """Draw the pools of a block, inside the constraints if there are any.
+
+    Draws that are crossed with the factuals afterwards need not obey rules over several features before.
+    """
+    if problem.constraints is None:
+        n, begin = len(block.draws), block.draws.start
+        candidates = draw_pools(
+            problem.generator, block.matrix, block.keys, n, begin=begin, redraw=problem.settings.redraw
+        )
+        return Pools(candidates, block.keys, np.zeros(block.members.size, dtype=bool))
+    if not (problem.settings.sparse and problem.constraints.open_rules):
+        return _constrained(problem, block, problem.constraints).draw(block.draws)
+    pools = _constrained(problem, block, problem.constraints.before_crossing).draw(block.draws)
+    return replace(pools, may_find_more=np.ones(block.members.size, dtype=bool))
+
+
+def draw_own_block(problem: Problem, block: Block) -> Pools:
+    """Draw pools inside all constraints of each factual of a block; what is bounded may stay as it is."""
+    assert problem.constraints is not None
+    return _constrained(problem, block, problem.constraints).draw_own(block.draws)
+
+
+def redraw_block(problem: Problem, block: Block, which: Ints) -> Iterator[tuple[Ints, Pools]]:
+    """Draw pools for single factuals of a block; yield as many at a time as fit in memory, and their positions."""
+    own = np.arange(block.members.size, dtype=np.uint64)  # perhaps a pool for each of them
+    for some in pool_blocks(which, own, 8 * len(block.draws) * block.matrix.shape[1]):
+        yield some, draw_own_block(problem, block.take(some))
+
+
+def _constrained(problem: Problem, block: Block, constraints: Constraints) -> ConstrainedPools:
+    redraw = problem.settings.redraw
+    return ConstrainedPools(problem.generator, constraints, block.matrix, block.keys, block.ids, redraw)
 
 
 def match_candidates(

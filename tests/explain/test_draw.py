@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.explain import pools
-from mcce.explain.pools import draw_pools, fixed_columns, pool_blocks, pool_keys
+from mcce.explain import problem
+from mcce.explain.draw import draw_pools
+from mcce.explain.problem import fixed_columns, pool_blocks, pool_keys
 
 FIXED = (0, 1)  # the columns that draws depend on
 
@@ -37,8 +38,8 @@ def test_independent_pools_are_shared_by_equal_rows_alone(chain, matrix):
 @pytest.mark.parametrize(("pool_bytes", "most"), [(1, 10**6), (100, 3), (250, 1), (10**6, 1)])
 @pytest.mark.parametrize("block_factuals", [1, 7, 4096])
 def test_blocks_hold_every_factual_once_and_few_pools(monkeypatch, pool_bytes, most, block_factuals):
-    monkeypatch.setattr(pools, "POOL_BYTES", 300)
-    monkeypatch.setattr(pools, "BLOCK_FACTUALS", block_factuals)
+    monkeypatch.setattr(problem, "POOL_BYTES", 300)
+    monkeypatch.setattr(problem, "BLOCK_FACTUALS", block_factuals)
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 12, 100).astype(np.uint64)
     order = rng.permutation(100)[:90]

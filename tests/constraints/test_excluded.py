@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcce.constraints.excluded import TrainingKeys, TrainingRows, anonymity_of
 from mcce.exceptions import InputError
-from mcce.explain.excluded import TrainingKeys, TrainingRows, anonymity_of
-from mcce.explain.pools import Candidates
-from mcce.explain.rank import Selector
-from tests.explain.test_selector import FEATURES, MUTABLE, Model, places, plain_way
+from mcce.explain.draw import Candidates
+from mcce.explain.plain import Selector
+from tests.explain.test_plain import FEATURES, MUTABLE, Model, places, plain_way
 
 NAN = np.nan
 CELLS = st.sampled_from([0.0, -0.0, 1.0, 2.5, NAN])

@@ -1,19 +1,20 @@
 """From encoded winners to the tables of a result."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 
+import mcce
 from mcce import gower_distance
 from mcce.exceptions import SamplerError
-from mcce.explain.caution import Caution
-from mcce.explain.factuals import Factuals
-from mcce.explain.order import resolve_measures
-from mcce.explain.problem import Problem, Settings
-from mcce.explain.result import Wording, write_result
-from mcce.explain.winners import Cost, Winners
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.finish import add_measures
+from mcce.explain.followup import questions_of
+from mcce.explain.order import Caution, resolve_measures
+from mcce.explain.pipeline import Cost, Explanation
+from mcce.explain.problem import Factuals, Problem, Settings
+from mcce.explain.tabulate import tabulate
+from mcce.explain.winners import Winners
 from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
 from tests.explainer.problem import DENIED, FIXED, TABLE, score
@@ -45,7 +46,7 @@ def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), measures=("L0"
         score(found),
         np.full(len(owner), plausibility),
     )
-    winners = replace(chosen.measured(generator.schema_.features, factuals.matrix), cost=Cost(77, 1.5, 0.5))
+    winners = chosen.measured(generator.schema_.features, factuals.matrix)
     sparse = not np.isnan(plausibility)
     problem = Problem(
         generator=generator,
@@ -56,8 +57,10 @@ def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), measures=("L0"
         caution=Caution(Scale()) if sparse else None,
     )
     drawn = None if n_samples is None else np.full(len(rows), n_samples)
-    wording = Wording(settings={"n_samples": n_samples}, fit_seconds=3.0)
-    return write_result(problem, factuals, winners, drawn, {}, wording), found, rows
+    winners = add_measures(Acceptance(problem, factuals.matrix), winners)
+    explained = Explanation(problem, factuals, winners, Cost(77, 1.5, 0.5), drawn)
+    told = {"n_samples": n_samples}
+    return tabulate(explained, told, 3.0, questions_of(explained, told, 3.0, lambda: None)), found, rows
 
 
 def test_ranks_names_and_dtypes(generator):
@@ -129,3 +132,30 @@ def test_rows_behind_a_picture_have_the_fixed_values_and_mostly_the_wanted_decis
         assert alike.dtypes.equals(TABLE.dtypes)
         assert all((alike[name] == rows[name].iloc[0]).all() for name in FIXED)
         assert (score(alike) >= 0.5).mean() > 0.5
+
+
+def test_nothing_is_queried_drawn_or_searched_while_tables_are_written(monkeypatch):
+    queried = []
+
+    def model(rows):
+        queried.append(len(rows))
+        return score(rows)
+
+    explainer = mcce.MCCE(model, fixed=FIXED, random_state=1).fit(TABLE)
+    written = []
+
+    def watched(*arguments):
+        before = len(queried)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(explainer.generator_), "draw", None)
+            written.append(tabulate(*arguments))
+        assert len(queried) == before
+        return written[-1]
+
+    monkeypatch.setattr("mcce.explain.tabulate.tabulate", watched)
+    how = {"n_samples": 60, "n_counterfactuals": 2, "constraints": [mcce.allow("income", direction="increase")]}
+    for also in ({}, {"sparse": True}, {"robust": mcce.Robust(noise=0.02)}):
+        explainer.explain(DENIED.head(30), **how, **also)
+    explainer.select(explainer.generate(DENIED.head(5), n_samples=20), DENIED.head(5), constraints=how["constraints"])
+    assert len(written) == 4
+    assert all(len(each) for each in written)

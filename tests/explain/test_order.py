@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from mcce import InputError, Schema
 from mcce.distances import measures as distances
 from mcce.distances.measures import available_measures
+from mcce.explain.draw import Candidates
 from mcce.explain.order import Measure, Ordering, resolve_feature_weights, resolve_measures
-from mcce.explain.pools import Candidates
-from mcce.explain.rank import Selector
-from tests.explain.test_selector import chosen_by_factual, places
+from mcce.explain.plain import Selector
+from tests.explain.test_plain import chosen_by_factual, places
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -175,8 +175,14 @@ def test_a_measure_of_the_model_has_every_candidate_asked():
     pools = Candidates(rows, np.array([0]), np.array([400]))
     by_model = Ordering((Measure("score", lambda some, _: -some[:, 0], "model"),))
     assert by_model.cost == "model"
-    chosen = Selector(FEATURES, np.arange(4), always).select(pools, np.zeros((1, 4)), 1, ordering=by_model)
-    assert (places(chosen, pools).tolist(), chosen.cost.asked) == ([4], 400)
+    asked = []
+
+    def ask(some):
+        asked.append(len(some))
+        return always(some)
+
+    chosen = Selector(FEATURES, np.arange(4), ask).select(pools, np.zeros((1, 4)), 1, ordering=by_model)
+    assert (places(chosen, pools).tolist(), asked) == ([4], [400])
 
 
 def test_equal_rows_are_scored_once_for_each_factual():

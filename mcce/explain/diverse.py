@@ -26,16 +26,24 @@ times as much. A determinant (DPP) has no such unit, and its greedy choice depen
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.progress import report, within
 from mcce.distances.measures import Distance, changed_columns, changes, gower
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.draw import Candidates
 from mcce.explain.order import Measure, Ordering
+from mcce.explain.plain import best_of, whole_draws
+from mcce.explain.sparse import crossed_draws
+from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Feature
 
+DIVERSE_FACTUALS = 64  # that are searched together, and whose answers of the model are remembered
 PRICE = 1.5  # of a distance to the factual, in distances to the nearest one chosen
 DECIMALS = 12  # gains that agree so far are equal: they differ by rounding
 
@@ -90,6 +98,64 @@ class Spread:
     def next_ordering(self) -> Ordering:
         """Return the order by which the next one is chosen: the gain, then the measures."""
         return Ordering((Measure("gain", self.gains, largest_first=True), *self.ordering.measures))
+
+
+def diverse_set(acceptance: Acceptance, pools: Candidates) -> Winners:
+    """Choose counterfactuals one after the other, each for what it adds."""
+    problem, n = acceptance.problem, len(acceptance)
+    parts: list[Winners] = []
+    for begin in range(0, n, DIVERSE_FACTUALS):
+        some = np.arange(begin, min(begin + DIVERSE_FACTUALS, n))
+        with within(begin / n, begin / n):
+            chosen = _choose_in_turn(acceptance.take(some, apart=True), pools.take(some))
+        parts.append(chosen.of_factuals(some))
+        report((some[-1] + 1) / n)
+    return best_of(_by_distance(acceptance), Winners.join(parts), problem.settings.n_counterfactuals)
+
+
+def _choose_in_turn(acceptance: Acceptance, pools: Candidates) -> Winners:
+    """Return the counterfactuals of a few factuals in the order in which they are chosen."""
+    problem, sparse = acceptance.problem, acceptance.problem.settings.sparse
+    spread = Spread(problem.features, problem.order)
+    one = acceptance.asked_for(replace(problem, settings=replace(problem.settings, n_counterfactuals=1)))
+    by_gain = one
+    left = np.arange(len(acceptance))
+    by_set = left if sparse and problem.order.is_of_distances else left[:0]
+    parts: list[Winners] = []
+    for place in range(problem.settings.n_counterfactuals):
+        found: list[Winners] = []
+        if place:  # other features first, of the rest what adds most
+            sets = by_set[np.isin(by_set, left)]
+            found.append(_of_other_features(one, pools, sets, spread))
+            by_set = found[0].owner
+            left = left[~np.isin(left, by_set)]
+        if left.size:
+            strategy = crossed_draws if sparse else whole_draws
+            found.append(strategy(by_gain.take(left), pools.take(left)).of_factuals(left))
+        part = Winners.join(found)
+        new = spread.choose(part.rows, acceptance.matrix[part.owner])
+        parts.append(part.take(new))
+        left = part.owner[new]
+        if not left.size:  # the others have no further candidate
+            break
+        nearest = _by_distance(one).problem
+        by_gain = one.asked_for(replace(nearest, order=spread.next_ordering()))
+    return Winners.join(parts)
+
+
+def _by_distance(acceptance: Acceptance) -> Acceptance:
+    """Return the rule for the same problem without caution."""
+    caution = acceptance.problem.caution
+    nearest = None if caution is None else replace(caution, strength=0.0)
+    return acceptance.asked_for(replace(acceptance.problem, caution=nearest))
+
+
+def _of_other_features(acceptance: Acceptance, pools: Candidates, which: Ints, spread: Spread) -> Winners:
+    """Return the best row, at or above the floor, that changes another set of features than those chosen before."""
+    if not which.size:
+        return Winners.none(np.empty(0), acceptance.matrix.shape[1])
+    found = crossed_draws(acceptance.take(which), pools.take(which), spread.changes_the_same)
+    return found.take(found.plausibility >= acceptance.least).of_factuals(which)
 
 
 def diversity_table(owner: Ints, rows: Floats, features: Sequence[Feature]) -> pd.DataFrame:

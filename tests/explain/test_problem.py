@@ -6,7 +6,7 @@ import pytest
 
 from mcce import InputError
 from mcce.exceptions import MCCEWarning
-from mcce.explain.factuals import encode_factuals, read_factuals
+from mcce.explain.problem import encode_factuals, read_factuals
 from mcce.model.ask import SpotCheck, ask_table
 from mcce.model.decisions import resolve_decision
 from mcce.table import Schema

@@ -1,101 +1,119 @@
-"""Numbers of sparse counterfactuals rounded to what is printed: the model is asked about the row that is told.
+"""Finishing steps: what becomes of winners after a search, with the signature (Acceptance, Winners) -> Winners.
 
-A sentence writes 31,235 for 31,234.56, and the model may say another thing about the one than about the other. So, at
-the end of the search, for each changed number of each row:
+Numbers of sparse counterfactuals are rounded to what is printed (`round_for_display`), so that the model is queried
+about the row that is told. A text says 31,235 for 31,234.56, and the model may decide differently about the two. For
+each changed number of each row:
 
 1. Take the number that its text says (`Names.written`), or the next one on the other side, with as few digits as a text
    has, and then with one digit more each time.
 2. Keep the first for which the row is still one that may be returned: the model gives the wanted decision, the
    constraints, bounds and relations hold, the plausibility is at the floor or no less than it was, the number is on the
-   column's grid and in its range, the change is still one, and the row is no other one's copy.
-3. Where none is, the number stays, and its text has all of its digits (`Names.exact`).
+   column's grid and in its range, the change is still one, and the row is not a copy of another.
+3. Where there is none, the number stays, and its text has all of its digits (`Names.exact`).
 
 Whole numbers are written in full and stay as they are; so do dates, levels and numbers that have words. Columns that
 relations determine are computed from the others once more (`mcce.plausibility.relations`), and written in full.
+
+`add_measures` computes the measures that a result reports. Changes that the decision does not need are marked by
+`mcce.explain.refine.mark_incidental`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.distances.measures import changed_columns, changes, gower_sum
+from mcce.distances.measures import changed_columns
+from mcce.exceptions import SamplerError
 from mcce.explain.acceptance import Acceptance
-from mcce.explain.factuals import Factuals
-from mcce.explain.problem import Problem
 from mcce.explain.winners import Winners
+from mcce.generators.base import Generator
 from mcce.report.names import Names
 from mcce.rng import hash_rows
-from mcce.table import Feature, Schema
-from mcce.table.dtypes import is_dated, numpy_dtype
+from mcce.table import Feature
+from mcce.table.dtypes import is_dated
 
 MOST_MORE = 12  # digits beyond those that a text has
-FIRST_YEAR, LAST_YEAR = 1800, 2200
+REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
-def display_names(names: Names, schema: Schema, *, exact: bool) -> Names:
-    """Return names that know which features are years, and, if `exact`, which are written in full."""
-    numbers = [f for f in schema.features if f.is_numeric and not is_dated(f.dtype)]
-    years = tuple(f.name for f in numbers if f.decimals == 0 and f.low >= FIRST_YEAR and f.high <= LAST_YEAR)
-    held = {f.name: _floats(f) for f in numbers} if exact else {}
-    return replace(names, years=years, exact=held)
-
-
-def _floats(feature: Feature) -> str:
-    dtype = numpy_dtype(feature.dtype)
-    return dtype.name if dtype.kind == "f" else "float64"
-
-
-def round_for_display(problem: Problem, factuals: Factuals, winners: Winners, names: Names) -> Winners:
-    """Return sparse winners whose changed numbers are those that their texts say."""
-    computed = () if problem.relations is None else problem.relations.determined
-    rounded = [j for j in problem.mutable.tolist() if j not in computed and _is_rounded(problem.features[j], names)]
-    if not rounded or not winners.owner.size:
+def round_for_display(acceptance: Acceptance, winners: Winners) -> Winners:
+    """Round the changed numbers of sparse winners to what their texts say; whole draws stay as they were drawn."""
+    problem = acceptance.problem
+    if not problem.settings.sparse or not winners.owner.size:
         return winners
-    own = factuals.matrix[winners.owner]
-    changed = changed_columns(winners.rows, own)
+    computed = () if problem.relations is None else problem.relations.determined
+    features, names = problem.features, problem.names
+    rounded = [j for j in problem.mutable.tolist() if j not in computed and _is_rounded(features[j], names)]
+    changed = changed_columns(winners.rows, acceptance.matrix[winners.owner])
     cells = [
         (i, rounded[k])
         for i, k in zip(*np.nonzero(changed[:, rounded]))
-        if len(names.written(problem.features[rounded[k]].name, float(winners.rows[i, rounded[k]]))) > 1
+        if len(names.written(features[rounded[k]].name, float(winners.rows[i, rounded[k]]))) > 1
     ]
     if not cells:
         return winners
-    printing = _Printing(problem, factuals, winners, names)
+    rounding = _Rounding(acceptance, winners)
     at, column = np.array(cells, dtype=np.int64).T
     place = np.arange(at.size) - np.searchsorted(at, at)  # of a cell among those of its row
     for turn in range(int(place.max()) + 1):
-        printing.put(at[place == turn], column[place == turn])
-    return printing.winners(winners)
+        rounding.put(at[place == turn], column[place == turn])
+    moved = replace(winners, rows=rounding.rows, scores=rounding.scores, plausibility=rounding.plausibility)
+    return moved.measured(features, acceptance.matrix)
+
+
+def add_measures(acceptance: Acceptance, winners: Winners) -> Winners:
+    """Compute the measures that a result reports besides the number of changes and the Gower distance."""
+    problem, rows = acceptance.problem, winners.rows
+    reported: dict[str, Any] = {
+        measure.name: measure.of_pairs(rows, acceptance.matrix[winners.owner])
+        for measure in problem.order.measures
+        if measure.name not in REPORTED
+    }
+    if problem.plausibility is not None and problem.settings.sparse:
+        reported["log_density"] = _log_density(problem.generator, rows)
+        reported["plausibility"] = problem.plausibility.quantile(winners.plausibility)
+    if problem.robustness is not None:
+        reported |= problem.robustness.shares(rows)
+    if problem.anonymity is not None:
+        reported["people"] = problem.anonymity.keys.count(rows)
+    return replace(winners, reported=reported)
+
+
+def _log_density(generator: Generator, rows: Floats) -> Floats:
+    """Return log p(mutable | fixed, wanted decision) of encoded rows; NaN if a conditional has no density."""
+    try:
+        by_feature = generator.feature_log_densities(rows)
+    except SamplerError:
+        return np.full(rows.shape[0], np.nan)
+    return np.asarray(sum(by_feature.values()), dtype=np.float64)
 
 
 def _is_rounded(feature: Feature, names: Names) -> bool:
-    """Say whether texts of a feature may leave out digits."""
+    """Return whether texts of a feature may leave out digits."""
     if not feature.is_numeric or is_dated(feature.dtype):
         return False
     return feature.grid.decimals != 0 or feature.name in names.patterns
 
 
-class _Printing:
-    """The rows while their numbers are put on what is printed."""
+class _Rounding:
+    """Rows while their numbers are rounded."""
 
-    def __init__(self, problem: Problem, factuals: Factuals, winners: Winners, names: Names) -> None:
-        self.problem = problem
-        self.names = names
+    def __init__(self, acceptance: Acceptance, winners: Winners) -> None:
+        self.acceptance, self.problem = acceptance, acceptance.problem
         self.owner = winners.owner
-        self.own = np.ascontiguousarray(factuals.matrix[winners.owner])
-        self.acceptance = Acceptance(problem, factuals.matrix, factuals.index)
+        self.own = np.ascontiguousarray(acceptance.matrix[winners.owner])
         self.rows, self.scores = np.ascontiguousarray(winners.rows).copy(), winners.scores.copy()
         self.plausibility = winners.plausibility.copy()
-        self.asked = 0
 
     def put(self, at: Ints, column: Ints) -> None:
-        """Put one changed number of each of some rows on what is printed (steps 1 and 2)."""
+        """Round one changed number of each of some rows (steps 1 and 2)."""
         for more in range(MOST_MORE + 1):
             printed = [
-                self.names.written(self.problem.features[j].name, float(self.rows[i, j]), more)
+                self.problem.names.written(self.problem.features[j].name, float(self.rows[i, j]), more)
                 for i, j in zip(at, column)
             ]
             left = np.flatnonzero([len(each) == 2 for each in printed])
@@ -123,7 +141,6 @@ class _Printing:
         if not some.size:
             return may
         scores, wanted = self.acceptance.query(tries[some])
-        self.asked += some.size
         may[some] = wanted
         taken = some[wanted]
         # of rows of one factual that would become the same, the first one does
@@ -135,11 +152,11 @@ class _Printing:
         may[taken[~first]] = False
         taken, scores = taken[first], scores[wanted][first]
         self.rows[at[taken]], self.scores[at[taken]] = tries[taken], scores
-        self.plausibility[at[taken]] = self._plausibility(tries[taken], at[taken])
+        self.plausibility[at[taken]] = self.acceptance.plausibility(tries[taken], self.owner[at[taken]])
         return may
 
     def _is_possible(self, tries: Floats, at: Ints, column: Ints) -> Bools:
-        """Say which rows may be returned if the model agrees."""
+        """Return which rows may be returned if they have the wanted decision."""
         problem = self.problem
         numbers = tries[np.arange(at.size), column]
         may = numbers != self.own[at, column]
@@ -150,20 +167,7 @@ class _Printing:
         may[may] = self.acceptance.admits(tries[may], self.owner[at[may]])
         may[may] = self.acceptance.within_bounds(tries[may], self.owner[at[may]])
         plausibility = np.full(at.size, np.nan)
-        plausibility[may] = self._plausibility(tries[may], at[may])
+        plausibility[may] = self.acceptance.plausibility(tries[may], self.owner[at[may]])
         with np.errstate(invalid="ignore"):
             may &= ~((plausibility < problem.least) & (plausibility < self.plausibility[at]))
         return np.asarray(may)
-
-    def _plausibility(self, rows: Floats, at: Ints) -> Floats:
-        if self.problem.plausibility is None or not at.size:
-            return np.full(at.size, np.nan)
-        return self.acceptance.plausibility(rows, self.owner[at])
-
-    def winners(self, before: Winners) -> Winners:
-        """Return the rows as they are now."""
-        cost = replace(before.cost, asked=before.cost.asked + self.asked)
-        rows = np.asfortranarray(self.rows)
-        moved = replace(before, rows=rows, scores=self.scores, plausibility=self.plausibility, cost=cost)
-        sums = [distance(self.problem.features).sums(rows, self.own) for distance in (changes, gower_sum)]
-        return replace(moved, measures=np.stack(sums, axis=1))

@@ -13,13 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mcce import MCCE
-from mcce.explain.diversity import diversity_table
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.diverse import diverse_set, diversity_table
+from mcce.explain.draw import Candidates
 from mcce.explain.order import resolve_measures
-from mcce.explain.pools import Candidates
-from mcce.explain.problem import Block, Problem, Settings
-from mcce.explain.search import diverse_set
+from mcce.explain.problem import Problem, Settings
 from mcce.table import Schema
-from tests.explain.test_selector import FEATURES, MUTABLE, RANGE, VALUES, Model, same
+from tests.explain.test_plain import FEATURES, MUTABLE, RANGE, VALUES, Model, same
 
 N_COLUMNS = len(FEATURES)
 
@@ -71,10 +71,9 @@ def choose(rows, begin, end, factuals, k: int, model, measures: tuple[str, ...])
         settings=Settings(n_samples=0, n_counterfactuals=k, diverse=True),
         order=resolve_measures(measures, FEATURES),
     )
-    n = factuals.shape[0]
-    block = Block(np.arange(n), factuals, np.zeros(n, dtype=np.uint64), range(0), pd.RangeIndex(n))
-    found = diverse_set(problem, block, Candidates(np.asfortranarray(rows), np.array(begin), np.array(end)))
-    return [[tuple(row) for row in found.rows[found.owner == f]] for f in range(n)]
+    pools = Candidates(np.asfortranarray(rows), np.array(begin), np.array(end))
+    found = diverse_set(Acceptance(problem, factuals), pools)
+    return [[tuple(row) for row in found.rows[found.owner == f]] for f in range(factuals.shape[0])]
 
 
 def random_rows(rng: np.random.Generator, n: int):
