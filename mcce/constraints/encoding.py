@@ -155,12 +155,15 @@ def tick_nanoseconds(dtype: Any) -> int:
 class Clock:
     """The unit that dates of one sort share, so that different columns can be compared exactly.
 
-    ``encoded * times + plus`` is a date in it, for each column; `day` is a day (of periods: one of them).
+    ``encoded * times + plus`` is a date in it, for each column; `day` is a day (of periods: one of them). `base` is its
+    origin and `unit` its unit, in nanoseconds since 1970 (of periods: in periods).
     """
 
     times: dict[int, float]
     plus: dict[int, float]
     day: float
+    base: int
+    unit: int
 
 
 def clock_of(schema: Schema, feature: Feature) -> Clock:
@@ -180,6 +183,8 @@ def clock_of(schema: Schema, feature: Feature) -> Clock:
         {j: float(units[j] // unit) for j, _ in alike},
         {j: float((origins[j] - base) // unit) for j, _ in alike},
         day / unit,
+        base,
+        unit,
     )
 
 
