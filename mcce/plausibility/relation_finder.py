@@ -31,7 +31,6 @@ needs rows near equality as well: two numbers that are far apart in every row ar
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -42,7 +41,17 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints.rules import Rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
-from mcce.plausibility.relations import ROOM, Relation, Relations, Tied, resolution, resolve_relation, slack_of
+from mcce.plausibility.derived import Formula, column_text
+from mcce.plausibility.relations import (
+    ROOM,
+    Relation,
+    Relations,
+    Tied,
+    derived_relation,
+    resolution,
+    resolve_relation,
+    slack_of,
+)
 from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -59,7 +68,6 @@ MOST_NAMED = 5  # relations in a warning
 FAMILIES = 4  # of relations, which share the rate
 CODES = {-float(str(digit) * times) for digit in (6, 7, 8, 9) for times in (1, 2, 3, 4, 5)} | {-1.0}
 T = TypeVar("T")
-_BARE = re.compile(r"[^\W\d][\w.]*\Z")
 _LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, LOOKED_AT + 2)))])
 
 
@@ -114,7 +122,8 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
     """Return the relations that a user gives: texts of rules, `tied` columns, and relations that were found."""
     if given is False:
         given = ()
-    if isinstance(given, (str, Tied, Relation, Rule)):
+    soft = given.soft if isinstance(given, Relations) else ()
+    if isinstance(given, (str, Tied, Relation, Rule, Formula)):
         given = [given]
     if given is True or not isinstance(given, Iterable):
         raise InputError(
@@ -123,14 +132,16 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
         )
     given = list(given)
     if not given:
-        return Relations(are_given=True)
+        return Relations(are_given=True, soft=soft)
     finder = _Finder(matrix, schema)
     found: list[Relation] = []
     for each in given:
-        if isinstance(each, Relation):
+        if isinstance(each, Relation):  # of the proposals as well
             for name in each.columns:
                 schema.position(name, f"a column of the relation {each.says!r},", "X")
             found.append(each)
+        elif isinstance(each, Formula):
+            found.append(derived_relation(each))
         elif isinstance(each, Tied):
             found.extend(finder.tied(each.columns))
         elif isinstance(each, (str, Rule)):
@@ -140,7 +151,7 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
             found.append(finder.given(one.says))
         else:
             raise InputError(f"relations has {spell(each)}; give texts such as 'a <= b', or mcce.tied(...).")
-    return Relations(tuple(dict.fromkeys(found)), are_given=True)
+    return Relations(tuple(dict.fromkeys(found)), are_given=True, soft=soft)
 
 
 class _Finder:
@@ -371,7 +382,7 @@ class _Finder:
     def _words(self, x: int, y: int, table: Floats) -> str:
         """Return the words of a function: of one that tells whether x is 0, as a rule; else that it is one."""
         level, of_zero = np.unique(table[:, 1]), table[table[:, 0] == 0.0, 1]
-        number, name = _name(self.features[x].name), _name(self.features[y].name)
+        number, name = column_text(self.features[x].name), column_text(self.features[y].name)
         if not self.features[y].is_numeric and level.size == 2 and of_zero.size == 1:
             text = _level(self.features[y], int(of_zero[0]))
             alone = (table[:, 1] == of_zero[0]).sum() == 1
@@ -426,7 +437,7 @@ class _Finder:
 
     def _linear_text(self, x: int, y: int) -> _LinearText | None:
         """Return the shortest text of y as a linear function of x that all rows keep; None if there is none."""
-        a, b = _name(self.features[x].name), _name(self.features[y].name)
+        a, b = column_text(self.features[x].name), column_text(self.features[y].name)
         if a is None or b is None or not (self._is_plain(x) and self._is_plain(y)):
             return None
         known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
@@ -500,7 +511,7 @@ class _Finder:
         kept = []
         for form in forms:
             kind, target, one, other = form
-            names = [_name(self.features[j].name) for j in (target, one, other)]
+            names = [column_text(self.features[j].name) for j in (target, one, other)]
             columns = tuple(self.features[j].name for j in (one, other, target))
             relation = Relation(kind, f"{names[0]} == {names[1]} {_FORMS[kind][0]} {names[2]}", columns, 0)
             if None in names or not self._is_kept(relation):
@@ -608,7 +619,7 @@ class _Finder:
 
     def _says_order(self, a: int, b: int) -> str | None:
         """Return the text of an order that all rows keep; None if they do not."""
-        one, other = _name(self.features[a].name), _name(self.features[b].name)
+        one, other = column_text(self.features[a].name), column_text(self.features[b].name)
         texts = [f"{one} <= {other}"]
         coded = [name for name, j in ((one, a), (other, b)) if self.codes[j]]
         if coded:
@@ -660,7 +671,7 @@ class _Finder:
             return
         chance = _log_chance(np.array([with_it.sum(), total.sum() - with_it.sum()])) + np.log(2.0) * (total > 0).sum()
         texts = [_level(self.features[by], int(code)) for code in np.flatnonzero(with_it > 0)]
-        one, has = _name(self.features[by].name), self._has(j, value)
+        one, has = column_text(self.features[by].name), self._has(j, value)
         if chance > self._least(n_tried) or None in texts or one is None or has is None:
             return
         where = f"{one} == {texts[0]}" if len(texts) == 1 else f"{one} in [{', '.join(map(str, texts))}]"
@@ -672,7 +683,7 @@ class _Finder:
 
     def _has(self, j: int, value: float) -> tuple[str, str] | None:
         """Return the texts that a column has a marked value, and that it does not; None if rules cannot say it."""
-        name = _name(self.features[j].name)
+        name = column_text(self.features[j].name)
         if name is None:
             return None
         if np.isnan(value):
@@ -820,16 +831,6 @@ _FORMS: dict[str, tuple[str, Callable[[Floats, Floats], Floats]]] = {
 def _marks_of(rows: Floats, marks: Sequence[tuple[int, float]]) -> Any:
     """Return which rows have each marked value."""
     return np.column_stack([np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in marks])
-
-
-def _name(name: Hashable) -> str | None:
-    """Return a column as rules name it; None if they cannot."""
-    text = str(name)
-    from mcce.constraints.grammar import FUNCTIONS, WORDS  # loaded with the first rule
-
-    if _BARE.match(text) and text.lower() not in (*WORDS, *FUNCTIONS, "true", "false"):
-        return text
-    return f"`{text}`" if text and "`" not in text else None
 
 
 def _level(feature: Feature, code: int) -> str | None:
