@@ -4,28 +4,36 @@ What is searched for:
 
 1. Copies and exact linear functions of a column: two currencies, age and year of birth.
 2. Sums, differences, products and quotients of two columns: ``total == a + b``, ``rate == a / b``.
-3. Other functions: a column that another one determines in every row. Linear functions that were rounded, monotone
-   functions, bands of a number, codes of levels. Columns that determine each other are tied.
-4. Orders that every row keeps: ``a <= b``, for numbers and for dates.
-5. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
+3. Equations of several columns (`mcce.plausibility.equations`): ``dti == (rent + instalment) / income``; days, months
+   and years between two dates.
+4. Other functions: a column that another one determines in every row. Linear functions that were rounded, thresholds,
+   monotone functions, bands of a number, codes of levels. Columns that determine each other are tied.
+5. Orders that every row keeps: ``a <= b``, for numbers and for dates.
+6. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
    levels, or is 0, that code or missing as well; a level, if, and only if, another column has one of its own.
+
+Equations and thresholds that at most 1 % of the rows break are proposals: they are listed, not kept. Orders and values
+that come together in all but 2 % of the rows are soft: they are kept for factuals that keep them.
 
 Numbers are compared to half of the last digit that the column has. An equation can often be written with each of its
 columns on the left. The text that leaves the least room is taken, so the finest column is the one that is determined:
 ``monthly == amount / months`` holds to half a cent, ``months == amount / monthly`` only to half a month. A total rises
-with its largest part: a function between columns of the equations in 2 is kept only if these do not explain it. Columns
-are taken in the order of their names, so their order in the table does not matter.
+with its largest part: a function between columns of the equations in 2 and 3 is kept only if these do not explain it.
+Columns are taken in the order of their names, so their order in the table does not matter.
 
 Rows count in which all columns of a relation are known; in orders and in 2, codes such as -9 in a column of other
 numbers from 0 on count as missing.
 
-A relation has to hold in every row, and chance may not explain it. The chance is that of a column whose values stand in
-another order, drawn by lot. Of n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look different:
-a copy takes one of them, a monotone function two, any function of k values at most m ** k, where m is the number of its
-own values. Of a <= b it is counted how many orders keep it: all of them, where the ranges do not overlap. The chance is
-multiplied by the number of relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns
-at most one has any: that is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order
-needs rows near equality as well: two numbers that are far apart in every row are in no relation worth telling.
+Chance may not explain a relation. The chance is that of a column whose values stand in another order, drawn by lot. Of
+n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look different: a copy takes one of them, a
+monotone function two, any function of k values at most m ** k, where m is the number of its own values. Of a <= b it is
+counted how many orders keep it: all of them, where the ranges do not overlap. The chance is multiplied by the number of
+relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns at most one has any: that
+is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in nine of
+ten rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
+worth telling. For equations, the chance is that of the rows that keep it when a column is put in another order, times
+the number of equations that could have been written with so many columns and constants, and of ways to choose the
+exceptions. For soft relations it is stated at `_Finder.soft_orders` and `_Finder.soft_together`.
 """
 
 from __future__ import annotations
@@ -46,6 +54,7 @@ from mcce.constraints.rules import Rule, resolve_rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
 from mcce.plausibility.derived import MOST_LABELS, Formula, column_text, plain_label
 from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, Candidate, find_candidates, shortest_between
+from mcce.plausibility.predictable import find_predictable, warn_of_predictable
 from mcce.plausibility.relations import (
     ROOM,
     Relation,
@@ -71,7 +80,7 @@ FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together
 MOST_NAMED = 5  # relations in a warning
 FAMILIES = 8  # of relations, which share the rate
 MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # share of rows that may break a proposal, and a soft relation
-SOFT_BY_CHANCE = 0.1  # least share of rows that would break a soft order by chance
+BY_CHANCE = 0.1  # least share of rows that break a soft order by chance, or one that no row is near
 LONGER = 1000  # letters that a difference counts
 CONSTANTS = 2e4  # that a coefficient of an equation is chosen from
 FEW_VALUES = 5  # of a column that is no divisor of sums
@@ -90,12 +99,17 @@ _LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, LOOKED_
 
 
 def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relations:
-    """Return the ties and relations between the columns of a table that hold in every row, and not by chance.
+    """Return the ties and relations between the columns of a table that do not hold by chance.
 
-    Copies, linear and monotone functions, codes of levels, sums, differences, products and quotients of two columns,
-    orders such as ``start <= end``, and values that come together (0 if and only if "none"). The test against chance is
-    described in `mcce.plausibility.relation_finder`. The finest column of an equation is the determined one, and the
-    order of the columns does not matter. `MCCE.fit` searches for them as well; give it some of these as `relations`.
+    Copies, linear and monotone functions, codes of levels, thresholds, sums and differences of up to four columns,
+    products, quotients, logarithms of these, days, months and years between dates, orders such as ``start <= end``, and
+    values that come together (0 if and only if "none"). Those that hold in every row are the items of what is returned.
+    Its `proposals` are equations that at most 1 % of the rows break; its `soft` relations are orders and values that
+    come together in at least 98 % of the rows. A warning names columns that the others predict almost perfectly though
+    no formula was found. The test against chance is described in `mcce.plausibility.relation_finder`.
+
+    The finest column of an equation is the determined one, and the order of the columns does not matter. `MCCE.fit`
+    searches for relations as well; give it some of these as `relations`.
 
     Parameters
     ----------
@@ -112,29 +126,50 @@ def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relat
     """
     X = own_frame(X)
     schema = Schema.from_data(X, kinds)
+    matrix = schema.encode(X).matrix
     labels = X.index if isinstance(X, pd.DataFrame) else None
-    return _Finder(schema.encode(X).matrix, schema, labels).relations()
+    found = _Finder(matrix, schema, labels).relations()
+    warn_of_predictable(find_predictable(matrix, schema, _explained_by(found)))
+    return found
+
+
+def _explained_by(found: Relations) -> set[Hashable]:
+    """Return the columns that equations and functions hold, kept or proposed."""
+    every = (*found, *found.proposals)
+    return {name for each in every if each.kind not in ("order", "together") for name in each.columns}
 
 
 def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = ()) -> Relations:
     """Return the relations in encoded rows, but those of fixed columns alone, and warn of them."""
     names = {schema.names[j] for j in fixed}
-    found = [each for each in _Finder(matrix, schema).relations() if not names.issuperset(each.columns)]
-    if found:
-        shown = "; ".join(each.says for each in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        one = "1 relation" if len(found) == 1 else f"{len(found)} relations"
-        warn(
-            f"{one} between columns found, kept by sparse counterfactuals: {shown}{more}",
-            PythonOnly(" (see relations_)" if more else ""),
-            ".",
-            PythonOnly(
-                " To confirm, fit(X, relations=explainer.relations_); to leave one out, "
-                "relations=explainer.relations_.without(...); for none, relations=()."
-            ),
-            category=AdviceWarning,
-        )
-    return Relations(tuple(found))
+    every = _Finder(matrix, schema).relations()
+    parts = ([r for r in some if not names.issuperset(r.columns)] for some in (every, every.soft, every.proposals))
+    found, soft, proposals = parts
+    _warn_of(found, "kept by sparse counterfactuals", "relation")
+    _warn_of(soft, "kept by sparse counterfactuals of rows that keep them", "soft relation")
+    _warn_of(proposals, "with exceptions and so not kept, unless given", "possible relation")
+    warn_of_predictable(find_predictable(matrix, schema, names | _explained_by(every)))
+    return Relations(tuple(found), soft=tuple(soft), proposals=tuple(proposals))
+
+
+def _warn_of(found: Sequence[Relation], what: str, called: str) -> None:
+    if not found:
+        return
+    shown = "; ".join(f"{r.says} ({r.exceptions:,} exceptions)" if r.exceptions else r.says for r in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    one = f"1 {called}" if len(found) == 1 else f"{len(found)} {called}s"
+    warn(
+        f"{one} between columns found, {what}: {shown}{more}",
+        PythonOnly(" (see relations_)" if more else ""),
+        ".",
+        PythonOnly(
+            " To confirm, fit(X, relations=explainer.relations_); to leave one out, "
+            "relations=explainer.relations_.without(...); for none, relations=()."
+            if not found[0].exceptions
+            else ""
+        ),
+        category=AdviceWarning,
+    )
 
 
 def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
@@ -205,6 +240,7 @@ class _Finder:
         self.chances: dict[tuple[int, int], float] = {}  # of functions
         self.triples: list[tuple[int, ...]] = []  # columns of sums and the like, what is determined first
         self.explained: set[frozenset[int]] = set()  # pairs of columns in functions and sums
+        self.texts: dict[tuple[int, int], str] = {}  # of functions of a column, such as logarithms
         self.ordered: set[tuple[int, int]] = set()  # pairs of columns in orders
         self.lead = {j: j for j in range(len(self.features))}  # the first of the columns that a column is tied to
 
@@ -399,6 +435,8 @@ class _Finder:
         if linear:
             return replace(min(linear, key=lambda one: one[0])[1], chance=chance)
         written = self._write_table(x, y, False, chance)
+        if (x, y) in self.texts:
+            return replace(written, says=self.texts[x, y], table=None)
         threshold = (
             self._exact_threshold(x, y) if written.says.endswith(f"determines {self.features[y].name}") else None
         )
@@ -645,8 +683,11 @@ class _Finder:
             relation = self._checked(
                 Relation("equation", says, tuple(self.features[j].name for j in places), 0), places
             )
-            if relation is None or (len(places) == 2 and not relation.exceptions):
-                continue  # functions of one column are looked for on their own
+            if relation is None:
+                continue
+            if len(places) == 2 and not relation.exceptions:
+                self.texts[places[0], places[1]] = says  # functions of one column are looked for on their own
+                continue
             n_forms = n_tried * CONSTANTS ** (candidate.n_constants if candidate is not None else 1)
             chance = self._chance_of_equation(relation, places)
             if chance <= self._least(n_forms):
@@ -677,18 +718,14 @@ class _Finder:
                 if places[-1] in determined:
                     continue
             else:
-                vector = self._vector(places, candidate.weights)
-                if any(self._tied_pairs(places)) or _is_in_span(vector, spans[form]):
+                if _are_related(places, spans[form]):
                     continue
-                spans[form].append(vector)
+                spans[form].append(self._vector(places, candidate.weights))
             determined.add(places[-1])
             if not relation.exceptions:
                 self.triples.append((places[-1], *places[:-1]))
                 self.explained |= {frozenset((places[-1], j)) for j in places[:-1]}
             yield relation
-
-    def _tied_pairs(self, places: Sequence[int]) -> Iterator[bool]:
-        return (self.lead[i] == self.lead[j] for i, j in combinations(places, 2))
 
     def _vector(self, places: Sequence[int], weights: Sequence[float]) -> Floats:
         """Return the coefficients of an equation over all columns; `places` has the target last, `weights` first."""
@@ -877,7 +914,9 @@ class _Finder:
         scale = max(float(np.abs(below).max()), float(np.abs(above).max()))
         gap, spread = above / scale - below / scale, float((above / scale).std())
         near = gap <= NEAR * spread
-        if (gap < 0.0).any() or near.sum() < max(3.0, FEW_NEAR * gap.size) or near.all():
+        if (gap < 0.0).any() or near.all():
+            return np.inf
+        if near.sum() < max(3.0, FEW_NEAR * gap.size) and _share_above(below, above) < BY_CHANCE:
             return np.inf
         possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
         return float(np.log(possible).sum() - _LOG_FACTORIALS[gap.size])
@@ -897,7 +936,7 @@ class _Finder:
             for b in self.numbers:
                 if a == b or not rare[b] or (a, b) in self.ordered or self._family(a) != self._family(b):
                     continue
-                if _share_above(screened[:, a], screened[:, b]) < SOFT_BY_CHANCE / 2.0:
+                if _share_above(screened[:, a], screened[:, b]) < BY_CHANCE / 2.0:
                     continue
                 chance = np.inf if self._is_explained(a, b) else self._chance_of_soft_order(a, b)
                 if chance > self._least(n_tried):
@@ -927,7 +966,7 @@ class _Finder:
         gap, spread = above / scale - below / scale, float((above / scale).std())
         broken, near = int((gap < 0.0).sum()), np.abs(gap) <= NEAR * spread
         expected = n * _share_above(below, above)
-        if not 0 < broken <= min(MOST_SOFT * n, expected / 5.0) or expected < SOFT_BY_CHANCE * n:
+        if not 0 < broken <= min(MOST_SOFT * n, expected / 5.0) or expected < BY_CHANCE * n:
             return np.inf
         if near.sum() < max(3.0, FEW_NEAR * n) or near.all():
             return np.inf
@@ -1207,13 +1246,12 @@ def _share_above(a: Floats, b: Floats) -> float:
     return float(np.searchsorted(np.sort(b), a, side="left").mean() / b.size) if a.size and b.size else 0.0
 
 
-def _is_in_span(vector: Floats, others: Sequence[Floats]) -> bool:
-    """Return whether a vector is a combination of others."""
-    if not others:
+def _are_related(columns: Sequence[int], equations: Sequence[Floats]) -> bool:
+    """Return whether some combination of equations, as coefficients over all columns, has none but these columns."""
+    if not equations:
         return False
-    basis = np.array(others).T
-    found, *_ = np.linalg.lstsq(basis, vector, rcond=None)
-    return bool(np.abs(basis @ found - vector).max() <= 1e-6 * np.abs(vector).max())
+    elsewhere = np.delete(np.array(equations), columns, axis=1)
+    return int(np.linalg.matrix_rank(elsewhere)) < int(np.linalg.matrix_rank(np.array(equations)))
 
 
 def _values_of(text: str, rows: Floats, schema: Schema) -> Floats:
