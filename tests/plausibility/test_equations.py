@@ -84,13 +84,16 @@ def test_equations_that_a_few_rows_break_are_proposed(words):
     X = base()
     X["t"] = (FORMS | ONE_COLUMN)[words](X)
     wrong = np.array([5, 77, 200, 411, 640, 799])
-    X["t"] = X["t"].where(~X.index.isin(wrong), X["t"].to_numpy()[(np.arange(800) + 37) % 800])
+    values = X["t"].tolist()
+    for k in wrong:  # the next value that is another one
+        values[k] = next(each for each in np.roll(values, -k).tolist() if each != values[k])
+    X["t"] = pd.Series(values, dtype=X["t"].dtype)
     X = X.set_index("r" + X.index.astype(str))
     found = mcce.find_relations(X)
     assert [each.says for each in found if each.kind != "order"] == []
     assert [each.says for each in found.proposals] == [words]
     (one,) = found.proposals
-    assert one.exceptions <= 6
+    assert 1 <= one.exceptions <= 6
     assert one.rows + one.exceptions == 800
     assert set(one.first) <= {f"r{k}" for k in wrong}
     assert f"{words} (proposed, {one.kind}, {one.rows} rows, {one.exceptions} exceptions, the first: " in str(found)
