@@ -342,7 +342,7 @@ def _inputs_of(target: Hashable, function: FrameFunction, X: pd.DataFrame) -> li
     """Return the columns without which a function of a frame fails, or returns something else."""
     some = X.iloc[np.unique(np.linspace(0, len(X) - 1, 50).astype(np.intp))].drop(columns=target)
     full = _answer(target, function, some)
-    found = []
+    found: list[Hashable] = []
     for name in some.columns:
         try:
             same = full.equals(pd.Series(np.asarray(function(some.drop(columns=name))), index=some.index))

@@ -145,7 +145,7 @@ class _Search:
                 near = np.abs(weights - coefficients) <= 6.0 * error + 1e-9 * np.abs(weights)
                 if (weights == 0.0).any() or not near.all():
                     continue
-                rest = y - atoms[np.ix_(known, used)] @ weights
+                rest = y - atoms[known][:, used] @ weights
                 plus = _constant_between(float((rest - room).max()), float((rest + room).min()))
                 if plus is not None:
                     made = _write_linear(target, inputs, [j >= n for j in used], weights, plus, form, divisor)
@@ -169,7 +169,7 @@ class _Search:
                 continue
             if len(used) == 1 and powers[0] == 1 and form == "monomial":
                 continue  # a linear function
-            base = np.exp(logs[np.ix_(known, used)] @ powers)
+            base = np.exp(logs[known][:, used] @ powers)
             low, high = y[known] - room[known], y[known] + room[known]
             if form == "log monomial":
                 low, high = np.exp(low), np.exp(high)

@@ -121,7 +121,7 @@ def _normal_scores(column: Floats, known: np.ndarray[tuple[int, ...], np.dtype[n
         return np.empty((column.size, 0))
     middle = np.cumsum(counts) - counts / 2.0
     scores[known, 0] = ndtri(middle / counts.sum())[place]
-    return scores / scores.std()
+    return np.asarray(scores / scores.std())
 
 
 def _tree_error(others: Floats, column: Floats) -> float:

@@ -127,7 +127,7 @@ def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relat
     X = own_frame(X)
     schema = Schema.from_data(X, kinds)
     matrix = schema.encode(X).matrix
-    labels = X.index if isinstance(X, pd.DataFrame) else None
+    labels = list(X.index) if isinstance(X, pd.DataFrame) else None
     found = _Finder(matrix, schema, labels).relations()
     warn_of_predictable(find_predictable(matrix, schema, _explained_by(found)))
     return found
@@ -713,14 +713,13 @@ class _Finder:
             best += _tightest(exact or alike)
         best.sort(key=lambda each: (each[1].exceptions > 0, len(each[2]), each[1].exceptions, each[1].says))
         for candidate, relation, places in best:
-            form = None if candidate is None or not candidate.weights else candidate.form
-            if form is None:
+            if candidate is None or not candidate.weights:
                 if places[-1] in determined:
                     continue
             else:
-                if _are_related(places, spans[form]):
+                if _are_related(places, spans[candidate.form]):
                     continue
-                spans[form].append(self._vector(places, candidate.weights))
+                spans[candidate.form].append(self._vector(places, candidate.weights))
             determined.add(places[-1])
             if not relation.exceptions:
                 self.triples.append((places[-1], *places[:-1]))
