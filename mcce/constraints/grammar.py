@@ -82,7 +82,7 @@ class Call(Node):
 
 
 @dataclass(frozen=True)
-class Choice(Node):
+class IfValue(Node):
     """One value where a condition holds, another one elsewhere."""
 
     condition: Node
@@ -408,7 +408,7 @@ class _Parser:
             takes = f"{least} value{'s' if least > 1 else ''}" if least == most else takes
             refuse(self.text, at, f"{function}() takes {takes}, got {len(arguments)}.")
         if function == "if":
-            return Choice(*arguments, at=at)
+            return IfValue(*arguments, at=at)
         if function not in ("was", "missing"):
             return Call(function, arguments, at=at)
         column = arguments[0]

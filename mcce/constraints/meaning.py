@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import NoReturn
 
 import numpy as np
@@ -37,7 +38,7 @@ from mcce.constraints.conditions import (
     Value,
     Where,
 )
-from mcce.constraints.encoding import clock_of, days_of, encode_value, level_code
+from mcce.constraints.encoding import DAY, clock_of, days_of, encode_value, level_code
 from mcce.constraints.grammar import refuse
 from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.table import Feature, Schema
@@ -162,7 +163,7 @@ class _Reader:
                 self.refuse(node, f"{sort.feature.name!r} has other levels than {feature.name!r}: they have no order.")
             codes = tuple(_code_or_none(feature, each) for each in sort.feature.levels)
             return replace(sort.value, codes=codes)
-        if isinstance(node, nodes.Choice):
+        if isinstance(node, nodes.IfValue):
             both = node.then, node.otherwise
             then, otherwise = (self.level_beside(level, sign, each, self.sort(each)) for each in both)
             return Chosen(self.condition(node.condition), then, otherwise)
@@ -221,7 +222,7 @@ class _Reader:
             return self.arithmetic(node)
         if isinstance(node, nodes.Call):
             return self.call(node)
-        if isinstance(node, nodes.Choice):
+        if isinstance(node, nodes.IfValue):
             return self.choice(node)
         return _ConditionSort(self.condition(node))
 
@@ -257,7 +258,9 @@ class _Reader:
                 begin = self.date_beside(date, difference.right, sorts[1])
                 clock = clock_of(self.schema, date.feature)
                 if node.function == "days":
-                    return Computed("/", (Computed("-", (end, begin)), Constant(clock.day)))
+                    shared = gcd(clock.unit, DAY)  # whole numbers, so that whole days are exact
+                    ticks = Computed("*", (Computed("-", (end, begin)), Constant(float(clock.unit // shared))))
+                    return Computed("/", (ticks, Constant(float(DAY // shared))))
                 zone = getattr(getattr(date.feature.dtype, "pyarrow_dtype", date.feature.dtype), "tz", None)
                 return Elapsed(_MONTHS[node.function], begin, end, clock.base, clock.unit, zone)
         self.refuse(
@@ -266,7 +269,7 @@ class _Reader:
             "periods and durations are numbers already.",
         )
 
-    def choice(self, node: nodes.Choice) -> _Sort:
+    def choice(self, node: nodes.IfValue) -> _Sort:
         """Return if(condition, a, b) of numbers or dates; one of levels is read beside the column of these levels."""
         condition, both = self.condition(node.condition), (node.then, node.otherwise)
         sorts = [self.sort(each) for each in both]

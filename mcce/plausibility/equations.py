@@ -39,7 +39,7 @@ TOO_LARGE = 1e100
 
 
 @dataclass(frozen=True)
-class Candidate:
+class EquationCandidate:
     """An equation that some rows keep.
 
     Attributes
@@ -59,7 +59,9 @@ class Candidate:
     n_constants: int
 
 
-def find_candidates(rows: Floats, slack: Floats, decimals: Sequence[int | None], may_divide: Bools) -> list[Candidate]:
+def find_candidates(
+    rows: Floats, slack: Floats, decimals: Sequence[int | None], may_divide: Bools
+) -> list[EquationCandidate]:
     """Return equations that some of the rows keep.
 
     Parameters
@@ -69,26 +71,26 @@ def find_candidates(rows: Floats, slack: Floats, decimals: Sequence[int | None],
     decimals : of each column; None if it has as many as a float.
     may_divide : which columns may be divisors of sums.
     """
-    found: dict[tuple[str, int, frozenset[int]], Candidate] = {}
+    found: dict[tuple[str, int, frozenset[int]], EquationCandidate] = {}
     order = np.argsort((np.isnan(rows) | (rows == 0.0)).sum(axis=1), kind="stable")
     n_subsets = max(1, min(SUBSETS, rows.shape[0] // SUBSET_ROWS))
     best = order[: n_subsets * SUBSET_ROWS]
     for k in range(n_subsets):
         at = np.sort(best[k::n_subsets])
-        search = _Search(rows[at], slack[at], decimals, may_divide)
+        search = _SubsetSearch(rows[at], slack[at], decimals, may_divide)
         for each in search.candidates(with_ratios=k < WIDE_SUBSETS or rows.shape[1] <= WIDE):
             found.setdefault((each.form, each.target, frozenset(each.inputs)), each)
     return list(found.values())
 
 
-class _Search:
+class _SubsetSearch:
     """One subset of the rows."""
 
     def __init__(self, rows: Floats, slack: Floats, decimals: Sequence[int | None], may_divide: Bools) -> None:
         self.rows, self.slack, self.decimals, self.may_divide = rows, slack, decimals, may_divide
         self.places = np.arange(rows.shape[1])
 
-    def candidates(self, with_ratios: bool) -> Iterator[Candidate]:
+    def candidates(self, with_ratios: bool) -> Iterator[EquationCandidate]:
         """Yield the equations that all rows of the subset keep."""
         with np.errstate(all="ignore"):
             small = np.nanmax(np.abs(self.rows), axis=0, initial=0.0) <= MOST_EXPONENT
@@ -121,7 +123,7 @@ class _Search:
 
     def _linear(
         self, target: int, atoms: Floats, of_atom: Ints, support: Sequence[int], n: int, form: str, divisor: int = -1
-    ) -> Iterator[Candidate]:
+    ) -> Iterator[EquationCandidate]:
         """Yield the linear form of selected atoms with short coefficients, if all rows keep it."""
         for down in self._roundings(target):
             middle, room = self.rows[:, target], self.slack[:, target]
@@ -152,7 +154,7 @@ class _Search:
                     yield self._rounded(made, down)
                     return
 
-    def _monomial(self, target: int, logs: Floats, support: Sequence[int], form: str) -> Iterator[Candidate]:
+    def _monomial(self, target: int, logs: Floats, support: Sequence[int], form: str) -> Iterator[EquationCandidate]:
         """Yield the monomial of selected columns with whole exponents, if all rows keep it."""
         for down in self._roundings(target):
             y, room = self.rows[:, target], self.slack[:, target]
@@ -186,7 +188,7 @@ class _Search:
         """Return whether to try numbers that are rounded to the nearest, or down."""
         return (False,) if self.decimals[target] is None else (False, True)
 
-    def _rounded(self, candidate: Candidate, down: bool) -> Candidate:
+    def _rounded(self, candidate: EquationCandidate, down: bool) -> EquationCandidate:
         decimals = self.decimals[candidate.target]
         if not down or decimals is None:
             return candidate
@@ -327,7 +329,7 @@ def _constant_between(low: float, high: float) -> float | None:
 
 def _write_linear(
     target: int, inputs: Sequence[int], raised: Sequence[bool], weights: Floats, plus: float, form: str, divisor: int
-) -> Candidate:
+) -> EquationCandidate:
     order = sorted(range(len(inputs)), key=lambda i: (weights[i] < 0.0, inputs[i]))
     sizes = {abs(float(weight)) for weight in weights}
     common = sizes.pop() if len(sizes) == 1 and len(inputs) > 1 and plus == 0.0 else 1.0
@@ -352,7 +354,7 @@ def _write_linear(
     elif form == "log linear":
         text = f"log({text})"
     signed = (-1.0, *map(float, weights)) if not any(raised) and form == "linear" else ()
-    return Candidate(target, every, text, form, signed, n_constants)
+    return EquationCandidate(target, every, text, form, signed, n_constants)
 
 
 def _times(factor: float, text: str) -> str:
@@ -366,7 +368,7 @@ def _times(factor: float, text: str) -> str:
 
 def _write_monomial(
     target: int, inputs: Sequence[int], powers: Floats, factor: float, is_divisor: bool, form: str
-) -> Candidate:
+) -> EquationCandidate:
     order = np.argsort(inputs)
     inputs, powers = [int(inputs[i]) for i in order], powers[order]
     above = [f"{{{i}}}" for i, power in enumerate(powers) for _ in range(int(power))]
@@ -378,4 +380,4 @@ def _write_monomial(
         text += f" / {below[0]}" if len(below) == 1 else f" / ({' * '.join(below)})"
     text = f"log({text})" if form == "log monomial" else text
     weights = (-1.0, *map(float, powers)) if form == "monomial" else ()
-    return Candidate(target, tuple(inputs), text, form, weights, int(factor != 1.0))
+    return EquationCandidate(target, tuple(inputs), text, form, weights, int(factor != 1.0))

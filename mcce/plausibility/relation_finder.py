@@ -53,7 +53,7 @@ from mcce.constraints.conditions import Compared
 from mcce.constraints.rules import Rule, resolve_rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
 from mcce.plausibility.derived import MOST_LABELS, Formula, column_text, plain_label
-from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, Candidate, find_candidates, shortest_between
+from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, EquationCandidate, find_candidates, shortest_between
 from mcce.plausibility.predictable import find_predictable, warn_of_predictable
 from mcce.plausibility.relations import (
     ROOM,
@@ -667,7 +667,7 @@ class _Finder:
         plain = [j for j in self._leads(self.numbers) if self._is_plain(j)]
         n_tried = max(len(self.numbers), 2) ** (MOST_TERMS + 1)
         rows = self._in_units(self.sample)[:, plain]
-        candidates: list[tuple[Candidate | None, str, tuple[int, ...]]] = list(self._date_differences())
+        candidates: list[tuple[EquationCandidate | None, str, tuple[int, ...]]] = list(self._date_differences())
         if 2 <= len(plain) <= MOST_SUMMED and rows.shape[0] > SUBSET_ROWS // 2:
             slack = np.column_stack([slack_of(self.features[j], rows[:, k]) for k, j in enumerate(plain)])
             fine = self.n_values[plain] > FEW_VALUES
@@ -678,7 +678,9 @@ class _Finder:
                 names = [column_text(self.features[j].name) for j in places]
                 if None not in names:
                     candidates.append((each, f"{names[-1]} == {each.text.format(*names[:-1])}", places))
-        found: dict[frozenset[int], list[tuple[float, int, tuple[Candidate | None, Relation, tuple[int, ...]]]]] = {}
+        found: dict[
+            frozenset[int], list[tuple[float, int, tuple[EquationCandidate | None, Relation, tuple[int, ...]]]]
+        ] = {}
         for candidate, says, places in candidates:
             relation = self._checked(
                 Relation("equation", says, tuple(self.features[j].name for j in places), 0), places
@@ -732,7 +734,7 @@ class _Finder:
         vector[[places[-1], *places[:-1]]] = weights
         return vector
 
-    def _room(self, candidate: Candidate | None, places: Sequence[int]) -> float:
+    def _room(self, candidate: EquationCandidate | None, places: Sequence[int]) -> float:
         """Return how much room an equation leaves, in a unit that all equations of the same columns share."""
         target = self.features[places[-1]]
         if candidate is not None and candidate.form == "linear" and candidate.weights:
