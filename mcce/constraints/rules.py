@@ -99,10 +99,16 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
     Notes
     -----
     A text has numbers, levels and dates in quotes, column names (unusual ones in backticks), ``+ - * /``, ``== != < <=
-    > >=`` (also chained), ``in [...]``, ``not in [...]``, ``and``, ``or``, ``not``, ``if A then B else C``, ``abs``,
-    ``min``, ``max``, ``was(name)`` for the factual's value and ``missing(name)``. Ordered levels compare by their
-    order. Dates count days when they are subtracted or added to. A comparison with a missing value is false, also by
-    ``!=`` and ``not in``; a quotient by 0 is missing. Nothing in a text is run as Python.
+    > >=`` (also chained), ``in [...]``, ``not in [...]``, ``and``, ``or``, ``not``, ``if A then B else C``,
+    ``was(name)`` for the factual's value, ``missing(name)``, and functions: ``abs``, ``exp``, ``log``, ``sqrt``,
+    ``min``, ``max``, ``round(x)`` or ``round(x, decimals)`` (half to even), ``floor``, ``ceil`` and ``trunc`` alike,
+    ``if(A, x, y)``, and ``days(a - b)``, ``months(a - b)``, ``years(a - b)`` of dates. Months and years are completed
+    ones by the calendar: ``years(today - born)`` is an age, and rises on birthdays (that of 29 February on 1 March in
+    other years). For a mean length write ``days(a - b) / 365.25``.
+
+    Ordered levels compare by their order. Dates count days when they are subtracted or added to. A comparison with a
+    missing value is false, also by ``!=`` and ``not in``. What is computed from a missing value is missing, and so are
+    a quotient by 0 and a function where it is not defined, such as ``log(-1)``. Nothing in a text is run as Python.
 
     Examples
     --------
