@@ -286,7 +286,7 @@ class MCCE(Learner):
         names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = make_generator(self.generator, fixed, of_a_chain, self.n_jobs)
-        if relations is not None and len(relations):
+        if relations is not None and not (hasattr(relations, "__len__") and len(relations) == 0):
             generator.require_training_rows("relations=", "give rules as constraints=[mcce.rule(...)] instead.")
         spots = spot_positions(len(frame))
         answer: Answer | None = None

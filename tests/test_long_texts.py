@@ -24,13 +24,13 @@ from mcce.batches import folder as describing
 from mcce.cli import checking as wanted
 from mcce.cli import options as job
 from mcce.cli import outputs, tables
-from mcce.cli.tables import Marks, ReadOptions, TableFile, TextColumn
+from mcce.cli.tables import NumberMarks, ReadOptions, TableFile, TextColumn
 from mcce.constraints import encoding, grammar, reading
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.explore import words as explorer_words
 from mcce.model import columns
 from mcce.plausibility import relation_finder
-from mcce.report import languages, letter, rules
+from mcce.report import languages, letter_layout, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
 from mcce.storage import archive as limits
@@ -75,7 +75,7 @@ def date_in_a_rule(text: str) -> float:
 
 
 def number(text: str) -> str | None:
-    return Marks().plain(text)
+    return NumberMarks().plain(text)
 
 
 def dates(text: str) -> object:
@@ -108,7 +108,7 @@ CASES = {
     "digits as a date of a rule": Case(encoding, date_in_a_rule, lambda n: "1:" * (n // 2)),
     "digits as a value of a constraint": Case(ALLOW, ALLOW.say, lambda n: "1" * n + "-x"),
     "digits before a letter": Case(tables, number, lambda n: "1" * n + "x"),
-    "decimals before a letter": Case(tables, Marks(",", ".").plain, lambda n: "1," + "1" * n + "x"),
+    "decimals before a letter": Case(tables, NumberMarks(",", ".").plain, lambda n: "1," + "1" * n + "x"),
     "thousands before a letter": Case(tables, number, lambda n: "1" + ",111" * (n // 4) + "x"),
     "digits of an exponent": Case(tables, number, lambda n: "1e" + "1" * n + "x"),
     "shapes of a number": Case(tables, lambda t: column(t).shapes, lambda n: "10" * (n // 2)),
@@ -122,7 +122,7 @@ CASES = {
     "endings of a file's name": Case(outputs, beside, lambda n: ".a" * (n // 2) + "!"),
     "letters of a file's ending": Case(outputs, beside, lambda n: "." + "a" * n + "!"),
     "a key of TOML": Case(job, job._key, lambda n: "a" * n + "!"),
-    "signs in the name of a letter": Case(letter, letter.letter_name, lambda n: "a!" * (n // 2)),
+    "signs in the name of a letter": Case(letter_layout, letter_layout.letter_name, lambda n: "a!" * (n // 2)),
     "zeros of a format": Case(patterns, lambda t: patterns._NUMBER.fullmatch(t), lambda n: "0." + "0" * n + "x"),
     "signs of percent": Case(patterns, lambda t: patterns.read_pattern(t, "a"), lambda n: "%" * n),
     "a long name in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: "x" * n),
@@ -215,8 +215,8 @@ REFUSED = {
     "decimals of a format": lambda: patterns.read_pattern("0." + "0" * 500, "a"),
     "an interval": lambda: wanted.read_interval("[1," + "1" * LONG, None),
     "a class": lambda: wanted.read_class("--decision", "x" * LONG, ["yes", "no"]),
-    "a cell among numbers": lambda: tables.find_reading(column("x" * LONG), Marks(), ReadOptions()),
-    "too many digits": lambda: tables.find_reading(column("1" * LONG), Marks(), ReadOptions()),
+    "a cell among numbers": lambda: tables.find_reading(column("x" * LONG), NumberMarks(), ReadOptions()),
+    "too many digits": lambda: tables.find_reading(column("1" * LONG), NumberMarks(), ReadOptions()),
 }
 
 

@@ -61,7 +61,7 @@ Kind = Literal["number", "truth", "date", "text"]
 
 
 @dataclass(frozen=True)
-class Marks:
+class NumberMarks:
     """Decimal and thousands mark."""
 
     decimal: str = "."
@@ -81,7 +81,7 @@ class Marks:
         return bare.replace(self.thousands, "").replace(self.decimal, ".").replace("−", "-")
 
 
-EVERY = [Marks(d, t) for d, other in (".,", ",.") for t in (other, *APART)]
+EVERY = [NumberMarks(d, t) for d, other in (".,", ",.") for t in (other, *APART)]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ReadOptions:
     kinds: Mapping[str, str] = field(default_factory=dict)
     ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
     source: str = "by option"
-    hint: Marks | None = None
+    hint: NumberMarks | None = None
 
     @classmethod
     def from_arguments(cls, arguments: argparse.Namespace) -> ReadOptions:
@@ -130,10 +130,10 @@ class ReadOptions:
         return {name for name, kind in self.kinds.items() if kind == "categorical"} | {*self.ordered}
 
     @property
-    def marks(self) -> list[Marks]:
+    def marks(self) -> list[NumberMarks]:
         """The marks that the options leave open."""
         decimals = self.decimal or ".,"
-        given = [Marks(d, self.thousands) for d in decimals if self.thousands not in (None, d)]
+        given = [NumberMarks(d, self.thousands) for d in decimals if self.thousands not in (None, d)]
         return given or [marks for marks in EVERY if marks.decimal in decimals]
 
 
@@ -142,7 +142,7 @@ class Reading:
     """How the cells of a column become values; `typed` if the file holds values instead of text."""
 
     kind: Kind
-    marks: Marks = Marks()
+    marks: NumberMarks = NumberMarks()
     form: str = ""
     typed: bool = False
 
@@ -201,7 +201,7 @@ class TextColumn:
         texts = pd.Series(self.filled, dtype=object).astype(str)
         return list(texts.str.replace(r"[1-9]|(?<=[0-9])0", "9", regex=True).unique())
 
-    def fits(self, marks: Marks) -> bool:
+    def fits(self, marks: NumberMarks) -> bool:
         """Whether all cells are numbers with these marks."""
         return bool(self.filled) and all(marks.plain(shape) is not None for shape in self.shapes)
 
@@ -517,7 +517,7 @@ def _check_sheet(where: str, sheet: Any, cells: pd.DataFrame) -> None:
         say(f"{where}: {len(hidden)} hidden row(s) are read too, the first is row {hidden[0]}")
 
 
-def detect_marks(columns: Sequence[TextColumn], file: TableFile) -> Marks:
+def detect_marks(columns: Sequence[TextColumn], file: TableFile) -> NumberMarks:
     """Return the marks under which all numeric columns are numbers, and report them with the separator.
 
     Where marks read a cell differently, as 1.234, take the training file's, else a decimal point in a comma-separated
@@ -554,7 +554,7 @@ def detect_marks(columns: Sequence[TextColumn], file: TableFile) -> Marks:
     return chosen
 
 
-def _ambiguous(numeric: Sequence[TextColumn], common: Sequence[Marks]) -> InputError:
+def _ambiguous(numeric: Sequence[TextColumn], common: Sequence[NumberMarks]) -> InputError:
     read = {(column, text): {m.plain(text): m.decimal for m in common} for column in numeric for text in column.filled}
     (column, text), ways = next(item for item in read.items() if len(item[1]) > 1)
     words = " and ".join(f"{float(str(plain)):.10g} with a decimal {mark!r}" for plain, mark in ways.items())
@@ -564,7 +564,7 @@ def _ambiguous(numeric: Sequence[TextColumn], common: Sequence[Marks]) -> InputE
     )
 
 
-def find_reading(column: TextColumn, marks: Marks, options: ReadOptions) -> Reading:
+def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -> Reading:
     """Return how a column of text is read; raise if a cell does not fit, or if something would be lost."""
     name, filled, kind = column.name, column.filled, options.kinds.get(column.name)
     others = [text for text in filled if marks.plain(text) is None]
@@ -614,7 +614,7 @@ def find_reading(column: TextColumn, marks: Marks, options: ReadOptions) -> Read
     return Reading("text")
 
 
-def _loss(column: TextColumn, marks: Marks) -> str:
+def _loss(column: TextColumn, marks: NumberMarks) -> str:
     """Return what reading the cells as numbers would lose; empty if nothing."""
     plain = {text: str(marks.plain(text)).removeprefix("+") for text in column.filled}
     exact = not column.cells.isna().any() and all(map(WHOLE.fullmatch, plain.values()))

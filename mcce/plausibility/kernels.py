@@ -73,7 +73,7 @@ def best_question(histogram, held, total, expected, size, is_ordered, fewest):
     return best, cut, single
 
 
-class Nodes(NamedTuple):
+class GrowingNodes(NamedTuple):
     """The nodes of a tree that is grown; the rows of a node are from `begin` to before `end`."""
 
     column: npt.NDArray[np.int32]
@@ -85,7 +85,7 @@ class Nodes(NamedTuple):
     level: npt.NDArray[np.int64]
 
     @classmethod
-    def room_for(cls, most: int) -> Nodes:
+    def room_for(cls, most: int) -> GrowingNodes:
         """Return room for so many nodes."""
         return cls(
             np.empty(most, np.int32),
@@ -96,7 +96,7 @@ class Nodes(NamedTuple):
         )
 
 
-class Room(NamedTuple):
+class GrowingRoom(NamedTuple):
     """Room for growing: places of rows, and counts of one node by bin and class."""
 
     rows: npt.NDArray[np.int64]
@@ -107,7 +107,7 @@ class Room(NamedTuple):
     expected: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, n_rows: int, n_bins: int, n_classes: int) -> Room:
+    def of(cls, n_rows: int, n_bins: int, n_classes: int) -> GrowingRoom:
         """Return room for trees of so many rows."""
         (rows, spare), (total, expected) = np.empty((2, n_rows), np.int64), np.empty((2, n_classes))
         return cls(rows, spare, np.empty((n_bins + 1, n_classes)), np.empty(n_bins, np.bool_), total, expected)
@@ -238,7 +238,7 @@ def beyond(value, low, high, reach):
     return far / reach if far > 0.0 else 0.0
 
 
-class Bins(NamedTuple):
+class CellBins(NamedTuple):
     """The bins of the columns, and the ranges of the rows outside a fold.
 
     edges, first : the edges of all columns, one column after the other, and where each column's begin.
@@ -252,7 +252,7 @@ class Bins(NamedTuple):
     reach: npt.NDArray[np.float64]
 
 
-class Trees(NamedTuple):
+class CellTrees(NamedTuple):
     """The trees of a fold, their nodes one after the other; `share[left[leaf], bin]` is the share of a cell."""
 
     targets: npt.NDArray[np.int32]

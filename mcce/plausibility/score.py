@@ -41,12 +41,12 @@ from mcce.base.threads import count_jobs, run_in_threads
 from mcce.distances.measures import columnwise, gower, rowwise
 from mcce.generators.sampling import occurrences
 from mcce.plausibility.kernels import (
-    Bins,
+    CellBins,
+    CellTrees,
+    GrowingNodes,
+    GrowingRoom,
     KnownCells,
     KnownDistances,
-    Nodes,
-    Room,
-    Trees,
     encode_bins,
     find_leaves,
     grow_cells,
@@ -319,14 +319,14 @@ class Plausibility:
         return np.where(least < 0.0, least, self.cells.share(least))
 
     @cached_property
-    def _bins(self) -> list[Bins]:
+    def _bins(self) -> list[CellBins]:
         reach = [_reach(low, high) for low, high in zip(self.low, self.high)]
-        return [Bins(*self.binning.joined, *of_fold) for of_fold in zip(self.low, self.high, reach)]
+        return [CellBins(*self.binning.joined, *of_fold) for of_fold in zip(self.low, self.high, reach)]
 
     @cached_property
-    def _trees(self) -> list[Trees]:
+    def _trees(self) -> list[CellTrees]:
         return [
-            Trees(each.targets, each.roots, each.column, each.cut, each.single, each.left, each.share)
+            CellTrees(each.targets, each.roots, each.column, each.cut, each.single, each.left, each.share)
             for each in self.conditionals
         ]
 
@@ -561,11 +561,11 @@ def _grow_fold(
     questions = max(1, (p - 1) * CLASSES)
     needed = np.append(0.0, scipy.stats.chi2.isf(LEVEL / questions, np.arange(1, CLASSES + 1)))
     most = 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
-    room = Room.of(n, BINS, CLASSES + 1)
+    room = GrowingRoom.of(n, BINS, CLASSES + 1)
     grown, density = [], np.empty((mutable.size, meeting.size))
     for a, j in enumerate(mutable):
         target = columns[a]
-        nodes, leaf = Nodes.room_for(most), np.zeros(n, dtype=np.int64)
+        nodes, leaf = GrowingNodes.room_for(most), np.zeros(n, dtype=np.int64)
         classes = target.classes[learned[j]]
         n_nodes = grow_cells(learned, int(j), classes, weight, ordered, needed, FEWEST, DEPTH, nodes, room, leaf)
         column, cut = nodes.column[:n_nodes], nodes.cut[:n_nodes]

@@ -11,12 +11,12 @@ import pytest
 import mcce
 from mcce.cli import main
 from mcce.cli.outputs import Spelling
-from mcce.cli.tables import Marks, Reading, ReadOptions, TableFile, read_table
+from mcce.cli.tables import NumberMarks, Reading, ReadOptions, TableFile, read_table
 from mcce.exceptions import InputError
 
 WANTED = ["--response", "y", "--decision", "yes", "--n-samples", "100"]
 N = 200
-GERMAN = Marks(",", ".")
+GERMAN = NumberMarks(",", ".")
 
 
 def column(cells, header="v"):
@@ -122,13 +122,13 @@ def test_a_name_that_stands_twice_is_refused(tmp_path):
         (["12.000,00", "1.500,50"], GERMAN, 17_300.125, "17.300,125"),  # more decimals than the file has
         (["12.000,00", "1.500,50"], GERMAN, -17_300.0, "-17.300,00"),
         (["12.000", "1.500,5"], GERMAN, 17_300.25, "17.300,25"),
-        (["12,000.00", "1,500.50"], Marks(), 17_300.0, "17,300.00"),
-        (["12'000", "1'500"], Marks(".", "'"), 17_300, "17'300"),
-        (["12\u202f000,5", "1\u202f500,5"], Marks(",", "\u202f"), 17_300.5, "17\u202f300,5"),
+        (["12,000.00", "1,500.50"], NumberMarks(), 17_300.0, "17,300.00"),
+        (["12'000", "1'500"], NumberMarks(".", "'"), 17_300, "17'300"),
+        (["12\u202f000,5", "1\u202f500,5"], NumberMarks(",", "\u202f"), 17_300.5, "17\u202f300,5"),
         (["12000,00", "1500,50"], GERMAN, 17_300.0, "17300,00"),  # nothing stands apart
         (["12.000,00", "1500,50"], GERMAN, 17_300.0, "17300,00"),  # not in all of them
         (["900,00", "12,50"], GERMAN, 17_300.0, "17300,00"),  # no number shows it
-        (["2019", "2024"], Marks(), 2020, "2020"),
+        (["2019", "2024"], NumberMarks(), 2020, "2020"),
     ],
 )
 def test_a_new_number_is_written_as_the_numbers_of_the_file(cells, mark, value, text):

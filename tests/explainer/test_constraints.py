@@ -348,7 +348,7 @@ def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
 def test_constraints_are_read_once_a_call(call, tmp_path, monkeypatch):
     files = [tmp_path / "own.json", tmp_path / "also.json"]
     for path, feature in zip(files, ("salary", "savings"), strict=True):
-        path.write_text(f'[{{"feature": "{feature}", "direction": "increase"}}]')
+        path.write_text(f'{{"allow": [{{"feature": "{feature}", "direction": "increase"}}]}}')
     X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
     model = lambda rows: rows["salary"] + rows["savings"] > 60_000  # noqa: E731
     explainer = mcce.MCCE(model, decision=True, fixed=["age"], random_state=1, constraints=files[0]).fit(X)
