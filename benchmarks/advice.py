@@ -209,7 +209,7 @@ def odd_loans(rows: pd.DataFrame, old: pd.DataFrame) -> dict[str, float]:
 def run_loans(n: int, skip: int, floors: list[float]) -> Iterator[Line]:
     """Step 1."""
     question = loans_question(n, skip)
-    others = load_loans(6000, seed=1).X
+    others = load_loans(6000, random_state=1).X
     test = NearTest(others.iloc[:3000], others.iloc[3000:])
     accepted = others.iloc[3000:][question.model.predict_proba(others.iloc[3000:])[:, 1] < 0.1]
     for way, answers in question.answers(floors):

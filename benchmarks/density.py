@@ -29,6 +29,7 @@ from benchmarks.report import QUICK, STANDIN
 from benchmarks.settings import ROOT, find_data, load_data
 from mcce import ChainModel
 from mcce.samplers.donors.base import LeafDonorSampler
+from mcce.storage.learned import get_state, set_state
 from mcce.table import Table
 
 RESULTS = ROOT / "benchmarks" / "results" / "density.md"
@@ -177,7 +178,7 @@ def run(folder: Path | None, n_rows: int, n_train: int | None = None) -> str:
 
 def _forgetful(question: Question) -> Question:
     """Return the question with a sampler that has prepared nothing yet."""
-    fresh = question.sampler.clone().set_state(question.sampler.get_state())
+    fresh = set_state(question.sampler.clone(), get_state(question.sampler))
     return Question(question.name, fresh, question.given, question.values, question.rows)
 
 

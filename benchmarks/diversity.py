@@ -30,7 +30,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import mcce
 from benchmarks.settings import ROOT
 from mcce.distances.measures import measure_table
-from mcce.explain.diversity import diversity_table
+from mcce.explain.diverse import diversity_table
 from mcce.table import Schema
 
 RESULTS = ROOT / "benchmarks" / "results" / "diversity.md"

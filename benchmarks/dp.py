@@ -93,7 +93,7 @@ class ReadyRows:
 
 def public(name: str, X: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
     """Return the edges of the bins of numbers, as our samplers have them, and the levels of categories."""
-    private = mcce.Privacy(bounds=BOUNDS[name], levels="dtype", depth=0)
+    private = mcce.Privacy(bounds=BOUNDS[name], levels="dtype", max_depth=0)
     samplers = mcce.ChainModel(sampler=private).fit(X.head(10), progress=False).samplers_  # bins are not of the rows
     levels = {c: [str(v) for v in X[c].cat.categories] for c in X if isinstance(X[c].dtype, pd.CategoricalDtype)}
     return {"edges": {c: samplers[c].bins_.edges.tolist() for c in BOUNDS[name]}, "levels": levels}
@@ -112,7 +112,7 @@ def measure_ready(
 
 def measure(explainer: Any, new: pd.DataFrame, factuals: pd.DataFrame, schema: mcce.Schema) -> dict[str, float]:
     """Return the figures of one fitted explainer (steps 2 and 3)."""
-    drawn = explainer.chain_.sample(len(new), progress=False).reset_index(drop=True)
+    drawn = explainer.generator_.sample(len(new), progress=False).reset_index(drop=True)
     told = discriminator(new, drawn[new.columns], n_seeds=2, n_trees=100, n_jobs=1)
     return {"told": told.accuracy} | found_by(explainer, factuals, schema, (False, True))
 

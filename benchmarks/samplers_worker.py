@@ -81,7 +81,7 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
     X, fixed = problem.X, problem.fixed
     yield {"next": "warming up"}
     with contextlib.suppress(mcce.MCCEError):  # too few rows for this sampler; if it always fails, step 1 says so
-        small: Any = mcce.Auto(folds=2, max_rows=100) if sampler == AUTO else sampler
+        small: Any = mcce.Auto(n_folds=2, max_rows=100) if sampler == AUTO else sampler
         make_chain(small, problem, X.iloc[:200]).sample(given=X[fixed].iloc[:10])
     yield {"next": "fit"}
     begun = time.process_time()

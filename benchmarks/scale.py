@@ -1,6 +1,6 @@
 """How it scales: a million factuals in batches, a million training rows, 300 columns, a factor of 5,000 levels.
 
-    python -m benchmarks.scale [--cases plain,sparse,rows,columns,levels] [--factuals N] [--jobs N] [--data FOLDER]
+    python -m benchmarks.scale [--cases plain,sparse,rows,columns,levels] [--factuals N] [--n-jobs N] [--data FOLDER]
                                [--quick] [--out FILE]
 
 1. plain, sparse: Adult with all its levels and a logistic regression, as points that are added up: scikit-learn's
@@ -278,8 +278,8 @@ def run(cases: Sequence[str], chosen: argparse.Namespace, page: Page, apart: Cal
     n = 400 if chosen.quick else chosen.factuals
     batches = [case for case in cases if case not in SIZES]
     if batches:
-        page.title(f"Adult in batches, K = {N_SAMPLES}, {chosen.jobs} worker(s)")
-        found = [apart(case=c, n=n, quick=chosen.quick, jobs=chosen.jobs, data=chosen.data) for c in batches]
+        page.title(f"Adult in batches, K = {N_SAMPLES}, {chosen.n_jobs} worker(s)")
+        found = [apart(case=c, n=n, quick=chosen.quick, jobs=chosen.n_jobs, data=chosen.data) for c in batches]
         if any(one["standin"] for one in found):
             page.say(report.STANDIN)
         page.table(HEAD, [batch_cells(case, one) for case, one in zip(batches, found)])
@@ -301,7 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.splitlines()[0])
     parser.add_argument("--cases", default=",".join(CASES), help="which, separated by commas (%(default)s)")
     parser.add_argument("--factuals", type=int, default=FACTUALS, help="of plain and sparse (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, help="worker processes of plain and sparse (%(default)s)")
+    parser.add_argument("--n-jobs", type=int, default=1, help="worker processes of plain and sparse (%(default)s)")
     parser.add_argument("--data", help="folder with adult.csv.gz; else MCCE_DATA, else ../shared/data")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
     parser.add_argument("--out", type=Path, help="write FILE.md")

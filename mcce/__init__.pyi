@@ -23,6 +23,9 @@ from . import (
     rcompat as rcompat,
 )
 from . import (
+    report as report,
+)
+from . import (
     rng as rng,
 )
 from . import (
@@ -89,10 +92,9 @@ from .exceptions import (
 )
 from .explainer import MCCE as MCCE
 from .generators.auto import Auto as Auto
-from .generators.base import available_generators as available_generators
-from .generators.base import register_generator as register_generator
 from .generators.chain import ChainModel as ChainModel
-from .generators.private import Privacy as Privacy
+from .generators.registry import available_generators as available_generators
+from .generators.registry import register_generator as register_generator
 from .model.decisions import Interval as Interval
 from .model.decisions import Not as Not
 from .model.decisions import OneOf as OneOf
@@ -102,6 +104,7 @@ from .model.robustness import bootstrap_refits as bootstrap_refits
 from .plausibility.relation_finder import find_relations as find_relations
 from .plausibility.relations import tied as tied
 from .privacy.account import PrivacyAccount as PrivacyAccount
+from .privacy.settings import Privacy as Privacy
 from .report import plots as plots
 from .report.names import Names as Names
 from .samplers import (

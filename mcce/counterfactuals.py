@@ -4,17 +4,16 @@ A `Counterfactuals` holds plain tables, and `run`, the settings and timings that
 names the explained row and the place of the counterfactual among those found for it, 1 the best. A cell counts as
 changed unless it equals the factual's cell exactly or both are missing, as in the measure L0.
 
-Words, letters, pages and pictures are functions of `mcce.report`, files those of `mcce.storage`; the class hands them
-its tables.
+Words, letters, pages and pictures are functions of `mcce.report`, files those of `mcce.storage`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,40 +22,18 @@ from pandas.api.types import is_numeric_dtype
 
 from mcce.base.checks import check_count
 from mcce.base.files import written_whole
-from mcce.exceptions import InputError, MCCEError, did_you_mean, spell, spell_all
-from mcce.report.changes import (
-    Ask,
-    ask_about_changes,
-    changed_cells,
-    count_changes,
-    differing_cells,
-    free_name,
-    in_words,
-    reasons_in_words,
-    side_by_side,
-    told_by_row,
-)
+from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
+from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, count_changes, in_words, side_by_side
 from mcce.report.groups import Groups, compare_groups
-from mcce.report.html import Shown, html_table, result_page
-from mcce.report.languages import Texts, read_texts
-from mcce.report.letter import Case, Letter, write_letter
-from mcce.report.names import PREDICTION, Names
-from mcce.report.plots import change_plot, changes_plot
-from mcce.report.reasons import ALREADY, UNREADABLE
-from mcce.report.rules import rules_in_words
+from mcce.report.html import result_page, result_table
+from mcce.report.names import Names
+from mcce.report.plots import change_plot
+from mcce.report.reasons import ALREADY
+from mcce.report.result_letters import as_paragraphs
+from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
+from mcce.report.rows import best_rows, compare_rows, find_row, incidental_cells, owners
 from mcce.report.suspicious import Answered, Usual, find_suspicious
-from mcce.report.words import (
-    Change,
-    care_sentence,
-    change_sentence,
-    count_figures,
-    headline,
-    measure_figures,
-    printed_rows,
-    reasons_in_lines,
-    spread_figures,
-    why_unexplained,
-)
+from mcce.report.words import count_figures, measure_figures, spread_figures, unexplained_sentence
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import Recipe
 from mcce.storage import load_fields, save_fields
@@ -66,23 +43,16 @@ from mcce.table import FrameKind
 from mcce.table.checks import find_labels
 from mcce.table.frames import index_as_columns, like_input
 from mcce.table.spreadsheet import escape_formulas
-from mcce.wording import Either, Parameter, PythonOnly
+from mcce.wording import Either, PythonOnly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OwnTexts: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
-
-NOT_REFUSED = "the model would not refuse"
-AUDIENCES = ("analyst", "customer")
-PAGE_TITLE = "Counterfactuals"
-FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, FACTUALS_ON_PAGE = 10, 5, 6, 25
+FACTUALS_SHOWN = 10
 ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
-COMPUTED = (
-    *("changes", "changed_features", "summary", "diversity", "sentences", "suspicious"),
-    *("to_frame", "answers"),
-)
+COMPUTED = ("changes", "changed_features", "summary", "diversity", "suspicious", "to_frame")
+WRITTEN: dict[str, Callable[[Counterfactuals], Any]] = {"sentences": sentences, "answers": answers}
 
 _FRAMES = (
     "frame",
@@ -160,13 +130,13 @@ class Questions:
 
     Attributes
     ----------
-    ask : the scores of rows, and which of them have the wanted decision; for `Counterfactuals.reasons`
+    ask : the scores of rows, and which of them have the wanted decision; for `Counterfactuals.contributions`
     agreement : how many of some factuals change the same features if drawn again; for `Counterfactuals.summary`
     standard_errors : measure to the Monte Carlo standard error of its mean; for `Counterfactuals.standard_errors`
     known_errors : the same if they were found already, else nothing; for `Counterfactuals.save`
     redrawn : the result of another drawing, by its number; for `Counterfactuals.redrawn`
     why : for factuals at some places, what became of their candidates and what would help, and the drawn rows that came
-        nearest to the decision; for `Counterfactuals.why`
+        nearest to the decision; for `Counterfactuals.why_unexplained`
     usual : what is usual among training rows; for `Counterfactuals.suspicious`, if it is not known yet
     alike : rows drawn with the fixed values of a factual, given as a table of one row; for `Counterfactuals.plot`
     """
@@ -200,7 +170,7 @@ class Counterfactuals:
         The model's prediction for each factual.
     unexplained : DataFrame
         Indexed by id: `reason` and `prediction` of the factuals without a counterfactual; of those that were looked
-        into also what `why` tells.
+        into also what `why_unexplained` returns.
     nearest : DataFrame or None
         For factuals without a counterfactual that were looked into, the drawn row that came nearest to the decision;
         `unexplained` has its prediction.
@@ -232,11 +202,12 @@ class Counterfactuals:
     -----
     ============================== ============================================================================
     to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
-                                   `by`, `to_frame`, `answers`; `table` returns any of them as the user's kind of frame
-    asking the model again         `reasons`, `why`, `standard_errors`; not for a result that was saved
-    to read                        `sentence`, `sentences`, `letter`, `letters`, `unlettered`, `to_html`; printing it
-    to look at                     `plot`, `plot_changes`
-    files                          `to_csv`, `to_parquet`, `save` and `load`
+                                   `by`, `to_frame`; `table` returns any of them as the user's kind of frame
+    querying the model again       `contributions`, `why_unexplained`, `standard_errors`; not for a saved result
+    to read                        `sentence`, `to_html`, printing it; `mcce.report.sentences`, `mcce.report.answers`,
+                                   `mcce.report.letter` and `mcce.report.letters`
+    to look at                     `plot`; `mcce.plots.changes_plot`
+    files                          `to_csv`, `save` and `load`
     ============================== ============================================================================
 
     `found[id]` is the result of one factual alone, `for id in found` goes through the explained ones, and ``id in
@@ -267,17 +238,19 @@ class Counterfactuals:
     salary       2  0.666667   0.0
     savings      1  0.333333   0.0
     age          0  0.000000   0.0
-    >>> found.reasons(0)[["from", "to", "enough", "needed"]]
+    >>> found.contributions(0)[["from", "to", "enough", "needed"]]
               from     to  enough  needed
     feature
     savings  12000  36500    True    True
+    >>> bool(found.incidental.to_numpy().any()), found.rules
+    (False, {})
     >>> int(found.below_floor().sum()), found.diversity().shape
     (0, (3, 3))
     >>> found.summary().loc["explained", "value"]
     3
     >>> found.to_frame().columns.tolist() == found.table("to_frame").columns.tolist()
     True
-    >>> axes = found.plot(0), found.plot_changes()
+    >>> axes = found.plot(0), mcce.plots.changes_plot(found)
     >>> found.run.settings["n_samples"], list(found.run.timings)
     (1000, ['fit', 'generate', 'select'])
     >>> many = explainer.explain(X.head(100), n_samples=100)
@@ -314,8 +287,18 @@ class Counterfactuals:
             raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
         if not self.factual_predictions.index.equals(self.factuals.index):
             raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
-        if not self.factuals.index.is_unique or (self._row_of_factual() < 0).any():
+        if not self.factuals.index.is_unique or (owners(self) < 0).any():
             raise InputError("every id of frame must occur exactly once in the index of factuals.")
+
+    @property
+    def incidental(self) -> pd.DataFrame | None:
+        """Which cells of `frame` change without being needed for the decision; None if the result is not sparse."""
+        return self._along
+
+    @property
+    def rules(self) -> Mapping[Hashable, tuple[str, ...]]:
+        """The constraints of each factual in words, by id; empty if there are none."""
+        return self._rules
 
     def __getattr__(self, name: str) -> Any:
         known = [known for known in (*self.__dataclass_fields__, *vars(type(self))) if not known.startswith("_")]
@@ -334,8 +317,8 @@ class Counterfactuals:
 
     def __getitem__(self, id: Hashable) -> Counterfactuals:
         """Return the result of one factual alone, by the label of its row."""
-        factual, _ = self._find(id, 1)
-        rows = self._row_of_factual() == factual
+        factual, _ = find_row(self, id, 1)
+        rows = owners(self) == factual
         label = self.factuals.index[[factual]]
         by_id = {
             name: table[table.index.isin(label)]
@@ -366,15 +349,8 @@ class Counterfactuals:
         words : bool
             Whether features have their labels, and values their units and formats, instead of being those of the data.
         """
-        before, changed = self._compare(np.arange(len(self)))
-        table = self._with_role(changed_cells(before, self.frame, changed), changed)
+        table = change_table(self)
         return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
-
-    def _with_role(self, table: pd.DataFrame, changed: NDArray[np.bool_]) -> pd.DataFrame:
-        if self._along is None:
-            return table
-        along = self._along.to_numpy(dtype=bool)[changed]
-        return table.assign(role=pd.Series(np.where(along, "comes along", "needed"), dtype=object))
 
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
@@ -383,8 +359,8 @@ class Counterfactuals:
         or ordered level, to a lower one, and to another level, `missing` of those from or to a missing value; `note` is
         a typical one: the median step of a number or date, the most frequent new level of the others.
         """
-        best = np.flatnonzero(self._is_best())
-        before, changed = self._compare(best)
+        best = np.flatnonzero(best_rows(self))
+        before, changed = compare_rows(self, best)
         return count_changes(before, self.frame.iloc[best], changed, self.fixed, self.names)
 
     def summary(self, *, standard_errors: bool = False) -> pd.DataFrame:
@@ -406,9 +382,9 @@ class Counterfactuals:
             see the method of this name.
         """
         errors: Mapping[str, float] = dict(self.standard_errors()) if standard_errors else self._standard_errors
-        n_explained = len(np.unique(self._row_of_factual()))
+        n_explained = len(np.unique(owners(self)))
         figures = count_figures(len(self.factuals), n_explained, self.unexplained)
-        figures |= measure_figures(self.measures[self._is_best()], errors)
+        figures |= measure_figures(self.measures[best_rows(self)], errors)
         if self.run.settings.get("n_samples") == "auto" and self.draws is not None:
             figures["mean draws"] = self.draws[self.draws > 0].mean()
         agreement = self._questions.agreement
@@ -474,7 +450,7 @@ class Counterfactuals:
                 "this result does not know what is usual among training rows: it was saved and is not sparse, or its "
                 "explainer was saved without training values. Explain again with an explainer that was just fitted."
             )
-        before, changed = self._compare(np.arange(len(self)))
+        before, changed = compare_rows(self)
         is_scored = self.run.floor is not None and "plausibility" in self.measures
         return find_suspicious(
             Answered(
@@ -495,8 +471,8 @@ class Counterfactuals:
             return self._questions.usual()
         return self._usual
 
-    def reasons(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
-        """Ask the model which changes of one counterfactual carry the decision.
+    def contributions(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
+        """Query the model about each change of one counterfactual: how much it contributes to the decision.
 
         Parameters
         ----------
@@ -513,24 +489,24 @@ class Counterfactuals:
         whether that has the wanted decision; `without`, the prediction with all changes but this one, and `needed`,
         whether the decision is lost then.
         """
-        _, row = self._find(id, rank)
+        _, row = find_row(self, id, rank)
         if row is None:
-            raise InputError(why_unexplained(self.unexplained, id) + " Ask for another id.")
+            raise InputError(unexplained_sentence(self.unexplained, id) + " Ask for another id.")
         ask = self._questions.ask
         if ask is None:
-            raise InputError("this result was saved, or built without the model; explain again to ask for reasons.")
-        before, changed = self._compare(np.array([row]))
+            raise InputError("this result was saved, or built without the model; explain again to query it.")
+        before, changed = compare_rows(self, np.array([row]))
         table = ask_about_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
-        return reasons_in_words(table, self.names) if words else table
+        return contributions_in_words(table, self.names) if words else table
 
-    def why(self, id: Hashable) -> pd.Series[Any]:
+    def why_unexplained(self, id: Hashable) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.
 
         `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, its candidates
         are drawn once more and looked into: how many were `drawn`, how many were `rejected` and by which constraint,
         how many are `plausible`, about how many the model was `asked`, the prediction of the one `nearest` to the
-        decision and that row (`nearest_row`), and what `would_help`: more draws, or one demand less, found by trying. A
-        result that was saved tells what was looked into before (`with_why`). See `mcce.explain.unexplained`.
+        decision and that row (`nearest_row`), and what `would_help`: more draws, or one demand less, found by trying.
+        A saved result tells what was looked into before (`with_why_unexplained`). See `mcce.explain.followup`.
 
         Parameters
         ----------
@@ -544,11 +520,11 @@ class Counterfactuals:
         >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
         >>> poor = X[X["salary"] < 30_000].head(1)
         >>> found = explainer.explain(poor, n_samples=100, max_gower=0.01, constraints=[mcce.allow("savings", high=0)])
-        >>> why = found.why(poor.index[0])
+        >>> why = found.why_unexplained(poor.index[0])
         >>> why["would_help"]
         'without bounds on changes or distance'
         """
-        factual, row = self._find(id, 1)
+        factual, row = find_row(self, id, 1)
         if row is not None:
             raise InputError(f"factual {spell(id)} has a counterfactual; see sentence({spell(id)}).")
         place = find_labels(self.unexplained.index, self.factuals.index[[factual]])[0]
@@ -563,10 +539,10 @@ class Counterfactuals:
             known |= {**told.iloc[0], "nearest_row": rows.iloc[0] if len(rows) else None}
         return pd.Series(known, dtype=object, name=id)
 
-    def with_why(self, n: int | None = None) -> Counterfactuals:
-        """Return the result with what `why` tells as columns of `unexplained`, and the nearest rows in `nearest`.
+    def with_why_unexplained(self, n: int | None = None) -> Counterfactuals:
+        """Return the result with `why_unexplained` of several factuals as columns of `unexplained`.
 
-        Pages and letters tell it then, and a file holds it.
+        The drawn rows nearest to the decision are in `nearest`. Pages, letters and files then hold both.
 
         Parameters
         ----------
@@ -578,7 +554,8 @@ class Counterfactuals:
         >>> import mcce
         >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
         >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
-        >>> found = explainer.explain(X[X["salary"] < 30_000].head(1), n_samples=100, max_gower=0.01).with_why()
+        >>> found = explainer.explain(X[X["salary"] < 30_000].head(1), n_samples=100, max_gower=0.01)
+        >>> found = found.with_why_unexplained()
         >>> found.unexplained["would_help"].iloc[0]
         'without bounds on changes or distance'
         """
@@ -663,7 +640,7 @@ class Counterfactuals:
         random_state : int
             Seed of the bootstrap.
         """
-        found = (self.factuals, self.measures[self._is_best()], self.unexplained)
+        found = (self.factuals, self.measures[best_rows(self)], self.unexplained)
         return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state, names=self.names)
 
     def to_frame(self) -> pd.DataFrame:
@@ -672,33 +649,6 @@ class Counterfactuals:
         A measure, id or rank whose name is also a feature's gets a trailing underscore.
         """
         return self._as_explained(side_by_side(self.frame, self.measures))
-
-    def answers(self) -> pd.DataFrame:
-        """Return `to_frame` with what changed, for people: the features, needed or coming along, old and new values.
-
-        `changed`, `needed` and `comes_along` name features, `changes` has their values, `sentence` all of it in words.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> explainer.explain(X.head(1), sparse=True).answers()[["changed", "changes"]]
-           changed                    changes
-        0  savings  savings: 12,000 -> 36,500
-        """
-        before, changed = self._compare(np.arange(len(self)))
-        changes = self._with_role(changed_cells(before, self.frame, changed), changed)
-        told: dict[str, Any] = dict(
-            told_by_row(changes, in_words(changes, changes["feature"], self.names), self.frame.index)
-        )
-        told["sentence"] = [self._sentence(*each) for each in self._told_rows()]
-        table = side_by_side(self.frame, self.measures)
-        for name, texts in told.items():
-            table[free_name(name, {*table.columns})] = pd.Series(texts, index=table.index, dtype=object)
-        return self._as_explained(table)
 
     def table(self, name: str = "frame") -> Any:
         """Return a table of the result as the kind of frame that was explained, the names of its rows as columns.
@@ -710,9 +660,12 @@ class Counterfactuals:
             "changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame"
             or "answers".
         """
-        if name not in TABLES + COMPUTED:
-            raise InputError(f"there is no table {name!r}; {did_you_mean(name, TABLES + COMPUTED)}")
-        table = getattr(self, name) if name in TABLES else getattr(self, name)()
+        if name not in (*TABLES, *COMPUTED, *WRITTEN):
+            raise InputError(f"there is no table {name!r}; {did_you_mean(name, (*TABLES, *COMPUTED, *WRITTEN))}")
+        if name in WRITTEN:
+            table = WRITTEN[name](self)
+        else:
+            table = getattr(self, name) if name in TABLES else getattr(self, name)()
         if table is None:
             raise InputError(f"this result has no table {name!r}; it was not asked for.")
         if not isinstance(table, (pd.DataFrame, pd.Series)):
@@ -737,215 +690,26 @@ class Counterfactuals:
         rank : int
             Which of its counterfactuals, 1 the best.
         """
-        factual, row = self._find(id, rank)
-        if row is None:
-            return why_unexplained(self.unexplained, id)
-        return self._sentence(factual, row, self._changes_of(row))
-
-    def _sentence(self, factual: int, row: int, changes: Sequence[Change]) -> str:
-        now, then = self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]
-        old, new = self.names.pair(PREDICTION, now, then, 3)
-        name = self.names.label(PREDICTION) if PREDICTION in self.names.labels else None
-        text = change_sentence(changes, self.decision, old, new, name)
-        if self.run.floor is not None and self.below_floor().iloc[row]:
-            text += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), self.run.floor)
-        return text
-
-    def sentences(self, rank: int = 1) -> pd.Series[Any]:
-        """Return `sentence` of every factual, by id; those without a counterfactual say why.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> print(explainer.explain(X.head(2), sparse=True).sentences().iloc[0])
-        With savings 36,500 instead of 12,000, the result would have been as wanted: probability of class True at least
-        0.5 (1 instead of 0).
-        """
-        ranks = self.frame.index.get_level_values("rank")
-        known = {f: self._sentence(f, row, told) for f, row, told in self._told_rows() if ranks[row] == rank}
-        texts = [known[f] if f in known else self.sentence(id, rank) for f, id in enumerate(self.factuals.index)]
-        return pd.Series(texts, index=self.factuals.index, name="sentence", dtype=object)
-
-    def letter(
-        self,
-        id: Hashable,
-        *,
-        title: str | None = None,
-        intro: str | Sequence[str] = (),
-        closing: str | Sequence[str] = (),
-        html: bool = False,
-        language: str = "en",
-        texts: OwnTexts = None,
-    ) -> str:
-        """Return a letter to the person whom a factual is about: only what would have to differ, and what that is not.
-
-        The counterfactuals of the factual stand in it, one or the other, the best of those that change the same
-        features; without any it says so. It is in the words that `MCCE` was given: labels, units, formats and the
-        `label` of the decision. What the model predicts is told only if it has a label:
-        ``labels={"prediction": "probability of default"}``.
-
-        Parameters
-        ----------
-        id : hashable
-            A label of the index of `factuals`.
-        title : str, optional
-        intro, closing : str or sequence of str
-            Your own paragraphs, before and after.
-        html : bool
-            Whether to return a page for a browser, one sheet when printed, instead of plain text.
-        language : str
-            The reader's: "en", "de", "fr" or "nb". Labels, units and the decision are in the words that you gave. All
-            but English need babel, the extra `languages`.
-        texts : file or dict, optional
-            Your own texts instead, as TOML: those of `mcce/report/texts`, with the same keys, in any language.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> granted, units = mcce.Interval(0.5, 1, label="the loan is granted"), {"salary": "EUR", "savings": "EUR"}
-        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], names={"units": units}, random_state=1).fit(X)
-        >>> letter = explainer.explain(X.iloc[[0]], sparse=True).letter(0)
-        >>> for line in letter.splitlines()[5:13]:
-        ...     print(line)
-        The decision
-        ------------
-        The loan was not granted.
-        <BLANKLINE>
-        An example that would have led to another decision
-        --------------------------------------------------
-        With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
-        the loan would have been granted.
-        """
-        (letter,) = self._letters([id], read_texts(language, texts), title, intro, closing)
-        return letter.as_html() if html else letter.as_text()
-
-    def letters(
-        self,
-        *,
-        all: bool = False,
-        title: str | None = None,
-        intro: str | Sequence[str] = (),
-        closing: str | Sequence[str] = (),
-        html: bool = False,
-        language: str = "en",
-        texts: OwnTexts = None,
-    ) -> pd.Series[Any]:
-        """Return the letters that can be sent, by id: none has a counterfactual that `suspicious` lists.
-
-        Who has others gets these; who has no other gets no letter, until somebody has read it and calls `letter`. Who
-        has no counterfactual at all gets the letter that says so. Whom the model would not refuse gets none: there is
-        nothing to explain; nor who could not be read. `unlettered` says who gets none, and why.
-
-        Parameters
-        ----------
-        all : bool
-            Whether suspicious counterfactuals are in letters like the others.
-        title, intro, closing, html, language, texts : as in `letter`
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> found = explainer.explain(X.head(100), sparse=True)
-        >>> len(found.letters()), len(found.letters(all=True)), len(found.suspicious())
-        (72, 76, 4)
-        """
-        known = read_texts(language, texts)
-        listed = np.zeros(len(self), dtype=bool) if all else self.frame.index.isin(self.suspicious().index)
-        without = self.unlettered(all=all)
-        ids = self.factuals.index[find_labels(without.index, self.factuals.index) < 0]
-        letters = self._letters(ids, known, title, intro, closing, without=listed)
-        told = [letter.as_html() if html else letter.as_text() for letter in letters]
-        return pd.Series(told, index=ids, name="letter", dtype=object)
-
-    def unlettered(self, *, all: bool = False) -> pd.Series[Any]:
-        """Return who gets no letter of `letters`, by id, and why: in words for whoever sends them.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
-        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
-        >>> rich = X[X["salary"] > 40_000].head(1)
-        >>> explainer.explain(rich).unlettered().tolist()
-        ['the model would not refuse']
-        """
-        why: dict[int, str] = {}
-        for place, reason in zip(find_labels(self.factuals.index, self.unexplained.index), self.unexplained["reason"]):
-            if reason == ALREADY:
-                why[int(place)] = NOT_REFUSED
-            elif str(reason).startswith(UNREADABLE):
-                why[int(place)] = str(reason)
-        if not all and len(self):
-            suspicious = self.suspicious()
-            owner, listed = self._row_of_factual(), self.frame.index.isin(suspicious.index)
-            words = suspicious["words"].groupby(level="id", sort=False).first()
-            for factual in np.unique(owner).tolist():
-                if listed[owner == factual].all():
-                    why[factual] = str(words[self.factuals.index[factual]])
-        index = self.factuals.index[sorted(why)]
-        return pd.Series([why[place] for place in sorted(why)], index=index, name="why", dtype=object)
+        return sentence(self, id, rank)
 
     def __repr__(self) -> str:
-        shown = self.measures.iloc[:ROWS_PRINTED]
-        lines = [*self._headline(), "", *printed_rows(shown, [*map(self._changes_of, range(len(shown)))], self.names)]
-        if len(self) > len(shown):
-            lines.append(f"... and {len(self) - len(shown)} more rows")
-        return "\n".join(lines + reasons_in_lines(self.unexplained))
+        return printed_result(self)
 
     def _repr_html_(self) -> str:
-        return self._html_table(FACTUALS_SHOWN)
-
-    def _html_table(self, n_factuals: int) -> str:
-        """Return the table of the first explained factuals as HTML, changed cells marked."""
-        factual_of_row = self._row_of_factual()
-        explained = list(dict.fromkeys(factual_of_row.tolist()))
-        chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
-        rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
-        before, changed = self._compare(rows)
-        return html_table(
-            Shown(
-                before=before,
-                after=self.frame.iloc[rows],
-                changed=changed,
-                along=np.zeros_like(changed) if self._along is None else self._along.to_numpy(dtype=bool)[rows],
-                measures=self.measures.iloc[rows],
-                factual_of_row=factual_of_row[rows],
-                factual_predictions=self.factual_predictions.iloc[factual_of_row[rows]],
-                kinds=self.kinds,
-                fixed=self.fixed,
-                names=self.names,
-                headline=self._headline(),
-                reasons=reasons_in_lines(self.unexplained),
-                n_more_rows=len(self) - len(rows),
-                n_more_factuals=max(len(explained) - n_factuals, 0),
-            )
-        )
+        return result_table(self, FACTUALS_SHOWN)
 
     def to_html(
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        title: str = PAGE_TITLE,
+        title: str = "Counterfactuals",
         intro: str | Sequence[str] = (),
         examples: Any = None,
         diagnostics: Any = None,
-        audience: str = "analyst",
-        id: Hashable = None,
     ) -> Path | str:
-        """Write the result as one page for a browser that needs nothing else.
+        """Write the result as one page for a browser that needs nothing else: words, pictures, table, settings.
 
-        For the analyst: words, pictures, table, settings. For the customer: the `letter` about one case.
+        It is for an analyst; `mcce.report.letter` writes to the person a decision is about.
 
         Parameters
         ----------
@@ -958,10 +722,6 @@ class Counterfactuals:
             Where the words and pictures come from; by default the first explained factuals of this result.
         diagnostics : Diagnostics, optional
             What `MCCE.diagnose` returned.
-        audience : "analyst" or "customer"
-            Whom the page is for.
-        id : hashable, optional
-            For a customer: whose case it is. Not needed if there is one only.
 
         Returns
         -------
@@ -976,28 +736,10 @@ class Counterfactuals:
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
         >>> found = explainer.explain(X.head(1), sparse=True)
-        >>> found.to_html(audience="customer").lower().startswith("<!doctype html>")
+        >>> found.to_html().lower().startswith("<!doctype html>")
         True
         """
-        if audience not in AUDIENCES:
-            raise InputError(f"audience is {audience!r}; it must be one of {spell_all(AUDIENCES)}.")
-        if audience == "customer":
-            if examples is not None or diagnostics is not None:
-                raise InputError("examples and diagnostics are for the analyst's page; leave them out for a customer.")
-            one = self._only_id() if id is None else id
-            (letter,) = self._letters([one], read_texts(), None if title == PAGE_TITLE else title, intro, ())
-            page = letter.as_html()
-        else:
-            if id is not None:
-                raise InputError('id chooses whose letter it is; it goes with audience="customer".')
-            page = result_page(
-                self,
-                title,
-                _paragraphs(intro),
-                examples=self if examples is None else examples,
-                diagnostics=diagnostics,
-                table=self._html_table(FACTUALS_ON_PAGE),
-            )
+        page = result_page(self, title, as_paragraphs(intro), examples=examples, diagnostics=diagnostics)
         if path is None:
             return page
         with written_whole(path) as beside:
@@ -1026,10 +768,10 @@ class Counterfactuals:
                     Either(PythonOnly("`unexplained`"), "the table of unexplained rows"),
                     " holds the reasons.",
                 )
-            id = self.factuals.index[self._row_of_factual()[0]]
-        factual, row = self._find(id, rank)
+            id = self.factuals.index[owners(self)[0]]
+        factual, row = find_row(self, id, rank)
         if row is None:
-            raise InputError(why_unexplained(self.unexplained, id) + " Plot another id.")
+            raise InputError(unexplained_sentence(self.unexplained, id) + " Plot another id.")
         own = self.factuals[self.frame.columns].iloc[[factual]]
         return change_plot(
             own.astype(object).iloc[0],
@@ -1039,24 +781,13 @@ class Counterfactuals:
             allowed=self._allowed_of(factual),
             alike=None if self._questions.alike is None else self._questions.alike(own),
             fixed=self.fixed,
-            along=() if self._along is None else tuple(self.frame.columns[self._along.iloc[row].to_numpy(dtype=bool)]),
+            along=tuple(self.frame.columns[incidental_cells(self)[row]]),
             predictions=(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]),
             decision=self.decision,
             name=id,
             names=self.names,
             ax=ax,
         )
-
-    def plot_changes(self, ax: Axes | None = None) -> Axes:
-        """Draw how often each feature changes, and in which direction, over the best of every factual.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Where to draw; by default a new figure.
-        """
-        n_best = int(self._is_best().sum())
-        return changes_plot(self.changed_features(), n_best, fixed=self.fixed, names=self.names, ax=ax)
 
     def to_csv(
         self, path: str | os.PathLike[str] | None = None, *, spreadsheet_safe: bool = True, **options: Any
@@ -1087,33 +818,11 @@ class Counterfactuals:
             table.to_csv(beside, **options)
         return Path(path)
 
-    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> Path:
-        """Write `to_frame()` as Parquet, over what is there; `options` are those of `pandas.DataFrame.to_parquet`.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = explainer.explain(X.head(2), sparse=True).to_parquet(Path(folder) / "found.parquet")
-        ...     path.name, path.stat().st_size > 0
-        ('found.parquet', True)
-        """
-        table = side_by_side(self.frame, self.measures)
-        with written_whole(path) as beside:
-            table.to_parquet(beside, **{"index": False, **options})
-        return Path(path)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one file, without pickle; what is there is replaced.
 
         **The file holds personal data**: every factual, and counterfactuals made of training values. The model is not
-        in it, so that a result that is loaded gives no `reasons`.
+        in it, so that a result that is loaded gives no `contributions`.
 
         Examples
         --------
@@ -1211,63 +920,6 @@ class Counterfactuals:
         """Say whether rows were drawn for the factual at a place: its constraints leave room, and it needs a row."""
         return self.draws is not None and bool(self.draws.iloc[factual] > 0)
 
-    def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
-        """Return the places of a factual and of its counterfactual; None if it has none at all."""
-        ids = self.factuals.index
-        try:
-            factual = int(find_labels(ids, pd.Index([id], tupleize_cols=False))[0])
-        except (TypeError, ValueError):
-            factual = -1
-        if factual < 0:
-            raise InputError(
-                f"no factual has the id {spell(id)}; the ids are the ",
-                Either(PythonOnly("index"), "row names"),
-                f" of the explained table: {spell_all(ids)}.",
-            )
-        rows = np.flatnonzero(self._row_of_factual() == factual)
-        ranks = self.frame.index.get_level_values("rank")[rows]
-        if len(rows) and rank not in ranks:
-            raise InputError(
-                f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
-                "ask for one of these, or explain with a larger ",
-                Parameter("n_counterfactuals"),
-                ".",
-            )
-        return factual, int(rows[ranks == rank][0]) if len(rows) else None
-
-    def _row_of_factual(self) -> NDArray[np.intp]:
-        """For each row of `frame`, the place of its factual in `factuals`."""
-        return find_labels(self.factuals.index, self.frame.index.get_level_values("id"))
-
-    def _is_best(self) -> NDArray[np.bool_]:
-        return np.asarray(self.frame.index.get_level_values("rank") == 1)
-
-    def _compare(self, rows: NDArray[np.intp]) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
-        """Return the factuals of some rows of `frame`, and which of the cells differ from them."""
-        before = self.factuals[self.frame.columns].iloc[self._row_of_factual()[rows]].reset_index(drop=True)
-        after = self.frame.iloc[rows].reset_index(drop=True)
-        return before, differing_cells(before, after)
-
-    def _changes_of(self, row: int, names: Names | None = None, texts: Texts | None = None) -> list[Change]:
-        """Return the changes of a row in words, by other names than the result's if given."""
-        return next(told for _, _, told in self._told_rows(np.array([row]), names, texts))
-
-    def _told_rows(
-        self, rows: NDArray[np.intp] | None = None, names: Names | None = None, texts: Texts | None = None
-    ) -> Iterator[tuple[int, int, list[Change]]]:
-        """Go through rows of `frame`, all by default: the place of its factual, its own place, its changes in words."""
-        rows, names = np.arange(len(self)) if rows is None else rows, names or self.names
-        before, changed = self._compare(rows)
-        owner = self._row_of_factual()[rows]
-        for k, row in enumerate(rows.tolist()):
-            changes = []
-            for j in np.flatnonzero(changed[k]).tolist():
-                name = self.frame.columns[j]
-                old, new = names.pair(name, before.iloc[k, j], self.frame.iloc[row, j])
-                along = self._along is not None and bool(self._along.iloc[row, j])
-                changes.append(Change(names.label(name), old, new, along))
-            yield int(owner[k]), row, changes
-
     def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
         """Return the lowest and highest allowed value of each number that a constraint limits, for one factual."""
         if self.allowed is None:
@@ -1281,78 +933,6 @@ class Counterfactuals:
         """Return a table as the kind of frame that was explained."""
         return like_input(table, self._frame_kind)
 
-    def _headline(self) -> list[str]:
-        n_explained = len(np.unique(self._row_of_factual()))
-        best, n_below = self.measures[self._is_best()], int(self.below_floor().sum())
-        return headline(n_explained, len(self.factuals), len(self), self.decision, best, self.run.floor, n_below)
-
-    def _reason_and_rules(self, id: Hashable) -> tuple[str, tuple[str, ...]]:
-        """Return why a factual has no counterfactual, and which of its rules stand in the way."""
-        place = find_labels(self.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
-        if place < 0:
-            return "", ()
-        told = str(self.unexplained["would_help"].iloc[place]) if "would_help" in self.unexplained else ""
-        rules = tuple(rule for rule in self._rules.get(id, ()) if f"without the constraint {rule!r}" in told)
-        return str(self.unexplained["reason"].iloc[place]), rules
-
-    def _letters(
-        self,
-        ids: Iterable[Hashable],
-        texts: Texts,
-        title: str | None,
-        intro: str | Sequence[str],
-        closing: str | Sequence[str],
-        without: NDArray[np.bool_] | None = None,
-    ) -> list[Letter]:
-        """Return the letters about factuals; rows of `frame` that they are to be `without` are not in them."""
-        whose = [(id, self._find(id, 1)[0]) for id in ids]
-        owner = self._row_of_factual()
-        rows_of: dict[int, list[int]] = {factual: [] for _, factual in whose}
-        is_told = np.isin(owner, list(rows_of))
-        told = np.flatnonzero(is_told if without is None else is_told & ~without)
-        for row in told.tolist():
-            rows_of[int(owner[row])].append(row)
-        words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
-        names = self.names.for_lay_reader(self.frame, words, texts.marks)
-        columns = tuple(self.frame.columns)
-        unusual = self.below_floor()
-        changes = {row: tuple(changed) for _, row, changed in self._told_rows(told, names, texts)}
-        letters = []
-        for id, factual in whose:
-            rows = rows_of[factual]
-            reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())
-            if reason.startswith(UNREADABLE):
-                raise InputError(
-                    f"there is no letter for {spell(id)}: {reason}. Correct the row, and explain it again."
-                )
-            rules = rules_in_words(self._rules.get(id, ()), names, columns, texts)
-            case = Case(
-                id=id,
-                decision=self.decision,
-                names=names,
-                columns=columns,
-                fixed=self.fixed,
-                prediction=self.factual_predictions.iloc[factual],
-                ways=tuple(
-                    (changes[row], self.measures["prediction"].iloc[row], bool(unusual.iloc[row])) for row in rows
-                ),
-                reason=reason,
-                n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
-                rules=tuple(point for points in rules.values() for point in points),
-                in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
-            )
-            letters.append(write_letter(case, texts, title, _paragraphs(intro), _paragraphs(closing)))
-        return letters
-
-    def _only_id(self) -> Hashable:
-        if len(self.factuals) != 1:
-            raise InputError(
-                f"a page for a customer is about one case, and there are {len(self.factuals)}; say which, as in "
-                f"to_html(path, audience='customer', id={spell_all(self.factuals.index[:1])})."
-            )
-        only: Hashable = self.factuals.index[0]
-        return only
-
 
 def _storable(value: object) -> object:
     """Return a setting as it can be written: a sampler without its fit, anything unknown as its text."""
@@ -1364,7 +944,3 @@ def _storable(value: object) -> object:
     except MCCEError:
         return repr(value)
     return plain
-
-
-def _paragraphs(texts: str | Sequence[str]) -> list[str]:
-    return [texts] if isinstance(texts, str) else list(texts)

@@ -7,7 +7,7 @@
 3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
    (section 2.3, `mcce.explain`).
 
-`explain` does 2 and 3 block by block (`mcce.explain.search`) and keeps the winners only, so that memory does not grow
+`explain` does 2 and 3 block by block (`mcce.explain.pipeline`) and keeps the winners only, so that memory does not grow
 with the number of factuals; `generate` and `select` are the two steps by themselves.
 
 What the paper's method does not need is learned from the training rows when it is first asked for: distances that these
@@ -22,10 +22,10 @@ A saved explainer is one file:
 2. The model is given again. It is asked about the rows of the spot check, and a warning tells if it is another one.
 3. A decision that is a function, and the models of `Several`, are given again too: functions are code, and code is
    never read from a file.
-4. Without donors (`mcce.generators.storing`) plausibility, hashes, relations and spot check are left out: they hold or
-   tell training values.
+4. Without donors (`mcce.generators.Generator.save`) plausibility, hashes, relations and spot check are left out: they
+   hold or tell training values.
 5. With `mcce.Privacy` all of it is of rows that were drawn: nothing of the training rows is left after `fit`
-   (`mcce.generators.private`).
+   (`mcce.privacy.settings`).
 """
 
 from __future__ import annotations
@@ -43,39 +43,51 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
+from mcce.base.checks import MOST_DRAWS, check_count
 from mcce.base.parameters import Learner
-from mcce.base.progress import Progress, progress_bar, working
+from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
 from mcce.constraints.anonymous import together
+from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.counterfactuals import Counterfactuals
 from mcce.distances.measures import MEASURES, Distance, NamedMeasure
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.explain.caution import Caution, Margins
-from mcce.explain.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
-from mcce.explain.factuals import REACH_ROWS, encode_known, find_reach, read_factuals, warn_of_factuals
-from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
-from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.problem import Block, Problem, Settings, mutable_columns, searched
-from mcce.explain.reference import learn_usual, unchangeable_features, warn_of_unchangeable
+from mcce.explain.draw import draw_block, match_candidates
+from mcce.explain.options import OPTIONS, read_settings
+from mcce.explain.order import DEFAULT, Caution, Margins, MeasureLike, Ordering, find_measure, resolve_measures
+from mcce.explain.problem import (
+    Block,
+    Problem,
+    Settings,
+    encode_known,
+    fixed_columns,
+    mutable_columns,
+    pool_keys,
+    read_factuals,
+)
+from mcce.explain.reference import (
+    REACH_ROWS,
+    find_reach,
+    learn_usual,
+    unchangeable_features,
+    warn_of_factuals,
+    warn_of_unchangeable,
+)
 from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.generators import JointGenerator
-from mcce.generators.base import Generator
-from mcce.generators.chain import ChainModel
-from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator, fit_generator
-from mcce.generators.givens import draw_index
+from mcce.generators.base import Donors, Generator, unfitted
 from mcce.generators.layout import Predictors, Samplers
-from mcce.generators.private import Privacy
-from mcce.generators.storing import Donors, unfitted
+from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
+from mcce.generators.sampling import draw_index
 from mcce.generators.visit import VisitSequence
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
 from mcce.model.columns import columns_of
-from mcce.model.decisions import Answer, Decision, Interval, Several, compare_answers, resolve_decision
+from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
+from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
 from mcce.report.suspicious import Usual
 from mcce.storage import load_fields, save_fields
@@ -94,8 +106,24 @@ if TYPE_CHECKING:
 Self = TypeVar("Self", bound="MCCE")
 
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
-OURS = (ChainModel, JointGenerator)
+OF_DRAWS = ("n_samples", "independent", "redraw")  # settings without a meaning for candidates that are given
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
+
+
+@dataclasses.dataclass(frozen=True)
+class Demands:
+    """The constraints of a call, resolved.
+
+    Attributes
+    ----------
+    constraints : what may change, and how; None if nothing is restricted.
+    exclude_training : whether copies of training rows are excluded.
+    anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
+    """
+
+    constraints: Constraints | None
+    exclude_training: bool
+    anonymity: Anonymity | None
 
 
 class MCCE(Learner):
@@ -119,12 +147,12 @@ class MCCE(Learner):
     random_state : int or None
         One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
     generator : Generator, name or None
-        What draws the candidates, instead of a chain: an unfitted model with the methods of
-        `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
+        What draws the candidates, instead of a chain: an unfitted object of a subclass of
+        `mcce.generators.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
         would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator. One
         that is registered (`mcce.available_generators`) can be named: it is made with `fixed`, `kinds`, `random_state`
         and `n_jobs` of the explainer.
-    constraints : list, dict or file
+    constraints : list or file
         What may change and how, for every call of `explain` and `generate`; see there.
     names : Names, dict or None
         What features, values and predictions are called in sentences, letters, pages and pictures: `mcce.Names`, or a
@@ -138,8 +166,7 @@ class MCCE(Learner):
 
     Attributes
     ----------
-    chain_ : fitted ChainModel
-    generator_ : the fitted generator, which is the chain unless another one was given
+    generator_ : the fitted generator; a `ChainModel` unless another one was given
     decision_ : the wanted decision, bound to the model
     names_ : what features, values and predictions are called
     relations_ : ties and relations between the columns, found or given at `fit`; see `mcce.find_relations`
@@ -258,28 +285,29 @@ class MCCE(Learner):
         of_model.check_response()
         names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
-        generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
-        is_private = privacy_of(generator) is not None
-        if is_private and relations is not None and len(relations):
-            raise InputError(
-                "relations are compared with the training rows, which mcce.Privacy keeps from view; give rules as "
-                "constraints=[mcce.rule(...)], and leave relations out."
-            )
+        generator = make_generator(self.generator, fixed, of_a_chain, self.n_jobs)
+        if relations is not None and not (hasattr(relations, "__len__") and len(relations) == 0):
+            generator.require_training_rows("relations=", "give rules as constraints=[mcce.rule(...)] instead.")
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
             with working(f"asking the model about {len(frame)} training rows", progress):
                 answer = ask_table(self.decision_, X)
-            if not is_private:
+            if generator.privacy is None:
                 check_wanted(self.decision_, answer)
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
             first = self.decision_.ask(rows_of(X, spots), "training rows")
         wanted = None if answer is None else answer.wanted
-        fit_generator(generator, X, wanted, weights, progress)
-        check_generator(generator, fixed, self.condition_on_decision)
-        if is_private:  # from here on rows that were drawn stand for the training rows, which are not looked at again
-            X, answer = _synthetic_rows(generator, self.decision_)
+        weighting: dict[str, Any] = {}
+        if weights is not None:
+            generator.check_weights()
+            weighting["sample_weight"] = weights
+        generator.fit(X, wanted, progress=progress, **weighting)
+        check_givens(generator, fixed, self.condition_on_decision)
+        drawn = generator.rows_in_place_of_training()
+        if drawn is not None:  # from here on they stand for the training rows, which are not read again
+            X, answer = drawn, ask_table(self.decision_, drawn, "rows drawn in place of the training rows")
             frame, wanted, spots = as_frame(X)[0], answer.wanted, spot_positions(len(answer.wanted))
             first = Answer(answer.scores[spots], answer.wanted[spots])
         self.generator_ = generator
@@ -296,38 +324,22 @@ class MCCE(Learner):
             self.relations_ = find_in(matrix, schema, fixed_columns(generator))
         else:
             self.relations_ = read_relations(relations, matrix, schema)
-        self.fit_seconds_ = 0.0 if is_private else time.perf_counter() - begun  # the time tells how many rows there are
+        # the time tells how many training rows there are
+        self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         self._unchangeable = unchangeable_features(frame, schema, fixed, self.constraints)
         warn_of_unchangeable(self._unchangeable)
         of_model.warn_of_unread(frame.columns, fixed)
         return self
 
-    @property
-    def _privacy(self) -> Privacy | None:
-        """What the fit was made private by, None for nothing."""
-        return privacy_of(self.generator_)
-
     def _training_for(self, needed_by: str) -> Data | None:
-        """Return the table given to `fit`, for figures about it; a private explainer has none."""
-        if self._privacy is not None:
-            raise InputError(
-                f"{needed_by} compares with the training rows, and this explainer was fitted with mcce.Privacy, which "
-                "keeps nothing of them. Give rows as `training`; figures from training rows are not covered by the "
-                "privacy account."
-            )
+        """Return the table given to `fit`, for figures about it; raise if the fit is private."""
+        self.generator_.require_training_rows(
+            needed_by, "give rows as `training`; figures from training rows are not covered by the privacy account."
+        )
         return self._training.known_table()
 
     def _known_schema(self) -> Schema | None:
         return self.generator_.schema_ if hasattr(self, "fit_seconds_") else None
-
-    @property
-    def chain_(self) -> ChainModel:
-        """The fitted chain; an explainer with another generator has none."""
-        if "generator_" not in vars(self):
-            raise AttributeError("chain_ exists after fit(X)")
-        if not isinstance(self.generator_, ChainModel):
-            raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
-        return self.generator_
 
     @one_native_thread()
     def explain(
@@ -339,10 +351,10 @@ class MCCE(Learner):
         independent: bool = False,
         constraints: Any = (),
         sparse: bool = False,
-        floor: float = 0.05,
-        caution: float = 1.0,
-        measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
-        weights: Mapping[Any, float] | None = None,
+        floor: float | None = None,
+        caution: float | None = None,
+        measures: MeasureLike | Sequence[MeasureLike] | None = None,
+        feature_weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
         diverse: bool = False,
@@ -350,6 +362,8 @@ class MCCE(Learner):
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
+
+        An option that has no effect beside the others, such as `floor` without ``sparse=True``, is an error.
 
         Parameters
         ----------
@@ -360,13 +374,13 @@ class MCCE(Learner):
         n_samples : int or "auto"
             K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
             its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
-            `draws` of the result says how many each had. See `mcce.explain.adaptive` for what that means and what it
+            `draws` of the result says how many each had. See `mcce.explain.pipeline` for what that means and what it
             does not.
         n_counterfactuals : int
             How many distinct counterfactuals to return for each factual, best first.
         independent : bool
             Whether each factual gets draws of its own, even if it shares its fixed values with others.
-        constraints : list, dict or file
+        constraints : list or file
             What may change and how, besides what the explainer was made with: `mcce.allow`, `mcce.rule`, `mcce.only`,
             `mcce.per_factual`, texts of rules, or a TOML or JSON file. Rows are drawn inside them, and nothing that is
             returned breaks one. `Counterfactuals.constraints` says what each one does. A known value does not become
@@ -378,26 +392,27 @@ class MCCE(Learner):
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
             be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
             as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?").
-        floor : float
+        floor : float or None
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
-            more so. At 0.05 one real row in twenty would be rejected. A row below it is returned only for a factual
-            without a valid candidate at or above it; `below_floor()` of the result marks such rows.
-        caution : float
-            With `sparse` and the usual order: among rows with equally few changes, how much a step away from the edge
-            counts, of the data and of the decision, against a step from the factual. 0 takes the nearest row; see
-            `mcce.explain.caution`. Measures or weights of your own are obeyed as they are.
-        measures : name, function or several of them
-            What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
-            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`), "plausibility" with `sparse`, another one that
-            is registered (`mcce.register_measure`), or any function of the candidates (DataFrame) and the factual
-            (Series) that is small for good ones.
-        weights : dict or None
+            more so. None is 0.05, at which one real row in twenty would be rejected. A row below it is returned only
+            for a factual without a valid candidate at or above it; `below_floor()` of the result marks such rows.
+        caution : float or None
+            With `sparse` and the default order: among rows with equally few changes, how much a step away from the edge
+            counts, of the data and of the decision, against a step from the factual. None is 1, and 0 takes the nearest
+            row; see `mcce.explain.order`. It cannot be combined with `measures` or `feature_weights`, which define
+            the order exactly.
+        measures : name, function, several of them, or None
+            What counterfactuals are ordered by, the first measure first; None is ("L0", "gower"). Names are "L0",
+            "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`),
+            "plausibility" with `sparse`, and registered ones (`mcce.register_measure`). A function of the candidates
+            (DataFrame) and the factual (Series) returns small values for good candidates.
+        feature_weights : dict or None
             What a step in a feature counts in these distances, by feature; 1 for those not named.
         max_changes, max_gower : int, float or None
             Bounds: counterfactuals with more changes, or farther away, are not returned.
         diverse : bool
             Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
-            what it adds to those before it, at its cost (`mcce.explain.diversity`). `Counterfactuals.diversity` says
+            what it adds to those before it, at its cost (`mcce.explain.diverse`). `Counterfactuals.diversity` says
             how far apart they are.
         robust : float, Robust or None
             What counterfactuals have to outlive: `mcce.Robust` says which share of refitted models, and of rows whose
@@ -406,53 +421,40 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.result import Wording, write_result  # loaded by the first search
-        from mcce.explain.search import search
+        from mcce.explain.followup import questions_of  # loaded by the first search
+        from mcce.explain.pipeline import explain_factuals
+        from mcce.explain.tabulate import tabulate
 
         self._check_fitted()
-        if diverse and n_samples == "auto":
-            raise InputError(
-                Setting("diverse", True),
-                " chooses among all draws at once, and ",
-                Setting("n_samples", "auto"),
-                " draws in rounds; set ",
-                Parameter("n_samples"),
-                " to a number.",
-            )
-        settings = Settings(
-            n_samples="auto"
-            if n_samples == "auto"
-            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto"))),
-            n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
+        demands = self._demands([*read(self.constraints), *read(constraints)])
+        if n_samples != "auto":
+            n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
+        settings = read_settings(
+            n_samples=n_samples,
+            n_counterfactuals=n_counterfactuals,
             independent=independent,
             sparse=sparse,
-            floor=check_share(floor, "floor"),
-            caution=check_not_negative(caution, "caution"),
-            max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
-            max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
+            floor=floor,
+            caution=caution,
+            measures=measures,
+            feature_weights=feature_weights,
+            max_changes=max_changes,
+            max_gower=max_gower,
             diverse=diverse,
-            exclude_training=self._excludes_copies(constraints),
+            exclude_training=demands.exclude_training,
         )
         plausibility = self._plausibility(progress) if sparse else None
-        order = self._ordering(measures, weights, plausibility)
+        order = self._ordering(measures, feature_weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        usual = weights is None and order.names == list(DEFAULT)
-        cautious = None
-        if plausibility is not None:
-            cautious = Caution(plausibility, self.margins_, settings.caution if usual else 0.0)
-        anonymity = self._anonymity([*read(self.constraints), *read(constraints)])
-        problem = self._problem(
-            settings, order, self._constraints(constraints), cautious, Robust.read(robust), anonymity
+        cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
+        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
+        found = explain_factuals(problem, factuals, progress)
+        told = {**dataclasses.asdict(settings), "pools": int(found.cost.pools.size), **self._described()}
+        told |= self._told_anonymity(demands.anonymity)
+        return tabulate(
+            found, told, self.fit_seconds_, questions_of(found, told, self.fit_seconds_, self._usual, progress)
         )
-        contradictions = problem.contradictions(factuals)
-        which = searched(factuals, contradictions)
-        with progress_bar(which.size, "explaining", progress) as bar:
-            winners, drawn = search(problem, factuals, which, bar.update)
-        told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
-        told |= self._told_anonymity(anonymity)
-        wording = Wording(self.names_, told, self.fit_seconds_, progress, self._usual)
-        return write_result(problem, factuals, winners, drawn, contradictions, wording)
 
     @one_native_thread()
     def generate(
@@ -488,15 +490,14 @@ class MCCE(Learner):
         check_count(n_samples, "n_samples", most=MOST_DRAWS)
         schema = self.generator_.schema_
         index, matrix, _ = encode_known(X, schema, "Such rows have no candidates.")
+        asked = self._constraints([*read(self.constraints), *read(constraints)]) or None
+        drawing = Settings(n_samples, independent=independent)
+        problem = Problem(self.generator_, self.decision_, Asker(self.decision_, schema), drawing, Ordering(()), asked)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        asked = self._constraints(constraints)
-        if asked is None:
-            pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
-        else:
-            with working("drawing inside the constraints", progress):
-                inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
-                pools = inside.draw(range(n_samples)).candidates
+        with working("drawing", progress):
+            block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
+            pools = draw_block(problem, block).candidates
         sizes = pools.end - pools.begin
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
@@ -517,6 +518,16 @@ class MCCE(Learner):
         n_counterfactuals: int = 1,
         exhaustive: bool = False,
         constraints: Any = (),
+        sparse: bool = False,
+        floor: float | None = None,
+        caution: float | None = None,
+        measures: MeasureLike | Sequence[MeasureLike] | None = None,
+        feature_weights: Mapping[Any, float] | None = None,
+        max_changes: int | None = None,
+        max_gower: float | None = None,
+        diverse: bool = False,
+        robust: float | Robust | None = None,
+        progress: bool | None = None,
     ) -> Counterfactuals:
         """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
 
@@ -531,6 +542,8 @@ class MCCE(Learner):
         constraints : as in `explain`
             Candidates that break one are passed over. Of the constraints that the explainer was made with, only those
             count that say what may become missing.
+        sparse, floor, caution, measures, feature_weights, max_changes, max_gower, diverse, robust, progress
+            As in `explain`; with `sparse` the candidates are crossed with the factuals.
 
         Examples
         --------
@@ -546,37 +559,44 @@ class MCCE(Learner):
         >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
         True
         """
-        from mcce.explain.result import Wording, write_result  # loaded by the first search
-        from mcce.explain.search import choose, join_blocks
+        from mcce.explain.followup import questions_of  # loaded by the first search
+        from mcce.explain.pipeline import explain_given
+        from mcce.explain.tabulate import tabulate
 
         self._check_fitted()
-        check_count(n_counterfactuals, "n_counterfactuals")
         schema = self.generator_.schema_
+        own, also = read(self.constraints), read(constraints)
+        kept = self._constraints([*own, *also]).known
+        demands = self._demands(also, dataclasses.replace(self._constraints(also, allow_missing=True), known=kept))
+        settings = read_settings(
+            n_counterfactuals=n_counterfactuals,
+            exhaustive=exhaustive,
+            sparse=sparse,
+            floor=floor,
+            caution=caution,
+            measures=measures,
+            feature_weights=feature_weights,
+            max_changes=max_changes,
+            max_gower=max_gower,
+            diverse=diverse,
+            exclude_training=demands.exclude_training,
+        )
+        plausibility = self._plausibility(progress) if sparse else None
+        order = self._ordering(measures, feature_weights, plausibility)
+        cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
-        begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
-        asked, given = self._constraints(constraints), resolve(constraints, schema, self.generator_.fixed_)
-        given = dataclasses.replace(given, known=() if asked is None else asked.known)
-        copies = any(isinstance(each, NoCopies) for each in simplest(constraints, schema))
-        settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=copies)
-        order = resolve_measures(DEFAULT, schema.features)
-        anonymity = self._anonymity(read(constraints))
-        problem = self._problem(settings, order, given or None, anonymity=anonymity)
-        no_keys = np.empty(members.size, dtype=np.uint64)
-        block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
-        winners = join_blocks([choose(problem, block, brought)], factuals)
-        seconds = time.perf_counter() - begun
-        winners = dataclasses.replace(winners, cost=dataclasses.replace(winners.cost, seconds_select=seconds))
+        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
+        chosen = explain_given(problem, factuals, members, brought)
         told: dict[str, object] = {
+            **{name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_DRAWS},
             "n_candidates": len(candidates),
-            "n_counterfactuals": n_counterfactuals,
-            "exhaustive": exhaustive,
             **self._described(),
-            **self._told_anonymity(anonymity),
+            **self._told_anonymity(demands.anonymity),
         }
-        wording = Wording(self.names_, told, self.fit_seconds_, usual=self._usual)
-        found = write_result(problem, factuals, winners, None, {}, wording)
+        questions = questions_of(chosen, told, self.fit_seconds_, self._usual)
+        found = tabulate(chosen, told, self.fit_seconds_, questions)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -663,8 +683,8 @@ class MCCE(Learner):
         floors: float | Sequence[float] = (0, 0.01, 0.05, 0.1, 0.25, 0.5),
         n_samples: int = 1000,
         *,
-        measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
-        weights: Mapping[Any, float] | None = None,
+        measures: MeasureLike | Sequence[MeasureLike] | None = None,
+        feature_weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
         training: Data | None = None,
@@ -679,7 +699,7 @@ class MCCE(Learner):
             Rows to explain; those that have the wanted decision already are passed over.
         floors : sequence of float
             The floors to compare.
-        n_samples, measures, weights, max_changes, max_gower : as in `explain`
+        n_samples, measures, feature_weights, max_changes, max_gower : as in `explain`
             For the sparse counterfactuals; the plain method is shown as published, with as many draws.
         training : DataFrame, array or None
             The training rows, for distances to them. None takes the table that was given to `fit`; an explainer that
@@ -721,7 +741,7 @@ class MCCE(Learner):
             training=rows,
             n_samples=n_samples,
             measures=measures,
-            weights=weights,
+            feature_weights=feature_weights,
             max_changes=max_changes,
             max_gower=max_gower,
             max_factuals=max_factuals,
@@ -788,22 +808,22 @@ class MCCE(Learner):
         batch_size : int
             Rows that are explained and written together, at most; a part never spans two files.
         n_jobs : int, optional
-            Workers, as joblib counts them: processes, unless `joblib.parallel_config` says "threading" or "dask". The
-            explainer is sent once to each, so that its model has to be picklable.
+            Workers, counted as threads elsewhere: processes, unless `joblib.parallel_config` says "threading" or
+            "dask". The explainer is sent once to each, so that its model has to be picklable.
         skip_bad : bool
             Whether rows that cannot be read or explained are listed in `bad-rows.csv` and left out; else the first is
             an error that names its file and place. One with a level that no training row has is unexplained, not bad.
         missing : list of str
             Cells of a CSV that mean a missing value, besides an empty one.
         letters : folder or mcce.batches.Letters, optional
-            Where a letter for each person is written, as `Counterfactuals.letters` writes it; one that has begun with
+            Where a letter for each person is written, as `mcce.report.letters` writes it; one that has begun with
             this run goes on with it. Who gets none, and why, is listed in `unlettered.csv` of `out`.
         progress : bool, "log" or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
             with rate and time left to standard error.
         **settings
             As in `explain`: `n_samples`, `sparse`, `constraints`, ... To look into somebody without a counterfactual,
-            explain the row alone and ask ``found.why(id)``.
+            explain the row alone and ask ``found.why_unexplained(id)``.
 
         Returns
         -------
@@ -824,14 +844,17 @@ class MCCE(Learner):
         self._check_fitted()
         from mcce.batches import explain_batches
 
+        read_settings(**{name: value for name, value in settings.items() if name in OPTIONS})
         learned: dict[str, Any] = {}
-        if "measures" in settings:  # workers do not have the training rows
+        if settings.get("measures") is not None:  # workers do not have the training rows
             learned["measures"] = self._learned_measures(settings["measures"])
+        plausibility = None
         if settings.get("sparse"):
-            self._plausibility(None if progress == "log" else progress)
+            plausibility = self._plausibility(None if progress == "log" else progress)
             self._usual()
-        self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
-        self._anonymity([*read(self.constraints), *read(settings.get("constraints", ()))])
+        self._ordering(settings.get("measures"), settings.get("feature_weights"), plausibility)
+        demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
+        self._training_rows(needed=demands.exclude_training)
         return explain_batches(
             self,
             source,
@@ -880,8 +903,6 @@ class MCCE(Learner):
         True
         """
         self._check_fitted()
-        generator = self.generator_
-        generator = generator.stored(donors) if isinstance(generator, OURS) else generator
         names = _stored_settings(type(self))
         everything = donors == "all"
         kept = slice(None if everything else 0)
@@ -890,7 +911,7 @@ class MCCE(Learner):
             "settings": {name: unfitted(getattr(self, name)) for name in names},
             "decision": write_decision(self.decision),
             "constraints": read(self.constraints),
-            "generator": generator,
+            "generator": self.generator_.stored(donors),
             "chosen": self.generator if isinstance(self.generator, str) else self.generator is not None,
             "positions": spots.positions[kept].astype(np.int64),
             "rows": spots.rows[kept],
@@ -905,8 +926,11 @@ class MCCE(Learner):
             "relations": self.relations_ if everything else None,
             "fit_seconds": float(self.fit_seconds_),
         }
-        kept_rows = donors if self._privacy is None else "private"
-        told = {"donors": kept_rows, "decision": self.decision_.describe(), "model": type(self.model).__name__}
+        told = {
+            "donors": self.generator_.kept_values(donors),
+            "decision": self.decision_.describe(),
+            "model": type(self.model).__name__,
+        }
         save_fields(path, "MCCE", fields, {**(about or {}), **told}, lambda written: check_fields(written, names))
 
     @classmethod
@@ -931,7 +955,7 @@ class MCCE(Learner):
         decision : callable or None
             The wanted decision, if it is a function; else it stands in the file.
         n_jobs : int or None
-            Threads to use; None for all cores.
+            Threads, as in the constructor.
 
         Examples
         --------
@@ -957,8 +981,7 @@ class MCCE(Learner):
         made.names_ = Names.read(made.names, fields["generator"].schema_.names)
         made.decision_ = resolve_decision(wanted, made.model)
         made.generator_ = fields["generator"]
-        if isinstance(made.generator_, OURS):
-            made.generator_.n_jobs = n_jobs
+        made.generator_.n_jobs = n_jobs
         schema = made.generator_.schema_
         answer = Answer(fields["scores"], fields["wanted"])
         spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
@@ -986,10 +1009,9 @@ class MCCE(Learner):
         self,
         settings: Settings,
         order: Ordering,
-        constraints: Constraints | None,
+        demands: Demands,
         caution: Caution | None = None,
         robust: Robust | None = None,
-        anonymity: Anonymity | None = None,
     ) -> Problem:
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
@@ -1005,37 +1027,34 @@ class MCCE(Learner):
             question=ConfirmingAsker(model, robustness) if demanded and robustness is not None else model,
             settings=settings,
             order=order,
-            constraints=constraints,
+            constraints=demands.constraints,
             caution=caution,
             training=self._training_rows(needed=settings.exclude_training),
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
-            anonymity=anonymity,
+            anonymity=demands.anonymity,
+            names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
 
-    def _constraints(self, also: Any) -> Constraints | None:
-        """Return the constraints of the explainer together with others; None if nothing is restricted."""
-        given = [*read(self.constraints), *read(also)]
-        resolved = resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=False)
-        return resolved if resolved else None
+    def _constraints(self, given: Sequence[Constraint], *, allow_missing: bool = False) -> Constraints:
+        """Return constraints that were read, for the columns of the table."""
+        return resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=allow_missing)
 
-    def _excludes_copies(self, also: Any) -> bool:
-        """Say whether the constraints, together with others, exclude copies of training rows."""
-        given = [*read(self.constraints), *read(also)]
-        return any(isinstance(each, NoCopies) for each in simplest(given, self.generator_.schema_))
+    def _demands(self, given: Sequence[Constraint], constraints: Constraints | None = None) -> Demands:
+        """Return all that constraints that were read demand; `constraints` are the resolved ones, if known."""
+        constraints = self._constraints(given) if constraints is None else constraints
+        parts = simplest(given, self.generator_.schema_)
+        copies = any(isinstance(each, NoCopies) for each in parts)
+        return Demands(constraints if constraints else None, copies, self._anonymity(parts))
 
     def _anonymity(self, given: Sequence[Constraint]) -> Anonymity | None:
-        """Return how many training people have to share a counterfactual, and on which keys; None if nobody asks."""
+        """Return the demand of some of the simplest constraints to be shared by several people; None for none."""
         schema = self.generator_.schema_
-        asked = together(simplest(given, schema))
+        asked = together(given)
         if asked is None:
             return None
-        if self._privacy is not None:
-            raise InputError(
-                "k_anonymous() counts training people, and this explainer was fitted with mcce.Privacy, which keeps "
-                "nothing of them; leave it out."
-            )
+        self.generator_.require_training_rows("k_anonymous()", "leave it out.")
         columns = tuple(sorted(schema.position(name) for name in asked.columns))
         known = self._keys_by_columns()
         if columns not in known:
@@ -1053,7 +1072,7 @@ class MCCE(Learner):
     def _known_keys(self) -> list[TrainingKeys]:
         """Return the keys of training people that were needed, and those that the explainer's own constraints need."""
         if self._training.table is not None:
-            self._anonymity(read(self.constraints))
+            self._anonymity(simplest(self.constraints, self.generator_.schema_))
         known = self._keys_by_columns()
         return [known[columns] for columns in sorted(known)]
 
@@ -1072,15 +1091,7 @@ class MCCE(Learner):
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""
-        generator = self.generator_
-        described: dict[str, object] = {"random_state": generator.seed_}
-        if isinstance(generator, ChainModel):
-            described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
-        else:
-            described["sampler"] = type(generator).__name__
-        if isinstance(generator, ChainModel) and generator.min_donors is not None:
-            described["min_donors"] = generator.min_donors
-        return {**described, "condition_on_decision": self.condition_on_decision}
+        return {**self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
@@ -1108,12 +1119,13 @@ class MCCE(Learner):
 
     def _ordering(
         self,
-        measures: MeasureLike | Sequence[MeasureLike],
-        weights: Mapping[Any, float] | None,
+        measures: MeasureLike | Sequence[MeasureLike] | None,
+        feature_weights: Mapping[Any, float] | None,
         plausibility: Plausibility | None,
     ) -> Ordering:
         """Return the order that a user asks for, with what its measures learn from the training rows."""
         features = self.generator_.schema_.features
+        measures = DEFAULT if measures is None else measures
         named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
         if self._training.table is None:  # of a file, or of a copy in another process
             known = getattr(self, "distances_", {})
@@ -1123,7 +1135,7 @@ class MCCE(Learner):
         return resolve_measures(
             named,
             features,
-            weights=weights,
+            feature_weights=feature_weights,
             training=self._training.matrix(needed_by=f"measure {learning[0]!r}") if learning else None,
             decision=self._training.wanted() if learning else None,
             scorers=scorers,
@@ -1192,33 +1204,16 @@ class MCCE(Learner):
 
     def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
         """Return what tells copies of training rows, made once; None if they are gone and not needed."""
-        if self._privacy is not None:
-            if needed:
-                raise InputError(
-                    "no_copies() needs to know the training rows, and this explainer was fitted with mcce.Privacy, "
-                    "which keeps nothing of them; leave it out."
-                )
+        if needed:
+            self.generator_.require_training_rows("no_copies()", "leave it out.")
+        if self.generator_.privacy is not None:
             return None
         if "training_rows_" not in vars(self):
             if self._training.table is None and not needed:
                 return None
-            generator, table = self.generator_, self._training.table
-            hashes = generator.training_hashes_ if table is not None and isinstance(generator, OURS) else None
+            hashes = None if self._training.table is None else self.generator_.training_hashes_
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_
-
-
-def privacy_of(generator: Generator) -> Privacy | None:
-    """Return what the fit of a generator is made private by, None for nothing."""
-    return generator.privacy if isinstance(generator, ChainModel) else None
-
-
-def _synthetic_rows(generator: Generator, decision: Decision) -> tuple[Data, Answer]:
-    """Return rows drawn from a private chain, as the model is asked on, and what it says of them."""
-    assert isinstance(generator, ChainModel)
-    drawn = generator.sample(n=len(generator.training_givens_), progress=False)
-    rows = generator.schema_.decode_for_model(generator.schema_.encode(drawn).matrix)
-    return rows, ask_table(decision, rows, "rows drawn in place of the training rows")
 
 
 def _stored_settings(cls: type[MCCE]) -> list[str]:

@@ -109,8 +109,8 @@ def entry(option: str, key: object) -> Either:
 
     Examples
     --------
-    >>> PYTHON.say([entry("weights", "age")])
-    "weights['age']"
+    >>> PYTHON.say([entry("feature_weights", "age")])
+    "feature_weights['age']"
     """
     return Either(PythonOnly(f"{option}[{spell(key)}]"), (Parameter(option), f" of {spell(key)}"))
 

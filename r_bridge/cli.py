@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.files import written_whole
-from mcce.cli.cells import TEXT, Declared
+from mcce.cli import readers as read
 from mcce.cli.checking import read_interval
-from mcce.cli.console import DONE, name_list, positive_integer, say, separator
-from mcce.cli.files import check_column, read_source
+from mcce.cli.console import DONE, say
 from mcce.cli.outputs import check_outputs
+from mcce.cli.tables import Reading, ReadOptions, check_columns, read_table
 from mcce.datasets import load_airquality
 from mcce.exceptions import InputError, listing
 from mcce.model.decisions import Interval
@@ -62,20 +62,23 @@ def add_parity(commands: Any) -> None:
     add = parity.add_argument
     add("--train", metavar="FILE", help="your own rows: .csv, .csv.gz or .parquet")
     add("--response", metavar="COLUMN", help="with --train: what the model predicts; a number or two classes")
-    add("--wanted", metavar="A,B", help="the wanted predictions, both ends included, as in 0.5,1 or --wanted=-inf,15")
-    add("--fixed", type=name_list, metavar="A,B", help="features that must not change")
-    add("--categorical", type=name_list, default=[], metavar="A,B", help="numbers that are codes; text always is")
-    add("--numeric", type=name_list, default=[], metavar="A,B", help="numbers that look like codes, as 007 does")
-    add("--missing", type=name_list, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
+    add("--decision", metavar="A,B", help="the wanted predictions, both ends included, as in 0.5,1 or -inf,15")
+    add("--fixed", type=read.names, metavar="A,B", help="features that must not change")
     add(
-        "--explain", type=positive_integer, default=EXPLAINED, metavar="N", help="explain the last N rows (%(default)s)"
+        "--kinds",
+        type=read.pairs,
+        default={},
+        metavar="A=KIND,..",
+        help="numeric or categorical, by column",
     )
+    add("--missing", type=read.names, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
+    add("--explain", type=read.count, default=EXPLAINED, metavar="N", help="explain the last N rows (%(default)s)")
     add("--engine", choices=["rpart", "ctree", "both"], default="both", help="which trees (%(default)s)")
-    add("--n-samples", type=positive_integer, default=1000, metavar="K", help="rows for each (%(default)s)")
-    add("--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="how many for each (%(default)s)")
-    add("--seed", type=int, default=1, metavar="N", help="R's seed; generating begins with the next (%(default)s)")
+    add("--n-samples", type=read.count, default=1000, metavar="K", help="rows for each (%(default)s)")
+    add("--n-counterfactuals", type=read.count, default=1, metavar="N", help="how many for each (%(default)s)")
+    add("--random-state", type=int, default=1, metavar="N", help="R's seed; generating uses the next (%(default)s)")
     add("--without-mccer", action="store_true", help="do not use mcceR even if it is installed")
-    add("--sep", type=separator, metavar="CHAR", help=r"separator of CSV files; \t is a tab; found if it is clear")
+    add("--sep", type=read.sep, metavar="CHAR", help=r"separator of CSV files; \t is a tab; found if it is clear")
     add("--html", type=Path, metavar="FILE", help="write the reports as a page")
     add("--force", action="store_true", help="overwrite a page that exists")
     parity.set_defaults(run=run_parity)
@@ -84,8 +87,8 @@ def add_parity(commands: Any) -> None:
 def run_parity(arguments: argparse.Namespace) -> int:
     """Compare, print the reports, and return the exit code."""
     if arguments.html:
-        read = {"--train": Path(arguments.train)} if arguments.train else {}
-        check_outputs({"--html": arguments.html}, read, force=arguments.force)
+        inputs = {"--train": Path(arguments.train)} if arguments.train else {}
+        check_outputs({"--html": arguments.html}, inputs, force=arguments.force)
     example = _airquality(arguments) if arguments.train is None else _from_file(arguments)
     engines = ["rpart", "ctree"] if arguments.engine == "both" else [arguments.engine]
     reports = [_compare(example, engine, arguments) for engine in engines]
@@ -111,8 +114,8 @@ def _compare(example: Example, engine: str, arguments: argparse.Namespace) -> Pa
         fixed_features=example.fixed,
         c_int=example.c_int,
         fit_autoregressive_model=engine,
-        fit_seed=arguments.seed,
-        generate_seed=arguments.seed + 1,
+        fit_seed=arguments.random_state,
+        generate_seed=arguments.random_state + 1,
         generate_K=arguments.n_samples,
         process_return_best_k=arguments.n_counterfactuals,
         # mcceR's L1 cannot be had with levels
@@ -122,24 +125,23 @@ def _compare(example: Example, engine: str, arguments: argparse.Namespace) -> Pa
 
 
 def _airquality(arguments: argparse.Namespace) -> Example:
-    for option in ("response", "categorical"):
+    for option in ("response", "kinds"):
         if getattr(arguments, option):
             raise InputError(f"--{option} goes with --train; without it R's airquality is compared.")
     air = load_airquality(dropna=True)
     model = RModel.from_code("lm(Ozone ~ ., data = data)", air.X.assign(Ozone=air.y))
     fixed = air.fixed if arguments.fixed is None else arguments.fixed
-    return _example(model, air.X, fixed, _ends(arguments.wanted, (-np.inf, 15.0)), arguments)
+    return _example(model, air.X, fixed, _ends(arguments.decision, (-np.inf, 15.0)), arguments)
 
 
 def _from_file(arguments: argparse.Namespace) -> Example:
-    source = read_source("--train", arguments.train, arguments.sep, arguments.missing)
+    options = ReadOptions.from_arguments(arguments)
+    source = read_table("--train", arguments.train, options)
     names = source.table.columns
     if arguments.response is None:
         raise InputError(f"--train {arguments.train} needs --response: one of {listing(names)}.")
-    check_column("--response", arguments.response, source.table, arguments.train)
-    said = Declared(frozenset(arguments.numeric), frozenset(arguments.categorical))
-    readings = source.readings(names, said)
-    table = source.read(readings | dict.fromkeys(arguments.categorical, TEXT), checked=True)
+    check_columns("--response", [arguments.response], source.table, arguments.train)
+    table = source.read(source.find_readings(names) | dict.fromkeys(options.levels, Reading("text")))
     complete = table.dropna()
     if len(complete) < len(table):
         say(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are left out")
@@ -153,15 +155,14 @@ def _from_file(arguments: argparse.Namespace) -> Example:
     if is_class:
         data["response"] = pd.Categorical(y.astype(str))
     code = "glm(response ~ ., family = binomial, data = data)" if is_class else "lm(response ~ ., data = data)"
-    wanted = _ends(arguments.wanted, (0.5, 1.0) if is_class else None)
+    wanted = _ends(arguments.decision, (0.5, 1.0) if is_class else None)
     return _example(RModel.from_code(code, data), X, arguments.fixed or [], wanted, arguments)
 
 
 def _example(
     model: RModel, X: pd.DataFrame, fixed: list[str], wanted: tuple[float, float], arguments: argparse.Namespace
 ) -> Example:
-    for name in fixed:
-        check_column("--fixed", name, X, arguments.train or "airquality")
+    check_columns("--fixed", fixed, X, arguments.train or "airquality")
     n = arguments.explain
     if n >= len(X):
         raise InputError(f"--explain {n} leaves no row to train on: there are {len(X)} complete ones.")
@@ -173,10 +174,10 @@ def _ends(text: str | None, default: tuple[float, float] | None) -> tuple[float,
     if text is None:
         if default is None:
             raise InputError(
-                "--response is a number, so --wanted must say which predictions are: as in --wanted=10,20."
+                "--response is a number, so --decision must say which predictions are: as in --decision=10,20."
             )
         return default
     interval: Interval | None = read_interval(text, None)
     if interval is None or interval.closed != "both":
-        raise InputError(f"--wanted is {text!r}; give two numbers, both included, as in 0.5,1 or -inf,15.")
+        raise InputError(f"--decision is {text!r}; give two numbers, both included, as in 0.5,1 or -inf,15.")
     return interval.low, interval.high

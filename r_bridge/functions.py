@@ -83,6 +83,10 @@ class RSampler(HoldsR, RConditional):
     """
 
     maker = "RSampler"
+    unstorable = (
+        "it holds an object of R, which cannot be written as arrays and JSON: it may hold code. Fit again where it is "
+        "needed, or use a sampler of mcce."
+    )
     whole_parameters = ("learn", "probs", "quantiles", "draw")
 
     def __init__(
@@ -146,13 +150,6 @@ class RSampler(HoldsR, RConditional):
                 f"kinds of {self.maker} is {self.kinds!r}; give some of {listing(KINDS)} that {asked[0]}= can draw, as "
                 'in kinds=["numeric"].'
             )
-
-    def get_state(self) -> dict[str, Any]:
-        """Refuse: what R has learnt is no arrays and JSON, and opening it would run code."""
-        raise SamplerError(
-            f"{self!r} holds an object of R, which cannot be written as arrays and JSON: it may hold code. Fit again "
-            "where it is needed, or use a sampler that can be saved."
-        )
 
     def _call(self, function: str, *call: Any) -> Any:
         """Return what R answers; its error names the feature and the function that R was running."""

@@ -33,7 +33,7 @@ def test_every_module_can_be_imported():
 
 NEEDS = {
     "mcce.generators.joint.made.generator": ("torch", "torch is not installed: pip install 'mcce[deep]'"),
-    "mcce.generators.joint.vine.generator": ("pyvinecopulib", NO_VINE),
+    "mcce.generators.joint.vine_generator": ("pyvinecopulib", NO_VINE),
     "mcce.samplers.vine.sampler": ("pyvinecopulib", NO_VINE),
 }
 SLOW_FOLDERS = ("mcce.diagnostics", "mcce.generators.joint", "mcce.report", "mcce.samplers", "mcce.testing")

@@ -21,19 +21,16 @@ import pytest
 import mcce
 from mcce import InputError
 from mcce.batches import folder as describing
-from mcce.cli import cells, outputs, workbook
-from mcce.cli import cells as dates
-from mcce.cli import cells as numerals
 from mcce.cli import checking as wanted
-from mcce.cli import files as texts
 from mcce.cli import options as job
-from mcce.cli.cells import Declared, TextColumn
+from mcce.cli import outputs, tables
+from mcce.cli.tables import NumberMarks, ReadOptions, TableFile, TextColumn
 from mcce.constraints import encoding, grammar, reading
 from mcce.exceptions import did_you_mean, shorten, spell
-from mcce.explain import relation_finder
 from mcce.explore import words as explorer_words
 from mcce.model import columns
-from mcce.report import languages, letter, rules
+from mcce.plausibility import relation_finder
+from mcce.report import languages, letter_layout, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
 from mcce.storage import archive as limits
@@ -65,13 +62,6 @@ def formula(text: str) -> object:
     return columns.columns_of(fitted, ["y", "x"])
 
 
-def in_a_western_file(text: str) -> None:
-    raw = text.encode("cp1252")
-    with pytest.raises(UnicodeDecodeError) as caught:
-        raw.decode()
-    texts._decode_western("the file", raw, caught.value)
-
-
 def plain_rule(text: str) -> str:
     return rules.plain_rule(text, SimpleNamespace(label=str), ["a", "a b", "was"])
 
@@ -85,11 +75,11 @@ def date_in_a_rule(text: str) -> float:
 
 
 def number(text: str) -> str | None:
-    return numerals.plain(text, ".")
+    return NumberMarks().plain(text)
 
 
-def unread(text: str) -> object:
-    return numerals.unread([text])
+def dates(text: str) -> object:
+    return tables._dates_or_text(column(text), "")
 
 
 def interval(text: str) -> object:
@@ -117,30 +107,22 @@ CASES = {
     "names in the formula of a model": Case(columns, formula, lambda n: "y(" * (n // 2) + " ~ x"),
     "digits as a date of a rule": Case(encoding, date_in_a_rule, lambda n: "1:" * (n // 2)),
     "digits as a value of a constraint": Case(ALLOW, ALLOW.say, lambda n: "1" * n + "-x"),
-    "digits before a letter": Case(numerals, number, lambda n: "1" * n + "x"),
-    "decimals before a letter": Case(numerals, lambda t: numerals.plain(t, ","), lambda n: "1," + "1" * n + "x"),
-    "thousands before a letter": Case(numerals, number, lambda n: "1" + ",111" * (n // 4) + "x"),
-    "digits of an exponent": Case(numerals, number, lambda n: "1e" + "1" * n + "x"),
-    "points in what is no plain number": Case(numerals, numerals.is_plain, lambda n: "1." * (n // 2) + "x"),
-    "blanks after a number": Case(numerals, unread, lambda n: "1" + " " * n + "x"),
-    "blanks between digits": Case(numerals, unread, lambda n: "1 " * (n // 2) + "x"),
-    "blanks after a currency": Case(numerals, unread, lambda n: "€" + " " * n + "x"),
-    "a bracket that is not closed": Case(numerals, unread, lambda n: "(" + "1" * n + "x"),
-    "decimals of a second": Case(numerals, unread, lambda n: "1:00:00." + "1" * (n // 2) + " " * (n // 2) + "x"),
-    "one number and no other": Case(dates, lambda t: dates.find_format([t]), lambda n: "1" + "x" * n),
-    "nothing between digits": Case(dates, lambda t: dates.find_format([t]), lambda n: "1" * n),
-    "digits, then letters": Case(dates, lambda t: dates.find_format([t]), lambda n: "1" * (n // 2) + "x" * (n // 2)),
-    "blanks in a date": Case(dates, lambda t: dates.date_of(t, "%d %b %Y"), lambda n: "1 May" + " " * n + "x"),
-    "digits of a whole number": Case(cells, cells.WHOLE.fullmatch, lambda n: "1" * n + "x"),
-    "zeros of a code": Case(cells, cells.LEADING_ZERO.match, lambda n: "0" * n + "x"),
+    "digits before a letter": Case(tables, number, lambda n: "1" * n + "x"),
+    "decimals before a letter": Case(tables, NumberMarks(",", ".").plain, lambda n: "1," + "1" * n + "x"),
+    "thousands before a letter": Case(tables, number, lambda n: "1" + ",111" * (n // 4) + "x"),
+    "digits of an exponent": Case(tables, number, lambda n: "1e" + "1" * n + "x"),
+    "shapes of a number": Case(tables, lambda t: column(t).shapes, lambda n: "10" * (n // 2)),
+    "one number and no other": Case(tables, dates, lambda n: "1" + "x" * n),
+    "blanks between digits": Case(tables, dates, lambda n: "1 " * (n // 2) + "x"),
+    "blanks in a date": Case(tables, lambda t: tables.parse_dates([t], "%d %b %Y"), lambda n: "1 May" + " " * n + "x"),
+    "digits of a whole number": Case(tables, tables.WHOLE.fullmatch, lambda n: "1" * n + "x"),
+    "zeros of a code": Case(tables, tables.LEADING_ZERO.match, lambda n: "0" * n + "x"),
     "blanks and no comma in an interval": Case(wanted, interval, lambda n: " " * n + "x"),
     "blanks before two brackets": Case(wanted, interval, lambda n: "1," + " " * n + "]]"),
-    "a long word before a strange letter": Case(texts, in_a_western_file, lambda n: "x" * n + " \xe9"),
-    "accents in a western file": Case(texts, in_a_western_file, lambda n: "\xe9 " * (n // 2)),
     "endings of a file's name": Case(outputs, beside, lambda n: ".a" * (n // 2) + "!"),
     "letters of a file's ending": Case(outputs, beside, lambda n: "." + "a" * n + "!"),
     "a key of TOML": Case(job, job._key, lambda n: "a" * n + "!"),
-    "signs in the name of a letter": Case(letter, letter.letter_name, lambda n: "a!" * (n // 2)),
+    "signs in the name of a letter": Case(letter_layout, letter_layout.letter_name, lambda n: "a!" * (n // 2)),
     "zeros of a format": Case(patterns, lambda t: patterns._NUMBER.fullmatch(t), lambda n: "0." + "0" * n + "x"),
     "signs of percent": Case(patterns, lambda t: patterns.read_pattern(t, "a"), lambda n: "%" * n),
     "a long name in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: "x" * n),
@@ -150,7 +132,7 @@ CASES = {
     "brackets in a rule of a letter": Case(rules, plain_rule, lambda n: "was(" * (n // 4)),
     "a label of a decision": Case(languages, lambda t: languages.read_texts().would(t), lambda n: "a is " * (n // 5)),
     "the time of a workbook": Case(
-        workbook, lambda t: workbook._with_same_time(t.encode()), lambda n: "<dcterms:modified" + "x" * n
+        outputs, lambda t: outputs._with_same_time(t.encode()), lambda n: "<dcterms:modified" + "x" * n
     ),
     "names in a rule of a letter": Case(rules, plain_rule, lambda n: "a " * (n // 2)),
     "digits in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "+" + "1" * n + "x"),
@@ -209,8 +191,7 @@ LONG = 5000
 
 
 def column(text: str) -> TextColumn:
-    values = pd.Series([text, "3", "4"], name="a")
-    return TextColumn("a", values, values, "the file", lambda row: f"line {row + 2}")
+    return TableFile("the file", pd.DataFrame({"a": [text, "3", "4"]}), ReadOptions(), ",").column("a")
 
 
 def resolved(rule: str) -> object:
@@ -233,9 +214,9 @@ REFUSED = {
     "a format": lambda: patterns.read_pattern("x" * LONG, "a"),
     "decimals of a format": lambda: patterns.read_pattern("0." + "0" * 500, "a"),
     "an interval": lambda: wanted.read_interval("[1," + "1" * LONG, None),
-    "a class": lambda: wanted.read_class("--wanted", "x" * LONG, ["yes", "no"]),
-    "a cell among numbers": lambda: cells.find_reading(column("x" * LONG), ".", Declared()),
-    "too many digits": lambda: cells.find_reading(column("1" * LONG), ".", Declared()),
+    "a class": lambda: wanted.read_class("--decision", "x" * LONG, ["yes", "no"]),
+    "a cell among numbers": lambda: tables.find_reading(column("x" * LONG), NumberMarks(), ReadOptions()),
+    "too many digits": lambda: tables.find_reading(column("1" * LONG), NumberMarks(), ReadOptions()),
 }
 
 

@@ -54,9 +54,9 @@ def check_count(
     --------
     >>> from mcce.base.checks import check_count
     >>> from mcce.wording import Value
-    >>> check_count(0, "n_jobs", or_else=(", or ", Value(None), " for all cores"))
+    >>> check_count(0, "n_samples", or_else=(", or ", Value("auto")))
     Traceback (most recent call last):
-    mcce.exceptions.InputError: n_jobs is 0; it must be a whole number of at least 1, or None for all cores.
+    mcce.exceptions.InputError: n_samples is 0; it must be a whole number of at least 1, or 'auto'.
     """
     if is_whole(value) and least <= value <= (MOST if most is None else most):
         return int(value)

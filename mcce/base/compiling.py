@@ -12,6 +12,7 @@ disk; `inner` for those that only kernels call, without wrappers.
 
 from __future__ import annotations
 
+import pickle
 import signal
 import sys
 import threading
@@ -27,9 +28,15 @@ class _DiskCache(FunctionCache):  # type: ignore[misc]  # numba is not typed
     """Numba's cache of one kernel, without which the kernel works as well."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the kernel that is kept for a signature, None if there is none or it cannot be read."""
+        """Return the kernel that is kept for a signature, None if there is none or it cannot be read.
+
+        An index that another version wrote may name types that are gone; it is emptied.
+        """
         try:
             return super().load_overload(sig, target_context)
+        except (AttributeError, ImportError, pickle.UnpicklingError):
+            self.flush()
+            return None
         except OSError as error:
             _tell(str(error))
             return None

@@ -18,7 +18,6 @@ be another thread's: `without_warning` counts its users as step 3 does.
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -29,9 +28,10 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from mcce.base.checks import check_count
+from mcce.base.checks import is_whole
 from mcce.base.progress import progress_bar
-from mcce.wording import Value
+from mcce.exceptions import InputError
+from mcce.wording import Parameter, Value
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -140,10 +140,24 @@ def _begin_thread(pools: ThreadpoolController | None) -> None:
 
 
 def count_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads for `n_jobs`."""
-    if n_jobs is None or n_jobs == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return check_count(n_jobs, "n_jobs", or_else=(", or ", Value(None), " for all cores"))
+    """Return the number of threads for `n_jobs`, in scikit-learn's meaning.
+
+    None is 1, or the number that `joblib.parallel_config` sets; -1 is all cores, -2 all but one.
+    """
+    import joblib.parallel  # with most models it is loaded already
+
+    if n_jobs is None:
+        n_jobs = joblib.parallel.get_active_backend()[1] or 1
+    if not is_whole(n_jobs) or n_jobs == 0:
+        raise InputError(
+            Parameter("n_jobs"),
+            " is ",
+            Value(n_jobs),
+            "; it must be a whole number other than 0 (-1 for all cores), or ",
+            Value(None),
+            " for 1.",
+        )
+    return int(n_jobs) if n_jobs > 0 else max(joblib.cpu_count() + 1 + n_jobs, 1)
 
 
 def run_in_threads(

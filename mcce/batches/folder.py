@@ -49,7 +49,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EACCES, EAGAIN
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -60,15 +60,14 @@ from mcce.batches.parts import COUNTS, TABLES, Explained
 from mcce.batches.sources import Part
 from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spell
-from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
+from mcce.explain.draw import draw_pools
+from mcce.explain.problem import fixed_columns, pool_keys
+from mcce.explain.protocol import Explainer
 from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
 from mcce.model.robustness import Robust
 from mcce.table.spreadsheet import escape_formula
 from mcce.wording import Setting
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 try:
     import fcntl
@@ -408,7 +407,7 @@ PACKAGES = ("mcce", "numpy", "pandas", "pyarrow")
 NOT_HERE = {"progress": "give it to explain_batches"}
 
 
-def check_settings(explainer: MCCE, settings: Mapping[str, Any]) -> dict[str, Any]:
+def check_settings(explainer: Explainer, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of `explain`, all of them; unknown ones are errors."""
     known = inspect.signature(explainer.explain).parameters
     names = [name for name in known if name != "X" and name not in NOT_HERE]
@@ -420,7 +419,7 @@ def check_settings(explainer: MCCE, settings: Mapping[str, Any]) -> dict[str, An
     return {name: settings.get(name, known[name].default) for name in names}
 
 
-def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
+def describe_settings(explainer: Explainer, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
     """Return settings of `explain` as JSON values (step 4)."""
     described = {name: _plain(value) for name, value in settings.items()}
     described["constraints"] = [_plain(each) for each in read(settings["constraints"])]
@@ -431,7 +430,7 @@ def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats
     return described
 
 
-def describe_letters(explainer: MCCE, letters: Letters | None) -> dict[str, Any]:
+def describe_letters(explainer: Explainer, letters: Letters | None) -> dict[str, Any]:
     """Return what the letters are written with, as a setting; none if there are none, wherever they go."""
     if letters is None:
         return {}
@@ -441,7 +440,7 @@ def describe_letters(explainer: MCCE, letters: Letters | None) -> dict[str, Any]
     return {"letters": {**told, "names": _checksum(names.encode())}}
 
 
-def describe_explainer(explainer: MCCE, rows: Floats) -> dict[str, Any]:
+def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:
     """Return what tells an explainer from others, given some encoded training rows (step 5)."""
     generator = explainer.generator_
     keys = pool_keys(generator, rows, fixed_columns(generator))
@@ -466,7 +465,7 @@ def describe_versions() -> dict[str, str]:
     return {name: str(sys.modules[name].__version__) for name in PACKAGES}
 
 
-def _answers(explainer: MCCE, model: Any, rows: Floats) -> str:
+def _answers(explainer: Explainer, model: Any, rows: Floats) -> str:
     asker = Asker(resolve_decision(explainer.decision, model), explainer.generator_.schema_)
     scores, wanted = asker.ask_encoded(rows)
     return _checksum(_rounded(scores) + wanted.tobytes())

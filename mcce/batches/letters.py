@@ -1,7 +1,7 @@
 """Letters of a batch run: a page for each person, written with the part that she is in.
 
 1. The texts are read once, here, so that workers elsewhere need no file of them.
-2. A worker writes the letters of its part (`Counterfactuals.letters`), and says who gets none, and why. Whom the model
+2. A worker writes the letters of its part (`mcce.report.letters`), and says who gets none, and why. Whom the model
    would not refuse is not listed: she is among the unexplained, as everywhere.
 3. A letter is called by the name of its row, as far as a file can be called so. Where that leaves anything out, the
    row's number in the whole source follows after a point, which no name of the first kind has: no two letters have one
@@ -17,12 +17,14 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
+from mcce import report
 from mcce.base.files import checked_path
-from mcce.counterfactuals import NOT_REFUSED, Counterfactuals, OwnTexts
+from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
 from mcce.report.languages import own_texts, read_texts
-from mcce.report.letter import letter_name
+from mcce.report.letter_layout import letter_name
 from mcce.report.names import Names
+from mcce.report.result_letters import NOT_REFUSED, OwnTexts
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Letters:
     ----------
     folder : str or path
         A new or empty folder, or that of the run that goes on.
-    language, texts, all : as in `Counterfactuals.letters`
+    language, texts, all : as in `mcce.report.letters`
     names : Names, optional
         What features and values are called, beside or instead of the explainer's names.
     decision : str, optional
@@ -89,9 +91,9 @@ def write_letters(found: Counterfactuals, letters: Letters, row_numbers: Sequenc
     """Return the letters of a part (steps 2 and 3); `row_numbers` are those of its factuals in the whole source."""
     names, decision = found.names.replaced_by(letters.names), letters.decision or found.decision
     told = replace(found, names=names, decision=decision)
-    pages = told.letters(all=letters.all, html=True, language=letters.language, texts=letters.texts)
+    pages = report.letters(told, all=letters.all, html=True, language=letters.language, texts=letters.texts)
     number_of = dict(zip(found.factuals.index, row_numbers))
-    without = told.unlettered(all=letters.all)
+    without = report.unlettered(told, all=letters.all)
     without = without[without != NOT_REFUSED]
     return Written(
         {_file_name(who, number_of[who]): page for who, page in pages.items()},

@@ -18,7 +18,7 @@ import os
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,15 +29,14 @@ from mcce.batches.sources import BadRows, Part, pyarrow
 from mcce.constraints import OfFactuals, read
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
-from mcce.explain.factuals import Unusual, collected_quietly, encode_factuals
-from mcce.explain.result import with_left_out
+from mcce.explain.problem import encode_factuals
+from mcce.explain.protocol import Explainer
+from mcce.explain.reference import Unusual, collected_quietly
+from mcce.explain.tabulate import with_left_out
 from mcce.report.reasons import ALREADY
 from mcce.table import Feature, Schema
 from mcce.table.left_out import without_unknown_levels
 from mcce.wording import Setting
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 
 class Personal:
@@ -114,7 +113,7 @@ class Explained:
     letters: Written | None = None
 
 
-def explain_part(explainer: MCCE, request: Request, part: Part) -> Explained:
+def explain_part(explainer: Explainer, request: Request, part: Part) -> Explained:
     """Explain the rows of a part; the part comes back without its cells."""
     if os.getpid() == request.process:
         return _explain(explainer, request, part)
@@ -125,7 +124,7 @@ def explain_part(explainer: MCCE, request: Request, part: Part) -> Explained:
     return replace(found, warned=tuple(messages.values()))
 
 
-def _explain(explainer: MCCE, request: Request, part: Part) -> Explained:
+def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
     done = replace(part, rows=replace(part.rows, frame=part.rows.frame.iloc[:0], lines=None))
     try:
         with collected_quietly() as unusual:
@@ -152,7 +151,7 @@ def _explain(explainer: MCCE, request: Request, part: Part) -> Explained:
     return Explained(done, files, dict(zip(COUNTS, counts)), bad, unusual=tuple(unusual.words), letters=letters)
 
 
-def _explain_good(explainer: MCCE, request: Request, part: Part, unusual: Unusual) -> tuple[Part, Counterfactuals]:
+def _explain_good(explainer: Explainer, request: Request, part: Part, unusual: Unusual) -> tuple[Part, Counterfactuals]:
     """Return the part with all its bad rows known, and what was found for the others (steps 1 and 2)."""
     if part.rows.bad and not request.skip_bad:
         raise _refusal(part)
@@ -173,7 +172,7 @@ def _explain_good(explainer: MCCE, request: Request, part: Part, unusual: Unusua
     return without, _explain_rows(explainer, request, without, unusual)
 
 
-def _explain_rows(explainer: MCCE, request: Request, part: Part, unusual: Unusual) -> Counterfactuals:
+def _explain_rows(explainer: Explainer, request: Request, part: Part, unusual: Unusual) -> Counterfactuals:
     schema = explainer.generator_.schema_
     frame, left_out = without_unknown_levels(part.factuals(request.id), schema, or_all=True)
     if not len(frame):  # cells that were not read have no dtypes
@@ -197,7 +196,7 @@ def _refusal(part: Part) -> InputError:
     )
 
 
-def _find_bad(explainer: MCCE, frame: pd.DataFrame, places: Ints) -> list[tuple[int, MCCEError]]:
+def _find_bad(explainer: Explainer, frame: pd.DataFrame, places: Ints) -> list[tuple[int, MCCEError]]:
     """Return those of the rows, each with its place, that cannot be encoded or that the model refuses: by halves."""
     schema = explainer.generator_.schema_
     try:

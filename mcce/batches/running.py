@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcce.base.checks import check_count
 from mcce.base.files import checked_path
@@ -26,18 +26,16 @@ from mcce.batches.parts import Personal, Request
 from mcce.batches.sources import Part, RowSource, open_source, pyarrow
 from mcce.batches.workers import run_parts
 from mcce.exceptions import InputError, MCCEWarning
+from mcce.explain.protocol import Explainer
 from mcce.model.ask import SpotCheck
 from mcce.report.names import Names
 from mcce.wording import Parameter, Value
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 COUNTED = "Such rows of other parts are not told one by one: the manifest counts them as 'unusual'."
 
 
 def explain_batches(
-    explainer: MCCE,
+    explainer: Explainer,
     source: Any,
     out: str | os.PathLike[str],
     *,
@@ -103,7 +101,7 @@ def explain_batches(
 
 
 def _run(
-    explainer: MCCE,
+    explainer: Explainer,
     source: RowSource,
     folder: Folder,
     head: Mapping[str, Any],

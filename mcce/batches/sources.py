@@ -47,6 +47,7 @@ from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
 from mcce.table.spreadsheet import unescape_formula
+from mcce.wording import Setting
 
 TRUTHS = {"true": True, "false": False}
 
@@ -423,7 +424,17 @@ def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[s
             f"source is {spell(source)} (a {type(source).__name__}); give a Parquet or CSV file, a folder of them, or "
             "frames one after the other."
         )
+    _check_missing(missing, ())
     return Frames(source, schema, id)
+
+
+def _check_missing(missing: Sequence[str], paths: Sequence[Path]) -> None:
+    """Raise if texts for missing cells are given, and no file is CSV."""
+    if missing and not any(path.name.endswith(CSV) for path in paths):
+        raise InputError(
+            Setting("missing", list(missing)),
+            " has no effect: it is about cells of CSV files, and the source has none; leave it out.",
+        )
 
 
 @dataclass(frozen=True)
@@ -454,6 +465,7 @@ class Files:
             raise InputError(
                 f"source {path} is neither Parquet nor CSV; its name must end in {listing(PARQUET + CSV)}."
             )
+        _check_missing(missing, found)
         folder = path if path.is_dir() else path.parent
         known = [_fingerprint(p, p.relative_to(folder).as_posix()) for p in found]
         rows = [n for _, n in known]

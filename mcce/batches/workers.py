@@ -24,7 +24,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,14 +32,12 @@ import numpy.typing as npt
 from mcce.batches.parts import Explained, Request, explain_part
 from mcce.batches.sources import Part
 from mcce.exceptions import InputError, MCCEError
+from mcce.explain.protocol import Explainer
 from mcce.wording import PythonOnly, Setting
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 Pickled = npt.NDArray[np.uint8]
 
-_kept: dict[str, MCCE] = {}  # the explainer that was received last, by the checksum of its pickle
+_kept: dict[str, Explainer] = {}  # the explainer that was received last, by the checksum of its pickle
 _keeping = Lock()
 
 
@@ -49,13 +47,13 @@ class Shipped:
     It is unpickled where it is first used, not where it passes through, as a cluster's scheduler.
     """
 
-    def __init__(self, explainer: MCCE | None, name: str = "", pickled: Pickled | None = None) -> None:
+    def __init__(self, explainer: Explainer | None, name: str = "", pickled: Pickled | None = None) -> None:
         self._explainer = explainer
         self.name = name
         self.pickled = pickled
 
     @property
-    def explainer(self) -> MCCE:
+    def explainer(self) -> Explainer:
         """The explainer, made once in a process."""
         if self._explainer is None:
             self._explainer = receive(self.name, self.pickled)
@@ -65,7 +63,7 @@ class Shipped:
         return Shipped, (None, self.name, self.pickled)
 
 
-def receive(name: str, pickled: Pickled | None = None) -> MCCE:
+def receive(name: str, pickled: Pickled | None = None) -> Explainer:
     """Return an explainer in another process; None for one that it has got already."""
     with _keeping:
         if name not in _kept:
@@ -79,7 +77,7 @@ def receive(name: str, pickled: Pickled | None = None) -> MCCE:
 PARTS_A_ROUND = 4  # for each worker
 
 
-def run_parts(explainer: MCCE, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
+def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
     """Yield what becomes of the parts, as it comes; at the end raise what stopped it."""
     reading = _PartReader(parts)
     first: Explained | None = None
@@ -97,7 +95,7 @@ def run_parts(explainer: MCCE, parts: Iterator[tuple[Request, Part]], n_jobs: in
         raise reading.problem
 
 
-def _run(explainer: MCCE, reading: _PartReader, n_jobs: int | None) -> Iterator[Explained]:
+def _run(explainer: Explainer, reading: _PartReader, n_jobs: int | None) -> Iterator[Explained]:
     """Have the parts explained by whom joblib is set to (steps 1 to 5)."""
     from joblib import Parallel, delayed, effective_n_jobs
     from joblib.parallel import get_active_backend
@@ -157,7 +155,7 @@ def _explain_shipped(shipped: Shipped, request: Request, part: Part) -> Explaine
     return explain_part(shipped.explainer, request, part)
 
 
-def _pickle(explainer: MCCE) -> tuple[str, Pickled]:
+def _pickle(explainer: Explainer) -> tuple[str, Pickled]:
     """Return an explainer as bytes, and their checksum, by which workers know it."""
     from joblib import wrap_non_picklable_objects
 

@@ -28,9 +28,8 @@ from mcce.cli.batches import add_explain_batches
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
 from mcce.cli.disclosure import add_disclosure
-from mcce.cli.explain import add_explain, add_letters, run_explain
+from mcce.cli.explain import add_explain, add_fit, add_letters, run_explain
 from mcce.cli.explore import add_explore
-from mcce.cli.fit import add_fit
 from mcce.cli.inspect import add_inspect
 from mcce.cli.wording import COMMAND_LINE
 from mcce.exceptions import MCCEError

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,14 @@ import pandas as pd
 from mcce.base.files import written_whole
 from mcce.batches import BatchResult, Letters
 from mcce.batches.folder import UNLETTERED
-from mcce.cli.checking import check_options, demands, given_names, named_by_text, read_constraints
-from mcce.cli.console import DONE, SOME_UNEXPLAINED, path_name, positive_integer, say
-from mcce.cli.files import WORKBOOKS, TableFile, check_columns, read_source
-from mcce.cli.fitting import is_given, known_levels, load_explainer, rows_like
-from mcce.cli.options import OPTIONS, add_options, complete
-from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered
-from mcce.cli.workbook import write_workbook
-from mcce.constraints import Constraint, allow
+from mcce.cli import readers as read
+from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
+from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
+from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
+from mcce.cli.options import OPTIONS, add_options, complete, is_given
+from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered, write_workbook
+from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns, read_table
+from mcce.constraints import Constraint
 from mcce.exceptions import InputError
 from mcce.table import Schema
 from mcce.table.spreadsheet import escape_formulas
@@ -41,7 +40,7 @@ PLAIN = (".csv", ".csv.gz")
 TEXTS = (*PLAIN, ".tsv", ".txt", *WORKBOOKS)
 IN_LETTERS = ("labels", "units", "formats", "in_words")  # options that nothing else here is written with
 LOOKED_AT = 1 << 16  # bytes of a text file that tell whether it is a plain CSV
-READ = ("sep", "decimal", "encoding", "dates", "sheet")  # options of which any means that a file is no plain CSV
+READ = ("sep", "decimal", "thousands", "encoding", "date_format", "sheet")  # any of them: not a plain CSV
 
 
 def add_explain_batches(commands: Any) -> None:
@@ -60,15 +59,15 @@ def add_explain_batches(commands: Any) -> None:
     add(
         "--out",
         required=True,
-        type=path_name,
+        type=read.path,
         metavar="FOLDER",
         help="a new folder, or one that this command has begun",
     )
-    add("--batch-size", type=positive_integer, default=10_000, metavar="N", help="rows of a part (%(default)s)")
+    add("--batch-size", type=read.count, default=10_000, metavar="N", help="rows of a part (%(default)s)")
     add("--skip-bad", action="store_true", help="list bad rows in bad-rows.csv instead of stopping at the first")
     add(
         "--table",
-        type=path_name,
+        type=read.path,
         metavar="FILE",
         help="at the end write all counterfactuals as one .csv, .csv.gz, .xlsx or .parquet, too",
     )
@@ -82,8 +81,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
     absent = [name for name in ("explainer", "explain") if getattr(arguments, name) is None]
     if absent:
         given.refuse(f"the following arguments are required: {', '.join(f'--{name}' for name in absent)}")
-    settings = {name: value for name, value in check_options(arguments).items() if value is not None}
-    settings = {name: value for name, value in settings.items() if value is not False or name == "sparse"}
+    settings = explain_options(arguments)
     letters = _letters(arguments)
     if arguments.table is not None:
         check_outputs({"--table": Path(arguments.table)}, {}, force=arguments.force)
@@ -92,11 +90,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
     constraints: list[Constraint] = read_constraints(arguments)
     explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
     schema = explainer.generator_.schema_
-    check_columns("--fixed", arguments.fixed, pd.DataFrame(columns=schema.names), f"those of {arguments.explainer}")
-    constraints += [
-        allow(name, direction="none") for name in arguments.fixed if name not in explainer.generator_.fixed_
-    ]
-    constraints += demands(arguments)
+    constraints += [*kept_fixed(explainer, arguments), *demands(arguments)]
     source: Any = arguments.explain
     if not Path(source).exists():
         raise InputError(f"--explain {source}: there is no such file; check its name and folder.")
@@ -111,7 +105,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         arguments.out,
         id=arguments.id,
         batch_size=arguments.batch_size,
-        n_jobs=arguments.jobs,
+        n_jobs=arguments.n_jobs,
         skip_bad=arguments.skip_bad,
         missing=arguments.missing,
         letters=letters,
@@ -188,24 +182,17 @@ def _is_streamed(path: Path, arguments: argparse.Namespace) -> bool:
 
 def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
     """Read files as `mcce explain` does; a cell that cannot be read is an error that names its place."""
+    options = ReadOptions.from_arguments(arguments)
     for path in paths:
-        rows = _read(path, arguments).unescaped(known_levels(schema), arguments.id)
+        rows = read_table("--explain", str(path), options, arguments.sheet.get("explain"))
+        rows = rows.unescaped(known_levels(schema), arguments.id)
         check_columns("the feature", schema.names, rows.table, rows.path)
+        frame = rows_like(rows, schema)
         if arguments.id is not None:
             check_columns("--id", [arguments.id], rows.table, rows.path)
-        frame, _ = rows_like(rows, schema, arguments)
-        if arguments.id is not None:
-            frame[arguments.id] = rows.table[arguments.id].to_numpy()
+            frame[arguments.id] = rows.table[arguments.id].map(str, na_action="ignore")
         frame.attrs["source"] = str(path)
         yield frame
-
-
-def _read(path: Path, arguments: argparse.Namespace) -> TableFile:
-    sheet = arguments.sheet.get("explain")
-    rows = read_source(
-        "--explain", str(path), arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=sheet
-    )
-    return replace(rows, table=rows.table.reset_index(drop=True))
 
 
 def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace) -> None:

@@ -19,7 +19,8 @@ from typing import Any
 import pandas as pd
 
 from mcce.base.files import written_whole
-from mcce.cli.console import DONE, aligned, path_name, positive_integer, wrap
+from mcce.cli import readers as read
+from mcce.cli.console import DONE, aligned, wrap
 from mcce.cli.outputs import check_outputs
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
@@ -47,11 +48,11 @@ def add_demo(commands: Any) -> None:
     about = "Explain refused loans: the example of the paper's introduction."
     demo = commands.add_parser("demo", help="explain refused loans, an example in a few seconds", description=about)
     demo.add_argument(
-        "--out", type=path_name, default=".", metavar="DIR", help="where to write picture and page (here)"
+        "--out", type=read.path, default=".", metavar="DIR", help="where to write picture and page (here)"
     )
-    demo.add_argument("--seed", type=int, default=1, help="seed of the random draws (%(default)s)")
+    demo.add_argument("--random-state", type=int, default=1, help="seed of the random draws (%(default)s)")
     demo.add_argument(
-        "--factuals", type=positive_integer, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
+        "--factuals", type=read.count, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
     )
     demo.add_argument("--force", action="store_true", help="overwrite picture and page of an earlier run")
     demo.set_defaults(run=run_demo)
@@ -70,7 +71,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
     clock.stop("the bank's model learns from its customers")
     granted = Interval(0, 0.1, closed="left", of=True, label="the loan is granted")
     facts = [*loans.fixed, "defaulted_last_year"]  # which nobody can change
-    explainer = MCCE(model, decision=granted, fixed=facts, random_state=arguments.seed, names=NAMES)
+    explainer = MCCE(model, decision=granted, fixed=facts, random_state=arguments.random_state, names=NAMES)
     explainer.fit(customers)
     clock.stop("mcce learns what customers look like")
     nearest = explainer.explain(customers.iloc[[0]], n_counterfactuals=SEARCHED, sparse=True)

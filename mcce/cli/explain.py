@@ -1,11 +1,12 @@
-"""`mcce explain` and `mcce letters`: counterfactuals for the rows of a file, as tables, a page and letters.
+"""`mcce fit`, `mcce explain` and `mcce letters`: explainers, and counterfactuals for the rows of a file.
 
-1. Put the job together (`mcce.cli.options`) and check all of it that can be checked (`mcce.cli.checking`): options,
-   where results go, files and their columns, constraints.
+1. Put the job together (`mcce.cli.options`) and check all of it that can be checked (`mcce.cli.checking`): where
+   results go, files and their columns, constraints.
 2. Fit an explainer to the training file, or load one (`mcce.cli.fitting`).
 3. Find counterfactuals, write them, and say which rows have none, and why.
 
-`letters` is `explain` for people: sparse, and with letters.
+`letters` is `explain` for people: sparse, and with letters. `fit` saves the explainer instead, without its model. The
+file states the name and checksum of the model's file; a model that was trained here is written beside it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from __future__ import annotations
 import argparse
 import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from mcce.cli.checking import check_options, demands, given_names, read_constraints
-from mcce.cli.fitting import Job, fit_files, load_files
+from mcce.cli import readers as read
+from mcce.cli.checking import demands, explain_options, given_names, read_constraints
+from mcce.cli.console import DONE, say
+from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
+from mcce.cli.models import save_model
 from mcce.cli.options import OPTIONS, add_options, complete
-from mcce.cli.outputs import Outputs, Spellings, write
+from mcce.cli.outputs import Outputs, Spellings, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
-from mcce.explain.unexplained import MOST_TOLD
+from mcce.explain.followup import MOST_TOLD
 from mcce.report.languages import read_texts, text_of
 from mcce.report.names import Names
 
@@ -29,6 +34,47 @@ CODES = (
     "3 done, but nothing was found for some rows; 130 interrupted."
 )
 FILES = "a fitted explainer (.mcce) and the rows to explain, instead of --explainer and --explain"
+
+
+def add_fit(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    fit = commands.add_parser(
+        "fit",
+        help="learn from a file once, for explaining later",
+        description="Learn what rows look like, and what a model says of them, and save that: mcce fit --train "
+        "customers.xlsx --model model.skops --fixed age,sex --save bank.mcce. The file holds values of training rows; "
+        "mcce inspect says which.",
+        epilog="Exit codes: 0 done; 2 bad arguments, files or models; 130 interrupted.",
+    )
+    fit.add_argument(
+        "--config", default=argparse.SUPPRESS, metavar="FILE", help="a TOML file with any of these options"
+    )
+    add_options(fit, "fit")
+    fit.add_argument("--save", required=True, type=read.path, metavar="FILE", help="where to: bank.mcce")
+    fit.add_argument("--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files that exist")
+    fit.set_defaults(run=run_fit, refuse=fit.error, command="fit")
+
+
+def run_fit(given: argparse.Namespace) -> int:
+    """Fit an explainer and save it."""
+    arguments = complete(given)
+    if arguments.train is None:
+        given.refuse("the following arguments are required: --train")
+    arguments.explain = arguments.explainer = None
+    explain_options(arguments)
+    target, model = Path(arguments.save), None if arguments.model is None else Path(arguments.model)
+    files = {f"--{role}": getattr(arguments, role) for role in ("train", "model", "constraints", "config")}
+    inputs = {role: Path(path) for role, path in files.items() if isinstance(path, str)}
+    check_outputs({"--save": target}, inputs, force=arguments.force)
+    job = fit_files(arguments, read_constraints(arguments))
+    if model is None:
+        model = save_model(job.explainer.model, target, force=arguments.force)
+        say(f"wrote the model {model}")
+    job.explainer.save(target, about=about_model(model, job.explainer.model, target))
+    say(f"wrote {target}, which holds values of training rows; mcce inspect {target} says which")
+    also = "" if model.suffix.lower() in WITHOUT_CODE and model.parent == target.parent else f" --model {model}"
+    say(f"mcce letters {target} people.xlsx{also} --letters folder writes letters")
+    return DONE
 
 
 def add_explain(commands: Any) -> None:
@@ -96,7 +142,7 @@ def run_explain(given: argparse.Namespace) -> int:
     absent = [option.flag for option in OPTIONS if option.name in needed and getattr(arguments, option.name) is None]
     if absent:
         given.refuse(f"the following arguments are required: {', '.join(absent)}")
-    options = check_options(arguments)
+    options = explain_options(arguments)
     if arguments.letters is not None:
         read_texts(arguments.language, arguments.texts)
     outputs = Outputs.of(arguments)
@@ -112,8 +158,8 @@ def run_explain(given: argparse.Namespace) -> int:
 def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -> Counterfactuals:
     demanded = [*job.constraints, *demands(arguments)]
     found = job.explainer.explain(job.factuals, constraints=demanded, **options)
-    if demanded or any(options.get(name) is not None for name in ("max_changes", "max_gower", "robust")):
-        found = found.with_why(MOST_TOLD)
+    if demanded or {"max_changes", "max_gower", "robust"} & {*options}:
+        found = found.with_why_unexplained(MOST_TOLD)
     return found if arguments.explainer is None else _in_other_words(found, arguments)
 
 

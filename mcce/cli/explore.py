@@ -2,7 +2,7 @@
 
 1. Load the explainer, with its model (as `mcce explain-batches` does).
 2. Read the people: the explainer knows what its columns are, so that only separators, marks and formats are found from
-   the file (`mcce.cli.files`). Columns that it does not know are left aside.
+   the file (`mcce.cli.tables`). Columns that it does not know are left aside.
 3. Serve the explorer on this machine until it is interrupted (`mcce.explore.server`). If an answer is still being
    computed then, end the process at once: threads of a search would keep it alive until they are done.
 """
@@ -13,19 +13,19 @@ import argparse
 import os
 import sys
 import webbrowser
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from mcce.cli.console import DONE, path_name, say
-from mcce.cli.files import UNNAMED, check_columns, name_rows, read_source
+from mcce.cli import readers as read
+from mcce.cli.console import DONE, say
 from mcce.cli.fitting import load_explainer, rows_like
 from mcce.cli.options import OPTIONS
+from mcce.cli.tables import UNNAMED, ReadOptions, check_columns, name_rows, read_table
 from mcce.exceptions import InputError, listing
 from mcce.table import Schema
 
-TAKEN = ("model", "trusted", "id", "dates", "missing", "decimal", "encoding", "sep")  # as `mcce explain` has them
+TAKEN = ("model", "trusted", "id", "missing", "sep", "decimal", "thousands", "date_format", "encoding")
 
 
 def add_explore(commands: Any) -> None:
@@ -38,8 +38,8 @@ def add_explore(commands: Any) -> None:
         epilog="Exit codes: 0 ended; 2 bad arguments, files or models. Needs pip install 'mcce[explore]'.",
     )
     add = explore.add_argument
-    add("explainer", type=path_name, metavar="EXPLAINER", help="a fitted mcce.MCCE, written by its save, with --model")
-    add("people", type=path_name, metavar="PEOPLE", help="their rows: .csv, .csv.gz, .tsv, .xlsx or .parquet")
+    add("explainer", type=read.path, metavar="EXPLAINER", help="a fitted mcce.MCCE, written by its save, with --model")
+    add("people", type=read.path, metavar="PEOPLE", help="their rows: .csv, .csv.gz, .tsv, .xlsx or .parquet")
     for option in OPTIONS:
         if option.name in TAKEN:
             about = option.help.replace("%", "%%").replace("--explain", "PEOPLE")
@@ -54,7 +54,7 @@ def add_explore(commands: Any) -> None:
     add("--sheet", metavar="NAME", help="sheet of a workbook that has several")
     add(
         "--train",
-        type=path_name,
+        type=read.path,
         metavar="FILE",
         help="the training rows, for the costs in the second tab",
     )
@@ -89,13 +89,12 @@ def run_explore(arguments: argparse.Namespace) -> int:
 
 def _read_rows(schema: Schema, role: str, path: str, arguments: argparse.Namespace) -> pd.DataFrame:
     """Read the columns of a fitted table from a file (step 2)."""
-    rows = read_source(role, path, arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=arguments.sheet)
-    named = argparse.Namespace(id=arguments.id if role == "PEOPLE" else None, explain=path)
-    rows = replace(rows, table=name_rows(rows.table, named))
+    rows = read_table(role, path, ReadOptions.from_arguments(arguments), arguments.sheet)
+    rows = name_rows(rows, arguments.id if role == "PEOPLE" else None)
     check_columns("column", schema.names, rows.table, path)
     unused = [name for name in rows.table if name not in schema.names and name not in (arguments.id, UNNAMED)]
     if unused:
         say(f"columns of {path} that are not used: {listing(unused)}")
     if not len(rows.table):
         raise InputError(f"{role} {path} has a header but no rows; give some.")
-    return rows_like(rows, schema, arguments)[0]
+    return rows_like(rows, schema)

@@ -1,6 +1,6 @@
 """Explainers from files: fitted to the rows of a file, or loaded; and the rows to explain, read as these need them.
 
-1. Fitted: both files are read, the kinds of the cells found once, from the training rows (`mcce.cli.cells`); all that
+1. Fitted: both files are read, the kinds of the cells found once, from the training rows (`mcce.cli.tables`); all that
    can be checked is checked before a model is opened or trained (`mcce.cli.checking`).
 2. Loaded: the explainer knows what its columns are, so that only separators, marks and formats are found from the rows
    to explain. A model that runs no code when it is opened, and is the one that the explainer was fitted with, is found
@@ -13,7 +13,7 @@ import argparse
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
@@ -21,24 +21,13 @@ from zipfile import is_zipfile
 import numpy as np
 import pandas as pd
 
-from mcce.cli.cells import Declared, Reading
-from mcce.cli.checking import (
-    check_constraints,
-    check_features,
-    check_named_columns,
-    check_rows,
-    given_names,
-    in_words,
-    named_by_text,
-    order_levels,
-    read_wanted,
-)
+from mcce.cli.checking import check_constraints, check_rows, given_names, in_words, named_by_text, read_decision
 from mcce.cli.console import say
-from mcce.cli.files import UNNAMED, TableFile, check_columns, name_rows, read_source
 from mcce.cli.models import OURS, OnnxClassifier, OnnxRegressor, load_joblib, load_model, train_model
-from mcce.cli.options import OPTIONS
+from mcce.cli.options import OPTIONS, is_given
+from mcce.cli.tables import UNNAMED, Kind, Reading, ReadOptions, TableFile, check_columns, name_rows, read_table
 from mcce.constraints import Constraint, allow
-from mcce.exceptions import InputError, listing
+from mcce.exceptions import InputError, listing, spell
 from mcce.explainer import MCCE
 from mcce.generators.chain import ChainModel
 from mcce.model.source import classes_of
@@ -73,33 +62,35 @@ class Job:
 
 def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
     """Fit an explainer to the training file; rows to explain, if there are any, are checked before (step 1)."""
-    declared = Declared.of(arguments)
-    train, rows = _read_train(arguments), None
-    if arguments.explain is not None:
-        rows = read_rows(arguments, dict(train.table.items()))
-        if rows.is_text and arguments.id is not None:
-            constraints = named_by_text(constraints)
-    check_named_columns(train.table, arguments)
+    options = ReadOptions.from_arguments(arguments)
+    train, rows, factuals = read_table("--train", arguments.train, options, arguments.sheet.get("train")), None, None
+    if not len(train.table):
+        raise InputError(f"--train {arguments.train} has a header but no rows; give the rows to learn from.")
+    _check_named_columns(train, arguments)
     model = None if arguments.model is None else load_model(arguments.model, arguments.trusted)
     names = _feature_names(train.table, model, arguments)
-    check_features(names, train, rows, arguments)
-    if rows is not None:
-        _tell_unused(rows, names, arguments)
+    check_columns(
+        "the feature" if model is None else f"the feature of --model {arguments.model}", names, train.table, train.path
+    )
     response = [arguments.response] if model is None else []
-    readings = train.readings([*names, *response], declared)
+    readings = train.find_readings([*names, *response])
     of_response = {name: readings.pop(name) for name in response}
-    of_rows = readings if rows is None else rows.readings_like(readings, declared)
-    read = train.read(readings, checked=True)
-    X, kinds = _as_model_takes_them(read, model, declared, order_levels(read, declared, train, readings))
-    factuals = None if rows is None else rows.read(of_rows, checked=False, numbers=declared.numbers)
+    read = train.read(readings)
+    X, kinds = _as_model_takes_them(read, model, options, _order_levels(read, train, readings))
     schema = Schema.from_data(X, kinds=kinds, where=train.path)
-    check_rows(train, rows, factuals, schema, arguments)
+    both: Mapping[Any, tuple[Reading, Reading]] = {name: (reading, reading) for name, reading in readings.items()}
+    if arguments.explain is not None:
+        rows, of_rows = _read_rows(arguments, readings, dict(train.table.items()))
+        factuals = rows.read(of_rows)
+        both = {name: (reading, of_rows[name]) for name, reading in readings.items()}
+        check_rows(rows, factuals, schema)
+        constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
         check_constraints(arguments, constraints, schema, factuals)
     counts = None
     if model is None:
-        y = train.read(of_response, checked=True)[arguments.response]
-        model, X = train_model(X, y, arguments, arguments.response in declared.levels)
+        y = train.read(of_response)[arguments.response]
+        model, X = train_model(X, y, arguments, arguments.response in options.levels)
     elif arguments.response is not None:
         counts = train.table[arguments.response].value_counts().to_dict()
     if isinstance(model, OnnxRegressor):
@@ -110,23 +101,27 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         "sampler": arguments.sampler,
         "visit_sequence": arguments.visit_sequence,
         "kinds": kinds,
-        "random_state": arguments.seed,
+        "random_state": arguments.random_state,
     }
     if arguments.generator is not None:
         how["generator"] = arguments.generator
-    if arguments.min_donors is not None:
-        chain = ChainModel(fixed=arguments.fixed, min_donors=arguments.min_donors, n_jobs=arguments.jobs, **how)
+    if arguments.min_donors is not None and arguments.generator is None:
+        chain = ChainModel(fixed=arguments.fixed, min_donors=arguments.min_donors, n_jobs=arguments.n_jobs, **how)
         how = {"generator": chain}
+    elif arguments.min_donors is not None:
+        raise InputError(
+            "--min-donors and --generator exclude each other: samplers have donors; leave one of them out."
+        )
+    decision = read_decision(arguments.decision, arguments.of, classes_of(model), counts)
     explainer = MCCE(
         model,
-        decision=in_words(read_wanted(arguments.wanted, arguments.of, classes_of(model), counts), arguments.in_words),
+        decision=in_words(decision, arguments.in_words),
         fixed=arguments.fixed,
-        n_jobs=arguments.jobs,
+        n_jobs=arguments.n_jobs,
         names=given_names(arguments),
         constraints=() if rows is not None else constraints,
         **how,
     ).fit(X)
-    both = {name: (reading, of_rows[name]) for name, reading in readings.items()}
     return Job(explainer, train, rows, factuals, both, constraints)
 
 
@@ -137,54 +132,65 @@ def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> 
         raise InputError(
             f"{listing(of_fit)} go with mcce fit, but --explainer is fitted; leave them out, or fit again."
         )
-    explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted, arguments.jobs)
+    explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted, arguments.n_jobs)
     schema = explainer.generator_.schema_
     for name in arguments.drop:
         if name in schema.names:
             raise InputError(
                 f"--drop names {name!r}, which {arguments.explainer} was fitted with; leave it out, or fit."
             )
-    check_columns("--fixed", arguments.fixed, pd.DataFrame(columns=schema.names), f"those of {arguments.explainer}")
-    rows = read_rows(arguments, known_levels(schema))
-    if rows.is_text and arguments.id is not None:
-        constraints = named_by_text(constraints)
-    check_columns("the feature", schema.names, rows.table, rows.path)
-    _tell_unused(rows, schema.names, arguments)
-    read, readings = rows_like(rows, schema, arguments)
-    stay = [name for name in arguments.fixed if name not in explainer.generator_.fixed_]
-    kept: list[Constraint] = [allow(name, direction="none") for name in stay]
-    check_rows(None, rows, read, schema, arguments)
+    rows, readings = _read_rows(arguments, readings_of(schema), known_levels(schema))
+    factuals = rows.read(readings)
+    check_rows(rows, factuals, schema)
+    constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
-        check_constraints(arguments, constraints, schema, read)
+        check_constraints(arguments, constraints, schema, factuals)
     both = {name: (reading, reading) for name, reading in readings.items()}
-    return Job(explainer, rows, rows, read, both, [*constraints, *kept])
+    return Job(explainer, rows, rows, factuals, both, [*constraints, *kept_fixed(explainer, arguments)])
 
 
-def rows_like(
-    rows: TableFile, schema: Schema, arguments: argparse.Namespace
-) -> tuple[pd.DataFrame, Mapping[Any, Reading]]:
-    """Return rows of a file as values of a fitted table's columns, and how each column is read."""
-    declared = Declared(dates=arguments.dates, decimals=arguments.decimal)
-    readings = rows.readings_like({feature.name: reading_of(feature) for feature in schema.features}, declared)
-    numbers = [str(feature.name) for feature in schema.features if feature.is_numeric]
-    return rows.read(readings, checked=False, numbers=numbers), readings
+def kept_fixed(explainer: MCCE, arguments: argparse.Namespace) -> list[Constraint]:
+    """Return constraints for the features of `--fixed` that the explainer was not fitted with as fixed."""
+    generator = explainer.generator_
+    known = pd.DataFrame(columns=generator.schema_.names)
+    check_columns("--fixed", arguments.fixed, known, f"those of {arguments.explainer}")
+    return [allow(name, direction="none") for name in arguments.fixed if name not in generator.fixed_]
 
 
-def reading_of(feature: Feature) -> Reading:
-    """Return what the cells of a column are, by what the training column was."""
+def rows_like(rows: TableFile, schema: Schema) -> pd.DataFrame:
+    """Return rows of a file as values of a fitted table's columns."""
+    known = rows.like(readings_of(schema))
+    return known.read(known.find_readings(schema.names))
+
+
+def readings_of(schema: Schema) -> dict[Any, Reading]:
+    """Return the kinds of cells of a fitted table's columns; formats of dates are found from a file."""
+    return {feature.name: Reading(_kind_of(feature)) for feature in schema.features}
+
+
+def _kind_of(feature: Feature) -> Kind:
     values = pd.Series(feature.levels) if feature.levels is not None else pd.Series([], dtype=feature.dtype)
     if is_dated(values.dtype):
-        return Reading("date", native=True)  # its format is found from the file
+        return "date"
     if pd.api.types.infer_dtype(values, skipna=True) == "boolean":
-        return Reading("truth")
+        return "truth"
     is_number = pd.api.types.is_numeric_dtype(values.infer_objects().dtype)
-    return Reading("number") if feature.is_numeric or is_number else Reading("text")
+    return "number" if feature.is_numeric or is_number else "text"
 
 
-def is_given(arguments: argparse.Namespace, name: str) -> bool:
-    """Say whether an option has another value than its default."""
-    default = next(option.default for option in OPTIONS if option.name == name)
-    return bool(getattr(arguments, name, default) != default)
+def _read_rows(
+    arguments: argparse.Namespace, training: Mapping[Any, Reading], known: Mapping[Any, Iterable[Any]]
+) -> tuple[TableFile, dict[Any, Reading]]:
+    """Read the rows to explain, named, and find how the training columns are read in them."""
+    options = ReadOptions.from_arguments(arguments)
+    rows = read_table("--explain", arguments.explain, options, arguments.sheet.get("explain"))
+    rows = name_rows(rows.unescaped(known, arguments.id), arguments.id).like(training)
+    check_columns("the feature", training, rows.table, rows.path)
+    aside = (getattr(arguments, "response", None), arguments.id, UNNAMED, *arguments.drop)
+    unused = [name for name in rows.table if name not in training and name not in aside]
+    if unused:
+        say(f"columns of {rows.path} that are not used: {listing(unused)}")
+    return rows, rows.find_readings(training)
 
 
 def load_explainer(
@@ -238,50 +244,36 @@ def about_model(path: Path, model: Any, beside: Path) -> dict[str, str]:
     return about
 
 
-def read_rows(arguments: argparse.Namespace, known: Mapping[Any, Iterable[Any]]) -> TableFile:
-    """Read the rows to explain, which are named; `known` has the levels of each feature."""
-    rows = _read("explain", arguments.explain, arguments).unescaped(known, arguments.id)
-    return replace(rows, table=name_rows(rows.table, arguments))
-
-
 def known_levels(schema: Schema) -> dict[Any, Iterable[Any]]:
     """Return the levels of each feature, none for numbers."""
     return {feature.name: () if feature.levels is None else feature.levels for feature in schema.features}
 
 
-def _read_train(arguments: argparse.Namespace) -> TableFile:
-    train = _read("train", arguments.train, arguments)
-    if not len(train.table):
-        raise InputError(f"--train {arguments.train} has a header but no rows; give the rows to learn from.")
-    return train
-
-
-def _read(role: str, path: str, arguments: argparse.Namespace) -> TableFile:
-    sheet = arguments.sheet.get(role)
-    return read_source(f"--{role}", path, arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=sheet)
-
-
-def _tell_unused(rows: TableFile, names: Sequence[Any], arguments: argparse.Namespace) -> None:
-    aside = (getattr(arguments, "response", None), arguments.id, *arguments.drop)
-    unused = [c for c in rows.table if c not in names and c not in aside]
-    if unused:
-        say(f"columns of {arguments.explain} that are not used: {listing(unused)}")
+def _check_named_columns(train: TableFile, arguments: argparse.Namespace) -> None:
+    """Raise if options name columns that the training file does not have."""
+    named = {option: getattr(arguments, option) for option in ("kinds", "date_format", "ordered", "drop")}
+    for option, names in named.items():
+        check_columns(f"--{option.replace('_', '-')}", filter(None, names), train.table, train.path)
+    if arguments.response is not None:
+        check_columns("--response", [arguments.response], train.table, train.path)
 
 
 def _feature_names(train: pd.DataFrame, model: Any, arguments: argparse.Namespace) -> list[Any]:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         aside = (arguments.response, arguments.id, UNNAMED, *arguments.drop)
-        return [c for c in train if c not in aside]
+        names = [c for c in train if c not in aside]
+    if not len(names):
+        raise InputError(f"{arguments.train} has no features besides --response and --id; give more columns.")
     return list(names)
 
 
 def _as_model_takes_them(
-    X: pd.DataFrame, model: Any, declared: Declared, ordered: Mapping[Any, tuple[Any, ...]]
+    X: pd.DataFrame, model: Any, options: ReadOptions, ordered: Mapping[Any, tuple[Any, ...]]
 ) -> tuple[pd.DataFrame, dict[Any, Any]]:
     """Return the features, text as levels where we train, and the columns of codes that stay numbers."""
     text = [name for name in X if pd.api.types.infer_dtype(X[name], skipna=True) == "string"]
-    codes = [c for c in X if c in declared.levels or c in ordered or (model is None and c in text)]
+    codes = [c for c in X if c in options.levels or c in ordered or (model is None and c in text)]
     as_levels = [c for c in codes if model is None or c in text]  # a given model saw numbers as numbers
     dtypes: dict[Any, Any] = {
         c: pd.CategoricalDtype(list(ordered[c]), ordered=True) if c in ordered else "category" for c in as_levels
@@ -294,3 +286,21 @@ def _as_model_takes_them(
                 "have their own order. Give it from the smallest to the largest."
             )
     return X.astype(dtypes), {c: "ordered" if c in ordered else "categorical" for c in stay}
+
+
+def _order_levels(X: pd.DataFrame, train: TableFile, readings: Mapping[Any, Reading]) -> dict[Any, tuple[Any, ...]]:
+    """Return the levels of the columns of `--ordered`, as values."""
+    found: dict[Any, tuple[Any, ...]] = {}
+    for name, levels in train.options.ordered.items():
+        if name not in X:
+            continue
+        reading = readings[name]
+        are_numbers = reading.kind == "number" and all(reading.marks.plain(level) for level in levels)
+        found[name] = tuple(reading.values_of(levels).values()) if are_numbers else tuple(levels)
+        odd = np.flatnonzero(X[name].notna() & ~X[name].isin(found[name]))
+        if odd.size:
+            raise InputError(
+                f"column {name!r} of {train.path} holds {spell(X[name].iloc[odd[0]])} on {train.place(odd[0])}, which "
+                f"--ordered {name}={'<'.join(levels)} does not name. Add it there, or correct it."
+            )
+    return found

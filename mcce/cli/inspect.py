@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mcce.cli.console import DONE, aligned, path_name
+from mcce.cli import readers as read
+from mcce.cli.console import DONE, aligned
 from mcce.counterfactuals import Counterfactuals
 from mcce.explain.stored import check_fields
-from mcce.generators import JointGenerator
-from mcce.generators.chain import ChainModel
-from mcce.generators.storing import SETTINGS
+from mcce.generators.base import Generator
 from mcce.privacy.account import NOT_COVERED
-from mcce.samplers import ConditionalSampler
 from mcce.storage import load_fields, read_manifest
+from mcce.storage.learned import disclosed
 from mcce.table import Feature
 
 MOST_SHOWN = 12  # levels of a column; --json has them all
@@ -46,9 +44,9 @@ def add_inspect(commands: Any) -> None:
     )
     parser.add_argument(
         "file",
-        type=path_name,
+        type=read.path,
         metavar="FILE",
-        help="a file that ChainModel, a joint generator, MCCE or Counterfactuals saved",
+        help="a file that a generator (such as ChainModel), MCCE or Counterfactuals saved",
     )
     parser.add_argument("--json", action="store_true", help="everything as JSON, level names in full")
     parser.set_defaults(run=run_inspect)
@@ -68,46 +66,35 @@ def describe(path: str) -> dict[str, Any]:
     told["bytes"] = sum(size for size, _ in manifest["entries"].values())
     if manifest["kind"] == "Counterfactuals":
         return told | _describe_result(Counterfactuals.load(path))
-    if manifest["kind"] == "ChainModel":
-        return told | _describe_chain(ChainModel.load(path), [])
-    if manifest["kind"] == "JointGenerator":
-        return told | _describe_joint(JointGenerator.load(path), [])
+    if manifest["kind"] == "Generator":
+        generator = Generator.load(path)
+        return told | {"kind": _kind(generator)} | _describe_generator(generator, [])
     fields = load_fields(path, "MCCE", lambda read: check_fields(read, read["settings"]))
     told["constraints"] = [str(each) for each in fields["constraints"]]
     told["relations"] = [str(each) for each in fields["relations"] or ()]
-    generator, held = fields["generator"], _explainer_holds(fields)
-    if isinstance(generator, ChainModel):
-        return told | _describe_chain(generator, held)
-    if isinstance(generator, JointGenerator):
-        return told | _describe_joint(generator, held)
-    return told | {"columns": [], "discloses": [f"what a {type(generator).__name__} holds", *held]}
+    return told | _describe_generator(fields["generator"], _explainer_holds(fields))
 
 
-def _describe_chain(chain: ChainModel, also: list[str]) -> dict[str, Any]:
-    columns = [_describe_column(feature, chain.samplers_) for feature in chain.schema_.features]
-    settings = {name: repr(getattr(chain, name)) for name in SETTINGS}
-    if chain.account_ is not None:
-        privacy: dict[str, Any] = {"account": repr(chain.account_).splitlines(), "not_covered": list(NOT_COVERED)}
-        privacy["spent"] = chain.account_.table.to_dict("records")
-        for column in columns:  # what is stated of all columns stands in each of them
-            column["sampler"] = "fixed" if column["sampler"] == "fixed" else "DPSampler"
-        drawn = f"{len(chain.training_givens_):,} rows drawn from the noisy counts, in place of the training rows"
-        told = {"settings": settings, "seed": chain.seed_, "columns": columns, "privacy": privacy}
-        return told | {"discloses": [drawn, "the bounds and levels above, as they were stated"]}
-    return {"settings": settings, "seed": chain.seed_, "columns": columns, "discloses": [*_givens_held(chain), *also]}
+def _describe_generator(generator: Generator, also: list[str]) -> dict[str, Any]:
+    settings = {name: repr(value) for name, value in generator.settings().items()}
+    told = {"settings": settings, "seed": generator.seed_}
+    told["columns"] = [_describe_column(feature, generator) for feature in generator.schema_.features]
+    if generator.account_ is not None:
+        account = generator.account_
+        privacy: dict[str, Any] = {"account": repr(account).splitlines(), "not_covered": list(NOT_COVERED)}
+        privacy["spent"] = account.table.to_dict("records")
+        drawn = f"{len(generator.training_givens_):,} rows drawn from the noisy counts, in place of the training rows"
+        disclosed = [drawn, "the bounds and levels above, as they were stated"]
+        return told | {"privacy": privacy, "discloses": disclosed}
+    whole = [] if generator.samplers_ else [f"training values of all columns, which a {_kind(generator)} is made of"]
+    return told | {"discloses": [*whole, *_givens_held(generator), *also]}
 
 
-def _describe_joint(generator: JointGenerator, also: list[str]) -> dict[str, Any]:
-    columns = [_describe_column(feature, {}) for feature in generator.schema_.features]
-    for column in columns:
-        column["sampler"] = "fixed" if column["name"] in map(str, generator.fixed_) else type(generator).__name__
-    settings = {name: repr(value) for name, value in generator.get_params(deep=False).items() if name != "n_jobs"}
-    held = [f"training values of all columns, which a {type(generator).__name__} is made of"]
-    disclosed = [*held, *_givens_held(generator), *also]
-    return {"settings": settings, "seed": generator.seed_, "columns": columns, "discloses": disclosed}
+def _kind(generator: Generator) -> str:
+    return type(generator).__name__
 
 
-def _givens_held(generator: ChainModel | JointGenerator) -> list[str]:
+def _givens_held(generator: Generator) -> list[str]:
     n_rows, fixed = generator.training_givens_.shape[0], generator.fixed_
     held = []
     if fixed and n_rows:
@@ -117,17 +104,21 @@ def _givens_held(generator: ChainModel | JointGenerator) -> list[str]:
     return held
 
 
-def _describe_column(feature: Feature, samplers: Mapping[Any, ConditionalSampler]) -> dict[str, Any]:
+def _describe_column(feature: Feature, generator: Generator) -> dict[str, Any]:
     told: dict[str, Any] = {"name": str(feature.name), "kind": feature.kind, "dtype": str(feature.dtype)}
     if feature.levels is not None:
         told["levels"] = [str(level) for level in feature.levels]
     elif feature.low == feature.low:
         ends = pd.Series(feature.decode(np.array([feature.low, feature.high])))
         told["range"] = [str(end) for end in ends]
-    sampler = samplers.get(feature.name)
-    told["sampler"] = "fixed" if sampler is None else repr(sampler)
-    if sampler is not None:
-        told["holds"] = sampler.disclosed()
+    sampler = generator.samplers_.get(feature.name)
+    if feature.name in generator.fixed_:
+        told["sampler"] = "fixed"
+    elif sampler is None:
+        told["sampler"] = _kind(generator)
+    else:  # what a private fit states of all columns would stand in each of them
+        told["sampler"] = repr(sampler) if generator.privacy is None else type(sampler).__name__
+        told["holds"] = disclosed(sampler)
     return told
 
 

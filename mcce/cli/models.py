@@ -36,7 +36,7 @@ import pandas as pd
 from mcce.base.files import written_whole
 from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
-from mcce.cli.checking import read_interval, read_wanted
+from mcce.cli.checking import read_decision, read_interval
 from mcce.cli.console import say
 from mcce.exceptions import InputError, listing, spell
 from mcce.table.dtypes import is_dated, is_numeric
@@ -334,17 +334,17 @@ def _days(dates: pd.Series[Any]) -> pd.Series[float]:
 def _check_trainable(
     X: pd.DataFrame, y: pd.Series[Any], counts: pd.Series[int], is_class: bool, arguments: argparse.Namespace
 ) -> None:
-    wanted = arguments.wanted
+    wanted = arguments.decision
     if wanted is None:
         choice = f"one of {listing(counts.index)}" if is_class else "an interval such as 10,20"
-        raise InputError(f"--response {y.name} needs --wanted: {choice}.")
+        raise InputError(f"--response {y.name} needs --decision: {choice}.")
     if not is_class and read_interval(wanted, None) is None:
         raise InputError(
-            f"--wanted is {wanted!r}, but --response {y.name} is a number ({len(counts)} different values): "
-            f"give an interval, as in 10,20; if its values are classes, add --categorical {y.name}."
+            f"--decision is {wanted!r}, but --response {y.name} is a number ({len(counts)} different values): "
+            f"give an interval, as in 10,20; if its values are classes, add --kinds {y.name}=categorical."
         )
     if is_class:
-        read_wanted(wanted, arguments.of, counts.index, counts.to_dict())
+        read_decision(wanted, arguments.of, counts.index, counts.to_dict())
     if len(counts) < 2 or (is_class and counts.min() < 2):
         rare = "no value" if not len(counts) else f"{spell(counts.index[-1])} in {counts.iloc[-1]} rows only"
         raise InputError(f"--response {y.name} has {rare}; training needs two values or more, each at least twice.")

@@ -22,13 +22,12 @@ from typing import Any
 
 from mcce import __version__
 from mcce.cli import readers as read
-from mcce.cli.cells import WORD_OF, Decimals
 from mcce.constraints import available_constraints
 from mcce.constraints.reading import parse_file
 from mcce.distances.measures import available_measures
 from mcce.exceptions import InputError, did_you_mean
 from mcce.generators.auto import AUTO
-from mcce.generators.base import available_generators
+from mcce.generators.registry import available_generators
 from mcce.report.languages import available_languages
 from mcce.samplers import available_samplers
 
@@ -93,59 +92,36 @@ OPTIONS = (
     ),
     Option("response", read.text, "COLUMN", "without --model: train one for this column; with: leave it out"),
     Option(
-        "wanted",
-        read.wanted,
+        "decision",
+        read.decision,
         "WHAT",
         'a class, or an interval: 0.5,1 or "[0,0.1)" or "[20,inf)" ([0.5,1]); '
-        'a negative one is written --wanted=-5,3 or "[-5,3]"',
+        'a negative one is written --decision=-5,3 or "[-5,3]"',
     ),
-    Option("of", read.wanted, "CLASS", "the class whose probability the interval is about"),
+    Option("of", read.decision, "CLASS", "the class whose probability the interval is about"),
     Option("fixed", read.names, "A,B", "features that must not change", [], group="what"),
     Option("drop", read.names, "A,B", "columns to leave aside: no features, and not looked at", [], group="what"),
     Option(
         "kinds",
         read.pairs,
         "A=KIND,..",
-        "what columns are, if that is not clear: number, level or date",
+        "numeric or categorical, for columns that cells do not tell: codes that are numbers, numbers such as 007",
         {},
-        group="fit",
     ),
-    Option("categorical", read.names, "A,B", "the same as --kinds A=level: numbers that are codes; text always is", []),
-    Option("numeric", read.names, "A,B", "the same as --kinds A=number: numbers that look like codes, as 007 does", []),
+    Option("ordered", read.ordered, "A=LOW<..<HIGH", 'levels that have an order: "size=small<large"; repeatable', {}),
+    Option("missing", read.names, "NA,?", "cells that mean a missing value, besides empty ones", [], group="read"),
+    Option("sep", read.sep, "CHAR", r"separator of text files; \t is a tab (detected)", group="read"),
+    Option("decimal", read.mark, "MARK", "decimal mark of text files, . or , (detected)", group="read"),
+    Option("thousands", read.mark, "MARK", "thousands mark of text files (detected)", group="read"),
     Option(
-        "dates",
-        read.dates,
-        "A=dmy,B",
-        "columns of dates and how they are written: dmy, mdy, ymd or a format such as %d.%m.%Y; found if it is clear",
+        "date_format",
+        read.date_format,
+        "FORMAT",
+        "format of dates as %d.%m.%Y, or A=FORMAT,.. by column (detected)",
         {},
         group="read",
     ),
-    Option(
-        "ordered",
-        read.ordered,
-        "A=LOW<..<HIGH",
-        'levels that have an order, as in "size=small<medium<large"; without a column, for all that have these levels',
-        {},
-    ),
-    Option(
-        "missing",
-        read.names,
-        "NA,?",
-        "cells of a CSV that mean a missing value; an empty cell always does, nothing else by itself",
-        [],
-        group="read",
-    ),
-    Option(
-        "decimal",
-        read.decimal,
-        "MARK",
-        "point or comma, or A=comma,B=point by column; thousands then stand apart by the other one; found if "
-        "it is clear",
-        Decimals(),
-        group="read",
-    ),
-    Option("encoding", read.text, "NAME", "of text files, as in cp1252; found if it is clear", group="read"),
-    Option("sep", read.sep, "CHAR", r"separator of text files; \t is a tab; found if it is clear", group="read"),
+    Option("encoding", read.text, "NAME", "of text files, as cp1252 (UTF-8, or by the file's mark)", group="read"),
     Option(
         "sheet",
         read.sheet,
@@ -194,7 +170,12 @@ OPTIONS = (
         group="ask",
     ),
     Option(
-        "weights", read.numbers_by_name, "A=2,..", "what a step in a feature counts in distances (1)", {}, group="ask"
+        "feature_weights",
+        read.numbers_by_name,
+        "A=2,..",
+        "what a step in a feature counts in distances (1)",
+        {},
+        group="ask",
     ),
     Option("max_changes", read.count, "N", "at most so many changes", group="ask"),
     Option("max_gower", read.number, "D", "at most so far away, in Gower's distance", group="ask"),
@@ -236,9 +217,13 @@ OPTIONS = (
         "what draws whole rows, instead of one sampler after the other; there are {generators}",
     ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
-    Option("seed", read.whole, "N", "seed of the random draws ({})", 1),
+    Option("random_state", read.whole, "N", "seed of the random draws ({})", 1),
     Option(
-        "jobs", read.whole, "N", "threads, of explain-batches processes; the result does not depend on it", group="what"
+        "n_jobs",
+        read.whole,
+        "N",
+        "threads, of explain-batches processes (1; -1 for all cores); the result does not depend on it",
+        group="what",
     ),
     Option(
         "out",
@@ -299,7 +284,13 @@ COMMANDS = {  # the groups of each
 
 def is_absent(value: Any) -> bool:
     """Say whether a value is that of an option that was not given and has no default."""
-    return value is None or value is False or value in ([], {}, Decimals())
+    return value is None or value is False or value in ([], {})
+
+
+def is_given(arguments: argparse.Namespace, name: str) -> bool:
+    """Say whether an option has another value than its default."""
+    default = next(option.default for option in OPTIONS if option.name == name)
+    return bool(getattr(arguments, name, default) != default)
 
 
 def options_of(command: str) -> list[Option]:
@@ -415,8 +406,6 @@ def _written(option: Option, value: Any, folder: Path) -> Any:
             return Path(os.path.relpath(value, folder)).as_posix()
         except ValueError:  # on another drive
             return os.path.abspath(value)
-    if isinstance(value, Decimals):
-        return WORD_OF[value.rest] if value.rest else {name: WORD_OF[mark] for name, mark in value.by_column}
     return value
 
 

@@ -5,33 +5,40 @@ The files are checked before the work begins, so that nothing is lost after it; 
 1. A file that is read is never written, nor are two results to one file.
 2. A file that exists is overwritten only with `--force`.
 3. The folder must be there and take files.
+
+A workbook (`write_workbook`) has the sheets `answers`, where changed cells are marked and have the old value as a note,
+`changes` and `no answer`. Text stays text, whatever it begins with. The same tables give the same bytes.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import sys
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from mcce import report
 from mcce.base.files import written_whole
-from mcce.cli.cells import Reading, Spelling
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
-from mcce.cli.files import TableFile
 from mcce.cli.options import complete, job_text
-from mcce.cli.workbook import write_workbook
-from mcce.counterfactuals import NOT_REFUSED, Counterfactuals
+from mcce.cli.tables import ISO, Reading, TableFile, TextColumn
+from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
-from mcce.report.letter import letter_name
+from mcce.report.letter_layout import letter_name
 from mcce.report.reasons import ALREADY, UNREADABLE
+from mcce.report.result_letters import NOT_REFUSED
 from mcce.report.words import constraint_lines
-from mcce.table.spreadsheet import escape_formulas
+from mcce.table.spreadsheet import escape_formula, escape_formulas
 
 UNWRITTEN = (".xlsm", ".xls", ".ods", ".json", ".html")
 
@@ -166,6 +173,64 @@ class Style:
 
 
 @dataclass(frozen=True)
+class Spelling:
+    """How the values of a column are written: as the cells of the file.
+
+    Attributes
+    ----------
+    reading : how the cells are read
+    texts : the first text of each value
+    missing : the text of a missing value
+    digits : digits after the decimal mark that all numbers have; None if they differ
+    grouped : whether all numbers of four digits or more have a thousands mark
+    alike : whether the rows to explain are read in the same way
+    """
+
+    reading: Reading
+    texts: dict[Any, str]
+    missing: str
+    digits: int | None
+    grouped: bool
+    alike: bool
+
+    @classmethod
+    def from_cells(cls, column: TextColumn, reading: Reading, of_rows: Reading) -> Spelling:
+        """Learn the spelling from the training file."""
+        absent = column.file.table[column.name][column.cells.isna()]
+        numbers = {t: str(reading.marks.plain(t)) for t in column.filled} if reading.kind == "number" else {}
+        digits = {len(number.partition(".")[2]) for number in numbers.values()}
+        large = [text for text, number in numbers.items() if len(number.partition(".")[0].lstrip("+-")) > 3]
+        return cls(
+            reading,
+            {value: text for text, value in reversed(reading.values_of(column.filled).items())},
+            str(absent.iloc[0]) if len(absent) else "",
+            digits.pop()
+            if len(digits) == 1 and not any("e" in number.lower() for number in numbers.values())
+            else None,
+            bool(large) and all(reading.marks.thousands in text for text in large),
+            reading == of_rows,
+        )
+
+    def write(self, values: pd.Series[Any], own: pd.Series[Any], own_texts: pd.Series[Any]) -> list[Any]:
+        """Return values as text; those that equal the row's own value keep the row's own text."""
+        new, old = values.astype(object), own.astype(object).set_axis(values.index)
+        same = ((new == old).fillna(False) | (new.isna() & old.isna())) & self.alike
+        return [text if is_same else self._text(v) for v, text, is_same in zip(new, own_texts, same)]
+
+    def _text(self, value: Any) -> Any:
+        if pd.isna(value):
+            return self.missing
+        if value in self.texts or self.reading.kind in ("text", "truth"):
+            return self.texts.get(value, value)
+        if self.reading.kind == "date":
+            return value.isoformat() if self.reading.form == ISO else value.strftime(self.reading.form)
+        exact = self.digits is not None and float(f"{value:.{self.digits}f}") == value
+        text = f"{value:,.{self.digits}f}" if exact else f"{value:,}"
+        marks = {",": self.reading.marks.thousands if self.grouped else "", ".": self.reading.marks.decimal}
+        return "".join(marks.get(letter, letter) for letter in text)
+
+
+@dataclass(frozen=True)
 class Spellings:
     """How cells were spelled in CSV files, to write them back alike.
 
@@ -186,16 +251,18 @@ class Spellings:
         cls, train: TableFile, rows: TableFile, factuals: pd.DataFrame, both: Mapping[Any, tuple[Reading, Reading]]
     ) -> Spellings:
         """Learn them from both files; `both` says how each column is read in them."""
-        commas = any(own.kind == "number" and own.mark == "," for own, _ in both.values())
+        commas = any(own.kind == "number" and own.marks.decimal == "," for own, _ in both.values())
         style = Style.of(train if train.sep else rows, "," if commas else ".")
         spelled = {
-            name: Spelling.of(train.column(name), own, other) for name, (own, other) in both.items() if not own.native
+            name: Spelling.from_cells(train.column(name), own, other)
+            for name, (own, other) in both.items()
+            if not own.typed
         }
         return cls(spelled, factuals, rows.table, style)
 
     def write(self, found: Counterfactuals) -> pd.DataFrame:
         """Return the table of all counterfactuals, its features as they are spelled in the files, and what changed."""
-        table = found.answers()
+        table = report.answers(found)
         ids = found.frame.index.get_level_values("id")
         own, texts = self.factuals.loc[ids], self.texts.loc[ids]
         return table.assign(**{n: s.write(table[n], own[n], texts[n]) for n, s in self.columns.items()})
@@ -215,7 +282,7 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
         say(f"wrote {len(found)} rows to {outputs.table}")
     else:
         is_parquet = outputs.table.suffix == ".parquet"
-        _write_table(found.answers() if is_parquet else spellings.write(found), outputs.table, outputs, style)
+        _write_table(report.answers(found) if is_parquet else spellings.write(found), outputs.table, outputs, style)
         say(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
     if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
@@ -249,7 +316,7 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
     """Write a letter about each row, under its name as far as files can be called so; say who gets none, and why."""
     folder.mkdir(exist_ok=True)
     force = arguments.force
-    letters = found.letters(all=arguments.all, html=True, language=arguments.language, texts=arguments.texts)
+    letters = report.letters(found, all=arguments.all, html=True, language=arguments.language, texts=arguments.texts)
     taken: set[str] = set()
     for place, who in enumerate(found.factuals.index, 1):
         name = letter_name(who)
@@ -261,7 +328,7 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
         elif force:
             (folder / f"{name}.html").unlink(missing_ok=True)  # an earlier run's
     say(f"wrote {len(letters)} letters to {folder}")
-    without = found.unlettered(all=arguments.all)
+    without = report.unlettered(found, all=arguments.all)
     not_refused = without.index[without == NOT_REFUSED]
     if len(not_refused):
         say(f"no letter for {len(not_refused)} rows, whom the model would not refuse: {listing(not_refused)}")
@@ -295,7 +362,7 @@ def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
         for k, (id, rank, feature) in enumerate(zip(changes["id"], changes["rank"], changes["feature"]))
     }
     sheets = {
-        "answers": found.answers(),
+        "answers": report.answers(found),
         "changes": changes,
         "no answer": found.unexplained.rename_axis("id").reset_index(),
     }
@@ -309,3 +376,82 @@ def _write_table(table: pd.DataFrame, path: Path, outputs: Outputs, style: Style
             table.to_parquet(beside, index=False)
         else:
             style.write(table, beside, encoding=style.encoding)
+
+
+NEEDED, ALONG = "FFFFD966", "FFFFF2CC"  # fills: orange and a pale one
+MOST_ROWS = 1_048_576
+WIDEST = 60
+_SAME_TIME = datetime(1980, 1, 1)
+Marks = Mapping[tuple[int, int], tuple[bool, str]]
+
+
+def write_workbook(path: Path, sheets: Mapping[str, pd.DataFrame], marks: Marks) -> None:
+    """Write tables as sheets; `marks` are cells of the first, by row and column: whether each comes along, its note."""
+    try:
+        from openpyxl import Workbook
+        from openpyxl.comments import Comment
+        from openpyxl.styles import Font, PatternFill
+        from openpyxl.utils import get_column_letter
+    except ImportError:
+        raise InputError(f"{path}: .xlsx files need openpyxl; pip install 'mcce[excel]', or write a CSV.") from None
+    book = Workbook()
+    book.properties.created = book.properties.modified = _SAME_TIME
+    book.remove(book.active)
+    for title, table in sheets.items():
+        if len(table) >= MOST_ROWS:
+            raise InputError(
+                f"{path}: a sheet holds {MOST_ROWS - 1:,} rows, and there are {len(table):,}; write a CSV."
+            )
+        sheet = book.create_sheet(title)
+        for j, name in enumerate(table.columns, 1):
+            _put(sheet.cell(1, j), str(name)).font = Font(bold=True)
+            values = table.iloc[:, j - 1].astype(object)
+            for i, value in enumerate(values, 2):
+                _put(sheet.cell(i, j), value)
+            texts = [str(name), *map(str, values.head(100).dropna())]
+            sheet.column_dimensions[get_column_letter(j)].width = min(max(map(len, texts)) + 2, WIDEST)
+        sheet.freeze_panes = "A2"
+    first = book.worksheets[0]
+    fills = {along: PatternFill("solid", fgColor=ALONG if along else NEEDED) for along in (False, True)}
+    for (row, column), (along, note) in marks.items():
+        cell = first.cell(row + 2, column + 1)
+        cell.fill = fills[along]
+        cell.comment = Comment(_plain(note), "mcce")
+    held = io.BytesIO()
+    book.save(held)
+    with zipfile.ZipFile(held) as made, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in made.namelist():
+            data = made.read(name)
+            if name == "docProps/core.xml":
+                data = _with_same_time(data)
+            file.writestr(zipfile.ZipInfo(name, _SAME_TIME.timetuple()[:6]), data, zipfile.ZIP_DEFLATED)
+
+
+def _put(cell: Any, value: Any) -> Any:
+    """Write a value; text as text, times without their zone, which Excel has none for."""
+    if value is None or (not isinstance(value, (list, tuple)) and pd.isna(value)):
+        return cell
+    if isinstance(value, (bool, np.bool_)):
+        cell.value = bool(value)
+    elif isinstance(value, (int, np.integer)) and abs(int(value)) < 10**15:
+        cell.value = int(value)
+    elif isinstance(value, (float, np.floating)) and np.isfinite(value):
+        cell.value = float(value)
+    elif isinstance(value, pd.Timestamp) and 1900 < value.year < 9999:
+        cell.value = value.tz_localize(None).to_pydatetime()
+    else:
+        text = _plain(str(value))
+        cell.value = text
+        cell.data_type = "s"  # a text that begins with = is not a formula
+        cell.quotePrefix = escape_formula(text) is not text  # nor does it become one when the cell is edited
+    return cell
+
+
+def _plain(text: str) -> str:
+    """Return a text that a workbook can hold: without control characters, no longer than a cell."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)[:32_000]
+
+
+def _with_same_time(data: bytes) -> bytes:
+    same = _SAME_TIME.strftime("%Y-%m-%dT%H:%M:%SZ").encode()
+    return re.sub(rb"(<dcterms:modified[^>]*>)[^<]*(</dcterms:modified>)", rb"\g<1>" + same + rb"\g<2>", data)

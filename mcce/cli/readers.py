@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcce.base.checks import is_number, is_whole
-from mcce.cli.cells import WORDS, Decimals
-from mcce.cli.console import name_list, path_name, positive_integer, separator
-from mcce.exceptions import spell
+from mcce.base.files import checked_path
+from mcce.exceptions import InputError, spell
 
 ORDERS = ("data", "correlation", "reversed")
+MOST_DIGITS = 18  # of a count; an array cannot count further
 
 
 def text(value: Any) -> str:
@@ -25,10 +25,14 @@ def text(value: Any) -> str:
 
 def path(value: Any) -> str:
     """Read the name of a file or folder."""
-    return path_name(text(value))
+    try:
+        checked_path(text(value))
+    except InputError as error:
+        raise ArgumentTypeError(str(error).rstrip(".")) from None
+    return str(value)
 
 
-def wanted(value: Any) -> str:
+def decision(value: Any) -> str:
     """Read a class or an interval; in a file also as [0, 0.1], true or 3."""
     if isinstance(value, list) and len(value) == 2 and all(map(is_number, value)):
         return f"{value[0]},{value[1]}"
@@ -38,13 +42,17 @@ def wanted(value: Any) -> str:
 def names(value: Any) -> list[str]:
     """Read names, with commas between them or as a list."""
     if isinstance(value, str):
-        return name_list(value)
+        return [name.strip() for name in value.split(",") if name.strip()]
     return [text(each) for each in _checked(isinstance(value, list), value, "a list of names")]
 
 
 def count(value: Any) -> int:
     """Read a whole number of at least 1."""
-    return positive_integer(value if isinstance(value, str) else str(value))
+    digits = str(value)
+    if not digits.isdecimal() or len(digits) > MOST_DIGITS or int(digits) < 1:
+        most = f" and at most {MOST_DIGITS} digits" if len(digits) > MOST_DIGITS else ""
+        raise _wrong(digits, f"a whole number of at least 1{most}")
+    return int(digits)
 
 
 def count_or_auto(value: Any) -> int | str:
@@ -55,7 +63,7 @@ def count_or_auto(value: Any) -> int | str:
 def whole(value: Any) -> int:
     """Read a whole number."""
     try:
-        return int(value) if isinstance(value, str) else int(_checked(is_whole(value), value, "a whole number"))
+        return int(_checked(isinstance(value, str) or is_whole(value), value, "a whole number"))
     except ValueError:
         raise _wrong(value, "a whole number") from None
 
@@ -63,11 +71,8 @@ def whole(value: Any) -> int:
 def number(value: Any) -> float:
     """Read a number."""
     try:
-        return (
-            float(value)
-            if isinstance(value, str)
-            else float(_checked(is_number(value), value, "a number that a float can hold"))
-        )
+        fits = isinstance(value, str) or is_number(value)
+        return float(_checked(fits, value, "a number that a float can hold"))
     except ValueError:
         raise _wrong(value, "a number") from None
 
@@ -78,8 +83,9 @@ def flag(value: Any) -> bool:
 
 
 def sep(value: Any) -> str:
-    """Read a separator."""
-    return separator(text(value))
+    """Read a separator; a tab may be spelled."""
+    char = {r"\t": "\t", "tab": "\t"}.get(text(value), value)
+    return str(_checked(len(char) == 1, char, "a single character"))
 
 
 def pairs(value: Any) -> dict[str, str]:
@@ -93,18 +99,6 @@ def formats(value: Any) -> dict[str, Any]:
         name: dict(each) if isinstance(each, Mapping) else text(each)
         for name, each in _by_name(value, "a=0.0%,b=0").items()
     }
-
-
-def dates(value: Any) -> dict[str, str]:
-    """Read names of columns, some with the order of day, month and year, or with a format."""
-    if isinstance(value, list) or (isinstance(value, str) and "=" not in value):
-        return dict.fromkeys(names(value), "")
-    found = {}
-    for name, how in _by_name(value, "born=dmy,seen", bare="").items():
-        if how and "%" not in text(how) and how not in ("dmy", "mdy", "ymd"):
-            raise _wrong(how, f"dmy, mdy, ymd or a format such as %d.%m.%Y, for {name!r}")
-        found[name] = how
-    return found
 
 
 def numbers_by_name(value: Any) -> dict[str, float]:
@@ -134,28 +128,27 @@ def sheet(value: Any) -> dict[str, str]:
     return named
 
 
-def decimal(value: Any) -> Decimals:
-    """Read a decimal mark for all columns, or marks by column."""
-    if isinstance(value, str) and value in WORDS:
-        return Decimals(WORDS[value])
-    marks = _by_name(value, "point, comma or price=comma,weight=point")
-    for name, mark in marks.items():
-        if mark not in WORDS:
-            raise _wrong(mark, f"point or comma, for {name!r}")
-    return Decimals(None, tuple((name, WORDS[mark]) for name, mark in marks.items()))
+def mark(value: Any) -> str:
+    """Read a decimal or thousands mark; a blank may be spelled."""
+    found = text(value)
+    return str(_checked(len(found) == 1 and not found.isalnum(), found, "a single mark, as . or ,"))
+
+
+def date_format(value: Any) -> dict[str, str]:
+    """Read one format for all columns of dates, or formats by column."""
+    found = text_or_pairs(value)
+    formats = {"": found} if isinstance(found, str) else found
+    for each in formats.values():
+        _checked("%" in each or each == "ISO8601", each, "a format such as %d.%m.%Y, or ISO8601")
+    return formats
 
 
 def ordered(value: Any) -> dict[str, list[str]]:
-    """Read levels from the lowest to the highest: size=low<medium<high; without a column, for all that have them."""
+    """Read the levels of a column from the lowest to the highest: size=low<medium<high."""
     if isinstance(value, Mapping):
         return {str(name): _levels(levels) for name, levels in value.items()}
-    if isinstance(value, list) and not any("<" in text(each) for each in value):
-        return {"": _levels(value)}
-    found: dict[str, list[str]] = {}
-    for each in value if isinstance(value, list) else [text(value)]:
-        name, equals, levels = each.partition("=")
-        found[name.strip() if equals else ""] = _levels(levels if equals else each)
-    return found
+    name, equals, levels = text(value).partition("=")
+    return {str(_checked(bool(equals), name, "a column with its levels, as in size=low<high")).strip(): _levels(levels)}
 
 
 def visit_sequence(value: Any) -> str | list[str]:
@@ -169,22 +162,22 @@ def constraints(value: Any) -> str | dict[str, Any]:
 
 
 def _levels(value: Any) -> list[str]:
-    levels = [part.strip() for part in value.split("<")] if isinstance(value, str) else [str(each) for each in value]
+    levels = [part.strip() for part in value.split("<")] if isinstance(value, str) else list(map(str, value))
     if len(levels) < 2 or len(set(levels)) < len(levels) or "" in levels:
         raise _wrong(value, "levels from the lowest to the highest, each once, as in low<medium<high")
     return levels
 
 
-def _by_name(value: Any, example: str, bare: str | None = None) -> dict[str, Any]:
-    """Read a table, or a text of pairs; a name without a value has the value `bare`."""
+def _by_name(value: Any, example: str) -> dict[str, Any]:
+    """Read a table, or a text of pairs."""
     if isinstance(value, Mapping):
         return {str(name): each for name, each in value.items()}
     found: dict[str, Any] = {}
-    for part in name_list(text(value)):
+    for part in names(text(value)):
         name, equals, each = part.partition("=")
-        if not equals and bare is None:
+        if not equals:
             raise _wrong(value, example)
-        found[name.strip()] = each.strip() if equals else bare
+        found[name.strip()] = each.strip()
     return found
 
 

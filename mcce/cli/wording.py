@@ -17,7 +17,6 @@ from mcce.model.decisions import Interval, Not, OneOf
 from mcce.samplers.base import SAMPLERS
 from mcce.wording import Dialect, FunctionCall, shorten, spell
 
-_NAMES = {"decision": "wanted", "n_jobs": "jobs", "random_state": "seed"}  # that differ from Python's
 _OF_BATCHES = {"batch_size": "--batch-size", "skip_bad": "--skip-bad"}
 _FIRST = {"allow": "feature", "rule": "says", "k_anonymous": "k"}  # what the first argument is called in a file
 
@@ -39,7 +38,7 @@ class CommandLineDialect(Dialect):
         if name == "X":
             return "the table"
         known = {each.name: each.flag for each in OPTIONS} | _OF_BATCHES
-        return known.get(_NAMES.get(name, name))
+        return known.get(name)
 
     def setting(self, name: str, value: Any) -> str | None:
         """Return an option with its value; None if there is none, or if it cannot have the value."""
@@ -66,7 +65,9 @@ class CommandLineDialect(Dialect):
             return shorten(_typed(plain))
         cls = plain if isinstance(plain, type) else type(plain)
         if issubclass(cls, Parameters):
-            names = {each: name for family in (SAMPLERS, GENERATORS) for name, each in family.known.items()}
+            names: dict[type[Any], str] = {
+                each: name for family in (SAMPLERS, GENERATORS) for name, each in family.known.items()
+            }
             return names.get(cls, cls.__name__)
         if issubclass(cls, (Interval, Not, OneOf)):
             return "the decision"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -52,8 +52,6 @@ class Allow(Constraint):
     max_share: float | None = None
     step: float | None = None
     missing: bool | None = None
-
-    told_by: ClassVar[str] = "feature"
 
     def words(self) -> str:
         """Return the constraint in words."""
@@ -101,17 +99,6 @@ class Allow(Constraint):
             yield f"changes by at most {100 * self.max_share:g}% of its range"
         if self.missing is not None:
             yield "may become missing" if self.missing else "may not become missing"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> mcce.allow("salary", low=0, direction="increase").to_dict()
-        {'feature': 'salary', 'low': 0, 'direction': 'increase'}
-        """
-        return {name: plain(value) for name, value in self.to_stored().items() if value is not None}
 
 
 def allow(
@@ -270,10 +257,6 @@ class NoCopies(Constraint):
         if entries:
             yield no_copies()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, of which `mcce.constraints.read` makes the same again."""
-        return {"no_copies": True}
-
 
 def no_copies() -> NoCopies:
     """Forbid counterfactuals that equal a training row in every column (the paper's safeguard).
@@ -319,8 +302,6 @@ class Only(OfFactuals):
         tuple, of=stored(tuple, parts=(Hashable, stored(tuple, of=Hashable)))
     )
 
-    told_by: ClassVar[str] = "features"
-
     @classmethod
     def keys(cls) -> dict[str, bool]:
         """Return the keys of a table in a file."""
@@ -334,10 +315,6 @@ class Only(OfFactuals):
     def words(self) -> str:
         """Return the constraint in words."""
         return "; ".join(f"factual {spell(who)}: {only_words(features)}" for who, features in self.by_id)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
-        return {"only": [{"id": plain(who), "features": plain(features)} for who, features in self.by_id]}
 
 
 @register_constraint("per_factual", stored_as="PerFactual")
@@ -360,10 +337,6 @@ class PerFactual(OfFactuals):
     def words(self) -> str:
         """Return the constraint in words."""
         return "; ".join(f"factual {spell(who)}: {allowed}" for who, allowed in self.by_id)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
-        return {"allow": [{"id": plain(who)} | allowed.to_dict() for who, allowed in self.by_id]}
 
 
 def only_words(features: Iterable[Hashable]) -> str:

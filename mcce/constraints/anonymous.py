@@ -3,7 +3,8 @@
 A counterfactual can be read as the data of a training person. An attacker who knows the age, town and salary of that
 person finds them in a returned row and takes the rest of the row for the person's data (Goethals, Sorensen and Martens,
 2023, The privacy issue of counterfactual explanations: explanation linkage attacks, ACM TIST 14(5)). If at least k
-training people share every such combination, the row identifies none of them. `mcce.explain.excluded` filters the rows.
+training people share every such combination, the row identifies none of them. `mcce.constraints.excluded` filters the
+rows.
 
 Several constraints of this kind are joined: the largest k, on the keys of all. A row that k people share on more keys
 is shared by at least as many on fewer.
@@ -13,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from mcce.base.checks import check_count
-from mcce.constraints.base import Constraint, plain, register_constraint
+from mcce.constraints.base import Constraint, register_constraint
 from mcce.exceptions import InputError
 from mcce.storage.fields import stored
 from mcce.table import Schema
@@ -30,8 +31,6 @@ class KAnonymous(Constraint):
 
     k: int = stored(int, least=2)
     columns: tuple[Hashable, ...] = stored(tuple, None, of=Hashable, filled=True)
-
-    told_by: ClassVar[str] = "keys"
 
     def words(self) -> str:
         """Return the constraint in words."""
@@ -52,10 +51,6 @@ class KAnonymous(Constraint):
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
         """Return the constraint of a table in a file."""
         return k_anonymous(**table)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
-        return {"k_anonymous": {"k": self.k, "keys": plain(self.columns)}}
 
 
 def k_anonymous(k: int, keys: Iterable[Hashable]) -> KAnonymous:

@@ -1,8 +1,8 @@
 """The protocol of a constraint, and the kinds of constraints by name.
 
 1. A kind is a frozen dataclass, registered by `register_constraint` under the name of its section in
-   files. It says itself in words, as letters and tables have it; it is written as plain values and read from them; and
-   it resolves, for the columns of a table, to constraints of simpler kinds.
+   files. It says itself in words, as letters and tables have it; it is read from the tables of files; and it resolves,
+   for the columns of a table, to constraints of simpler kinds.
 2. The simplest kinds are `mcce.allow`, `mcce.rule`, `mcce.only`, `mcce.per_factual`, `mcce.no_copies` and
    `mcce.k_anonymous`, which resolve to themselves (`mcce.constraints.resolve` makes limits and rules of encoded rows of
    these).
@@ -24,7 +24,7 @@ from mcce.storage.fields import declarations
 from mcce.storage.state import Fields, add_check, register
 from mcce.table import Schema
 from mcce.table.dtypes import date_text
-from mcce.wording import Either, PythonOnly, Value, parts_of
+from mcce.wording import Value, parts_of
 
 Class = TypeVar("Class", bound=type[Any])
 Self = TypeVar("Self", bound="Constraint")
@@ -40,12 +40,11 @@ class Constraint(ABC):
         `mcce.rule` with a text or a function, `mcce.only`, `mcce.per_factual`, `mcce.no_copies`, `mcce.k_anonymous`, or
         other kinds. What does not fit the columns is an `mcce.InputError`.
 
-    What may be overridden: `keys`, `from_dict` and `to_dict`, if the table of a file is not the fields of the class.
+    What may be overridden: `keys` and `from_dict`, if the table of a file is not the fields of the class.
 
     Attributes
     ----------
     kind : the name that it is registered by.
-    told_by : a key by which a dict alone is known to be of this kind.
 
     Examples
     --------
@@ -70,12 +69,9 @@ class Constraint(ABC):
     {'features': True, 'most': True}
     >>> Budget.from_dict({"features": ["rent", "savings"], "most": 900}) == budget
     True
-    >>> mcce.allow("salary", low=0).to_dict()
-    {'feature': 'salary', 'low': 0}
     """
 
     kind: ClassVar[str] = ""
-    told_by: ClassVar[str] = ""
 
     @abstractmethod
     def words(self) -> str:
@@ -87,10 +83,6 @@ class Constraint(ABC):
 
     def __str__(self) -> str:
         return self.words()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
-        return {self.kind: {name: plain(value) for name, value in self.to_stored().items() if value is not None}}
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
@@ -123,23 +115,11 @@ class Constraint(ABC):
         """Yield the constraints of a section of a file: a table, or a list of tables."""
         entries = [entries] if isinstance(entries, (Mapping, str)) else entries
         if not isinstance(entries, list):
-            raise InputError(
-                f"{where}: {cls.kind} is ",
-                Value(entries),
-                "; give a list of ",
-                Either(PythonOnly("dicts"), "named lists or tables"),
-                ".",
-            )
+            raise InputError(f"{where}: {cls.kind} is ", Value(entries), "; give a list of tables.")
         for place, entry in enumerate(entries):
             at = f"{where}, {cls.kind} {place + 1}"
             if not isinstance(entry, Mapping):
-                raise InputError(
-                    f"{at}: ",
-                    Value(entry),
-                    " is not ",
-                    Either(PythonOnly("a dict"), "a named list or table"),
-                    f"; give the fields of {cls.kind} by name.",
-                )
+                raise InputError(f"{at}: ", Value(entry), f" is not a table; give the fields of {cls.kind} by name.")
             yield cls.from_table(dict(entry), at)
 
     def to_stored(self) -> Fields:

@@ -3,7 +3,7 @@
 1. A value is one number a row: a constant, a column of the row or of its factual, or computed from others. Levels are
    codes; dates are counted in a unit that all dates of a table share.
 2. A condition is true or false. A comparison with a missing value is false, != too; so is one with what is computed
-   from a missing value. A quotient by 0 is missing.
+   from a missing value. A quotient by 0 is missing, and so is a function where it is not defined.
 3. Every node says which columns it reads, of the row and of the factual.
 """
 
@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mcce.base.arrays import Bools, Floats
+from mcce.base.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class ColumnValue:
 
 @dataclass(frozen=True)
 class Computed:
-    """A number computed from others: + - * / abs min max."""
+    """A number computed from others: by + - * / or a function."""
 
     function: str
     parts: tuple[Value, ...]
@@ -66,17 +67,124 @@ class Computed:
         """Return the value of each row."""
         first, *others = (part.of(rows, factuals) for part in self.parts)
         with np.errstate(all="ignore"):
-            if self.function == "abs":
-                return np.abs(first)
+            if not others:
+                return _FUNCTIONS[self.function](first)
             for other in others:
                 first = _COMPUTE[self.function](first, other)
         return first
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A number rounded to some decimals.
+
+    Attributes
+    ----------
+    function : "round" (half to even, as numpy rounds), "floor", "ceil", or "trunc" (towards 0).
+    """
+
+    function: str
+    value: Value
+    decimals: int = 0
+
+    def of(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return the value of each row."""
+        return round_by(self.function, self.value.of(rows, factuals), self.decimals)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One value where a condition holds, another one elsewhere."""
+
+    condition: Condition
+    then: Value
+    otherwise: Value
+
+    def of(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return the value of each row."""
+        then, otherwise = self.then.of(rows, factuals), self.otherwise.of(rows, factuals)
+        return np.where(self.condition.holds(rows, factuals), then, otherwise)
+
+
+@dataclass(frozen=True)
+class Elapsed:
+    """Completed months or years from one date to another; negative if the second date is the earlier one.
+
+    A month is completed when the day of the month and the time of day of the first date are reached again, a year when
+    its month is as well: from 31 January a month is completed on 1 March, from 29 February a year on 29 February or 1
+    March.
+
+    Attributes
+    ----------
+    months : 1 for months, 12 for years.
+    begin, end : dates on a shared clock.
+    base, unit : the clock's origin and unit, in nanoseconds since 1970.
+    zone : the time zone in which days are counted; None for dates without one.
+    """
+
+    months: int
+    begin: Value
+    end: Value
+    base: int
+    unit: int
+    zone: Any = None
+
+    def of(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return the value of each row."""
+        begin, end = self.begin.of(rows, factuals), self.end.of(rows, factuals)
+        known = ~(np.isnan(begin) | np.isnan(end))
+        found = np.full(begin.size, np.nan)
+        if known.any():
+            first, last = np.minimum(begin, end)[known], np.maximum(begin, end)[known]
+            (from_month, from_rest), (to_month, to_rest) = self._calendar(first), self._calendar(last)
+            passed = (to_month - from_month - (to_rest < from_rest)) // self.months
+            found[known] = np.where(end[known] >= begin[known], passed, -passed) + 0.0
+        return found
+
+    def _calendar(self, dates: Floats) -> tuple[Ints, Ints]:
+        """Return the months since 1970 of dates, and the nanoseconds of each since its month began."""
+        import pandas as pd
+
+        stamps = (dates.astype(np.int64) * self.unit + self.base).view("M8[ns]")
+        if self.zone is not None:
+            stamps = pd.DatetimeIndex(stamps).tz_localize("UTC").tz_convert(self.zone).tz_localize(None).to_numpy()
+        months = stamps.astype("M8[M]")
+        return months.astype(np.int64), (stamps - months.astype("M8[ns]")).astype(np.int64)
+
+
+def round_by(function: str, values: Floats, decimals: int) -> Floats:
+    """Return numbers rounded to some decimals; a number within 1e-9 of the last decimal counts as one on it."""
+    with np.errstate(all="ignore"):
+        if function == "round":
+            return np.round(values, decimals) + 0.0
+        scaled = values * 10.0**decimals if decimals >= 0 else values / 10.0**-decimals
+        nearest = np.rint(scaled)
+        whole = np.where(np.abs(scaled - nearest) <= 1e-9 * np.maximum(1.0, np.abs(scaled)), nearest, scaled)
+        whole = _WHOLE[function](whole)
+        return (whole / 10.0**decimals if decimals >= 0 else whole * 10.0**-decimals) + 0.0
 
 
 def _divide(a: Floats, b: Floats) -> Floats:
     return np.where(b == 0.0, np.nan, a / b)
 
 
+def _finite(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
+    """Return a function whose value is missing where it is not finite."""
+
+    def computed(values: Floats) -> Floats:
+        found = function(values)
+        return np.where(np.isfinite(found), found, np.nan)
+
+    return computed
+
+
+_WHOLE: dict[str, Callable[[Floats], Floats]] = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}
+_FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
+    "abs": np.abs,
+    "exp": _finite(np.exp),
+    "log": _finite(np.log),
+    "sqrt": _finite(np.sqrt),
+}
 _COMPUTE: dict[str, Callable[[Floats, Floats], Floats]] = {
     "+": np.add,
     "-": np.subtract,
@@ -93,7 +201,7 @@ _COMPARE = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-Value = Constant | ColumnValue | Computed
+Value = Constant | ColumnValue | Computed | Rounded | Chosen | Elapsed
 
 
 def compare(left: Floats, sign: str, right: Floats) -> Bools:
@@ -200,7 +308,11 @@ def columns_read(node: Value | Condition) -> Iterator[ColumnValue]:
         parts = (node.value,)
     elif isinstance(node, Opposite):
         parts = (node.part,)
-    elif isinstance(node, Where):
+    elif isinstance(node, Rounded):
+        parts = (node.value,)
+    elif isinstance(node, Elapsed):
+        parts = (node.begin, node.end)
+    elif isinstance(node, (Where, Chosen)):
         parts = (node.condition, node.then, node.otherwise)
     for part in parts:
         yield from columns_read(part)

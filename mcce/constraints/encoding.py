@@ -18,7 +18,7 @@ from mcce.table.dtypes import date_family, is_dated
 from mcce.wording import PythonOnly, Value
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "D": 86400 * 10**9}
-_DAY = _NANOSECONDS["D"]
+DAY = _NANOSECONDS["D"]
 _MOST_LETTERS = 100  # of a date or a duration
 _BY_THE_CLOCK = re.compile(r"(?:now|today)$|\d\d?:", re.IGNORECASE)  # what pandas completes with the day of reading
 
@@ -155,12 +155,15 @@ def tick_nanoseconds(dtype: Any) -> int:
 class Clock:
     """The unit that dates of one sort share, so that different columns can be compared exactly.
 
-    ``encoded * times + plus`` is a date in it, for each column; `day` is a day (of periods: one of them).
+    ``encoded * times + plus`` is a date in it, for each column; `day` is a day (of periods: one of them). `base` is its
+    origin and `unit` its unit, in nanoseconds since 1970 (of periods: in periods).
     """
 
     times: dict[int, float]
     plus: dict[int, float]
     day: float
+    base: int
+    unit: int
 
 
 def clock_of(schema: Schema, feature: Feature) -> Clock:
@@ -175,15 +178,17 @@ def clock_of(schema: Schema, feature: Feature) -> Clock:
     units = {j: f.unit * tick_nanoseconds(f.dtype) for j, f in alike}
     base = min(origins.values())
     unit = gcd(*units.values(), *(origin - base for origin in origins.values())) or 1
-    day = 1 if isinstance(feature.dtype, pd.PeriodDtype) else _DAY
+    day = 1 if isinstance(feature.dtype, pd.PeriodDtype) else DAY
     return Clock(
         {j: float(units[j] // unit) for j, _ in alike},
         {j: float((origins[j] - base) // unit) for j, _ in alike},
         day / unit,
+        base,
+        unit,
     )
 
 
 def days_of(feature: Feature) -> tuple[float, float]:
     """Return factor and addend that turn an encoded duration into days."""
     tick = tick_nanoseconds(feature.dtype)
-    return feature.unit * tick / _DAY, feature.origin * tick / _DAY
+    return feature.unit * tick / DAY, feature.origin * tick / DAY

@@ -12,8 +12,9 @@
        product    = sign {("*" | "/") sign}
        sign       = "-" sign | atom
        atom       = number | text | "true" | "false" | name | function "(" rule {"," rule} ")" | "(" rule ")"
+                    | "if" "(" rule "," rule "," rule ")"
 
-   Functions are abs, min, max, was (the factual's value) and missing.
+   The functions are those of `FUNCTIONS`. ``if (...)`` is a function if its brackets hold a comma of their own.
 3. Whether the parts fit together is not the grammar's concern: `mcce.constraints.meaning` checks it with a table.
 """
 
@@ -74,10 +75,19 @@ class Missing(Node):
 
 @dataclass(frozen=True)
 class Call(Node):
-    """A function of numbers: abs, min or max."""
+    """A function of numbers, or of a difference of dates."""
 
     function: str
     arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class IfValue(Node):
+    """One value where a condition holds, another one elsewhere."""
+
+    condition: Node
+    then: Node
+    otherwise: Node
 
 
 @dataclass(frozen=True)
@@ -147,7 +157,12 @@ MOST_LETTERS = 100_000
 MOST_TOKENS = 400
 MOST_NESTED = 30
 COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
-FUNCTIONS = {"abs": 1, "min": None, "max": None, "was": 1, "missing": 1}  # how many arguments; None: two or more
+FUNCTIONS: dict[str, tuple[int, int | None]] = {  # least and greatest number of arguments
+    **dict.fromkeys(("abs", "exp", "log", "sqrt", "days", "months", "years", "was", "missing"), (1, 1)),
+    **dict.fromkeys(("round", "floor", "ceil", "trunc"), (1, 2)),
+    **dict.fromkeys(("min", "max"), (2, None)),
+    "if": (3, 3),
+}
 WORDS = ("if", "then", "else", "and", "or", "not", "in")
 _TRUTH = {"true": True, "True": True, "false": False, "False": False}
 # A lookahead is not entered twice: a number is found once, whatever follows it, so that time is linear in its digits.
@@ -222,6 +237,7 @@ def _refuse_sign(text: str, at: int) -> NoReturn:
     if sign in "'\"`":
         refuse(text, at, f"what begins with {sign} does not end; close it.")
     remedy = {"=": "write == to compare.", "!": "write != or not.", "&": "write and.", "|": "write or."}
+    remedy["^"] = "write x * x."
     refuse(text, at, f"{sign!r} means nothing here; {remedy.get(sign, 'put unusual column names in `backticks`.')}")
 
 
@@ -269,7 +285,7 @@ class _Parser:
     def rule(self) -> Node:
         self.deeper()
         at = self.now.at
-        if self.takes("if"):
+        if not self.calls_if() and self.takes("if"):
             condition = self.either()
             self.needs("then")
             then = self.rule()
@@ -278,6 +294,19 @@ class _Parser:
             found = self.either()
         self.nested -= 1
         return found
+
+    def calls_if(self) -> bool:
+        """Return whether the function if(condition, a, b) begins here: its brackets hold a comma of their own."""
+        if [token.text for token in self.tokens[self.place : self.place + 2]] != ["if", "("]:
+            return False
+        depth = 0
+        for token in self.tokens[self.place + 1 :]:
+            if token.kind != "sign":
+                continue
+            depth += (token.text in "([") - (token.text in ")]")
+            if depth == 0 or (depth == 1 and token.text == ","):
+                return depth == 1
+        return False
 
     def either(self) -> Node:
         at, parts = self.now.at, [self.both()]
@@ -351,7 +380,8 @@ class _Parser:
             found = self.rule()
             self.needs(")")
             return found
-        if token.kind == "end" or token.kind == "sign" or (token.kind == "name" and token.text in WORDS):
+        is_word = token.kind == "name" and token.text in WORDS and not self.calls_if()
+        if token.kind == "end" or token.kind == "sign" or is_word:
             self.refuse_now("expected a number, a level in quotes or a column")
         self.place += 1
         if token.kind == "number":
@@ -372,12 +402,14 @@ class _Parser:
         if function not in FUNCTIONS:
             refuse(self.text, at, f"there is no function {spell(function)}; {did_you_mean(function, FUNCTIONS)}")
         arguments = self.listed(self.rule, ")")
-        wanted = FUNCTIONS[function]
-        if wanted is None and len(arguments) < 2:
-            refuse(self.text, at, f"{function}() takes two values or more, got 1.")
-        if wanted is not None and len(arguments) != wanted:
-            refuse(self.text, at, f"{function}() takes {wanted} value, got {len(arguments)}.")
-        if function in ("abs", "min", "max"):
+        least, most = FUNCTIONS[function]
+        if not least <= len(arguments) <= (most or len(arguments)):
+            takes = "two values or more" if most is None else f"{least} to {most} values"
+            takes = f"{least} value{'s' if least > 1 else ''}" if least == most else takes
+            refuse(self.text, at, f"{function}() takes {takes}, got {len(arguments)}.")
+        if function == "if":
+            return IfValue(*arguments, at=at)
+        if function not in ("was", "missing"):
             return Call(function, arguments, at=at)
         column = arguments[0]
         if not isinstance(column, NameOf) or (column.was and function == "was"):

@@ -4,7 +4,9 @@
    other side of its comparison can tell.
 2. Numbers are computed with and compared. A difference of dates is a number of days, and so is what is added to a date;
    a column of durations counts days too. (Periods count themselves.)
-3. Levels are compared with levels: by == and != those of any two columns, by order those of an ordered column.
+   ``days``, ``months`` and ``years`` of a difference of dates count days, and completed months and years.
+3. Levels are compared with levels: by == and != those of any two columns, by order those of an ordered column. They are
+   also compared with ``if(condition, a, b)`` of levels; a column of true and false, with a condition.
 4. A column of true and false is a condition by itself.
 """
 
@@ -12,30 +14,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import NoReturn
 
 import numpy as np
+import pandas as pd
 
 from mcce.constraints import grammar as nodes
 from mcce.constraints.conditions import (
     Always,
+    Chosen,
     ColumnValue,
     Compared,
     Computed,
     Condition,
     Constant,
+    Elapsed,
     Every,
     IsMissing,
     Opposite,
+    Rounded,
     Some,
     Value,
     Where,
 )
-from mcce.constraints.encoding import clock_of, days_of, encode_value, level_code
+from mcce.constraints.encoding import DAY, clock_of, days_of, encode_value, level_code
 from mcce.constraints.grammar import refuse
 from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
+from mcce.table.grid import MOST_DECIMALS
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,13 @@ class _ConditionSort:
     condition: Condition
 
 
-_Sort = _NumberSort | _LevelSort | _DateSort | _QuotedSort | _ConditionSort
+@dataclass(frozen=True)
+class _LevelChoiceSort:
+    """One of two levels, whose codes only the other side of a comparison tells."""
+
+
+_Sort = _NumberSort | _LevelSort | _DateSort | _QuotedSort | _ConditionSort | _LevelChoiceSort
+_MONTHS = {"days": 0, "months": 1, "years": 12}
 
 
 def condition_of(tree: nodes.Node, text: str, schema: Schema) -> Condition:
@@ -149,6 +163,13 @@ class _Reader:
                 self.refuse(node, f"{sort.feature.name!r} has other levels than {feature.name!r}: they have no order.")
             codes = tuple(_code_or_none(feature, each) for each in sort.feature.levels)
             return replace(sort.value, codes=codes)
+        if isinstance(node, nodes.IfValue):
+            both = node.then, node.otherwise
+            then, otherwise = (self.level_beside(level, sign, each, self.sort(each)) for each in both)
+            return Chosen(self.condition(node.condition), then, otherwise)
+        if isinstance(sort, _ConditionSort) and not isinstance(node, nodes.Truth) and _is_logical(feature):
+            yes, no = (Constant(_code_or_none(feature, each)) for each in (True, False))
+            return Chosen(sort.condition, yes, no)
         written: object = None
         if isinstance(sort, _QuotedSort):
             written = sort.text
@@ -200,13 +221,65 @@ class _Reader:
         if isinstance(node, nodes.Arithmetic):
             return self.arithmetic(node)
         if isinstance(node, nodes.Call):
-            sorts = [self.sort(each) for each in node.arguments]
-            if node.function != "abs" and any(isinstance(each, _DateSort) for each in sorts):
-                date = next(each for each in sorts if isinstance(each, _DateSort))
-                sides = (self.date_beside(date, each, sort) for each, sort in zip(node.arguments, sorts))
-                return _DateSort(Computed(node.function, tuple(sides)), date.feature)
-            return _NumberSort(Computed(node.function, tuple(map(self.number, node.arguments, sorts))))
+            return self.call(node)
+        if isinstance(node, nodes.IfValue):
+            return self.choice(node)
         return _ConditionSort(self.condition(node))
+
+    def call(self, node: nodes.Call) -> _Sort:
+        """Return a function of numbers, or min and max of dates."""
+        if node.function in _MONTHS:
+            return _NumberSort(self.elapsed(node))
+        sorts = [self.sort(each) for each in node.arguments]
+        date = next((each for each in sorts if isinstance(each, _DateSort)), None)
+        if date is not None and node.function in ("min", "max"):
+            sides = tuple(self.date_beside(date, *each) for each in zip(node.arguments, sorts))
+            return _DateSort(Computed(node.function, sides), date.feature)
+        values = tuple(map(self.number, node.arguments, sorts))
+        if node.function not in ("round", "floor", "ceil", "trunc"):
+            return _NumberSort(Computed(node.function, values))
+        decimals = values[1] if len(values) > 1 else Constant(0.0)
+        if not isinstance(decimals, Constant) or decimals.value not in range(-MOST_DECIMALS, MOST_DECIMALS + 1):
+            self.refuse(
+                node.arguments[1],
+                f"the decimals of {node.function}() are no whole number from {-MOST_DECIMALS} to {MOST_DECIMALS}; "
+                f"write for example {node.function}(x, 2).",
+            )
+        return _NumberSort(Rounded(node.function, values[0], int(decimals.value)))
+
+    def elapsed(self, node: nodes.Call) -> Value:
+        """Return the days, completed months or completed years between two dates."""
+        (difference,) = node.arguments
+        if isinstance(difference, nodes.Arithmetic) and difference.sign == "-":
+            sorts = self.sort(difference.left), self.sort(difference.right)
+            date = next((each for each in sorts if isinstance(each, _DateSort)), None)
+            if date is not None and not isinstance(date.feature.dtype, pd.PeriodDtype):
+                end = self.date_beside(date, difference.left, sorts[0])
+                begin = self.date_beside(date, difference.right, sorts[1])
+                clock = clock_of(self.schema, date.feature)
+                if node.function == "days":
+                    shared = gcd(clock.unit, DAY)  # whole numbers, so that whole days are exact
+                    ticks = Computed("*", (Computed("-", (end, begin)), Constant(float(clock.unit // shared))))
+                    return Computed("/", (ticks, Constant(float(DAY // shared))))
+                zone = getattr(getattr(date.feature.dtype, "pyarrow_dtype", date.feature.dtype), "tz", None)
+                return Elapsed(_MONTHS[node.function], begin, end, clock.base, clock.unit, zone)
+        self.refuse(
+            difference,
+            f"{node.function}() takes a difference of two dates, as in {node.function}(applied_on - hired_on); "
+            "periods and durations are numbers already.",
+        )
+
+    def choice(self, node: nodes.IfValue) -> _Sort:
+        """Return if(condition, a, b) of numbers or dates; one of levels is read beside the column of these levels."""
+        condition, both = self.condition(node.condition), (node.then, node.otherwise)
+        sorts = [self.sort(each) for each in both]
+        date = next((each for each in sorts if isinstance(each, _DateSort)), None)
+        if date is not None:
+            then, otherwise = map(self.date_beside, (date, date), both, sorts)
+            return _DateSort(Chosen(condition, then, otherwise), date.feature)
+        if any(isinstance(each, _NumberSort) for each in sorts):
+            return _NumberSort(Chosen(condition, *map(self.number, both, sorts)))
+        return _LevelChoiceSort()
 
     def number(self, node: nodes.Node, sort: _Sort) -> Value:
         if isinstance(sort, _NumberSort):
@@ -268,6 +341,8 @@ class _Reader:
             return f"{spell(sort.text)} (text)"
         if isinstance(sort, _NumberSort):
             return f"{node.value:g}" if isinstance(node, nodes.Number) else "a number"
+        if isinstance(sort, _LevelChoiceSort):
+            return "if(...) of levels"
         return "a condition" if isinstance(sort, _ConditionSort) else "a date"
 
 

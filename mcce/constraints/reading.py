@@ -1,23 +1,22 @@
-"""Constraints from lists, dicts and files.
+"""Constraints as the user gives them: constraint objects, texts of rules, a list of these, or a file.
 
-1. A list holds constraints, dicts, texts (rules) and functions (rules).
-2. A dict holds sections, as a file does: lists of dicts under the name of a kind (`mcce.available_constraints`); or it
-   is one of these itself: with `feature` it is an `allow` (with `id`, for one factual), with `says` a rule, with
-   `features` an `only`.
-3. A file is JSON or TOML with such sections::
+A file is TOML or JSON. Its sections have the names of the kinds (`mcce.available_constraints`), its keys those of the
+functions that make them::
 
-       [[allow]]
-       feature = "salary"
-       low = 0
-       step = 500
-       direction = "increase"
+    [[allow]]
+    feature = "salary"
+    low = 0
+    step = 500
+    direction = "increase"
 
-       [[rule]]
-       says = "savings >= 3 * rent"
+    [[rule]]
+    says = "savings >= 3 * rent"
 
-       [[only]]
-       id = 3
-       features = ["salary", "hours"]
+    [[only]]
+    id = 3
+    features = ["salary", "hours"]
+
+The same sections stand in the job files of the command line.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -33,7 +32,6 @@ from typing import Any, Literal
 import pandas as pd
 
 from mcce.base.files import checked_path
-from mcce.constraints.allow import per_factual
 from mcce.constraints.base import CONSTRAINTS, Constraint
 from mcce.constraints.rules import rule
 from mcce.exceptions import InputError, did_you_mean, shorten, spell
@@ -42,6 +40,7 @@ from mcce.wording import PythonOnly, Value, call, parts_of
 
 MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
 _FILES = (".toml", ".json")
+_SECTION = '[[allow]] with feature = "salary"'
 _QUOTED = re.compile(  # comments and texts of TOML; one that is not closed ends with the line or the file
     r"""#[^\n]*|"{3}(?:\\.|[^\\])*?(?:"{3}|\\?\Z)|'{3}.*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?""", re.DOTALL
 )
@@ -49,12 +48,18 @@ _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{MOST_NESTED}}}[\w
 
 
 def read(source: Any) -> list[Constraint]:
-    """Return the constraints of a list, a dict, a JSON or TOML file, or a single one.
+    """Return the constraints of a list, of a TOML or JSON file, or a single one.
+
+    Parameters
+    ----------
+    source : Constraint, str, list of these, or file
+        A text that ends in .toml or .json, or a path, is a file; any other text is a rule.
 
     Examples
     --------
+    >>> import mcce
     >>> from mcce.constraints import read
-    >>> for each in read([{"feature": "age", "direction": "increase"}, "savings >= 3 * rent"]):
+    >>> for each in read([mcce.allow("age", direction="increase"), "savings >= 3 * rent"]):
     ...     print(each)
     age: may only rise
     savings >= 3 * rent
@@ -62,12 +67,51 @@ def read(source: Any) -> list[Constraint]:
     if isinstance(source, PathLike) or (isinstance(source, str) and source.strip().lower().endswith(_FILES)):
         path = checked_path(source)
         try:
-            return list(_read(_load(path), f"constraints of {path.name}"))
+            return read_sections(_load(path), f"constraints of {path.name}")
         except InputError as error:
             if path.name in str(error):
                 raise
             raise InputError(f"constraints of {path.name}: ", *parts_of(error)) from error
-    return list(_read(source, "constraints"))
+    if source is None:
+        return []
+    if isinstance(source, (Constraint, str)):
+        return [_read_one(source, "constraints")]
+    if isinstance(source, Iterable) and not isinstance(source, (Mapping, pd.DataFrame)):
+        return [_read_one(each, f"constraints, entry {place}") for place, each in enumerate(source)]
+    raise _not_a_constraint(source, "constraints")
+
+
+def _read_one(source: Any, where: str) -> Constraint:
+    if isinstance(source, Constraint):
+        return source
+    if isinstance(source, str):
+        return rule(source)
+    if isinstance(source, (list, tuple)):
+        raise InputError(f"{where}: ", Value(source), " is a list; give one flat list of constraints.")
+    raise _not_a_constraint(source, where)
+
+
+def _not_a_constraint(source: Any, where: str) -> InputError:
+    return InputError(
+        f"{where}: ",
+        Value(source),
+        " is not a constraint; give ",
+        call("mcce.allow", ...),
+        PythonOnly(", mcce.rule(...), another constraint object"),
+        " or the text of a rule.",
+    )
+
+
+def read_sections(content: Any, where: str) -> list[Constraint]:
+    """Return the constraints of the sections of a file; `where` names the file in errors."""
+    if not isinstance(content, Mapping):
+        raise InputError(f"{where}: ", Value(content), " has no sections; give them, for example ", _SECTION, ".")
+    found: list[Constraint] = []
+    for section, entries in content.items():
+        if section not in CONSTRAINTS.known and section not in CONSTRAINTS.all():
+            raise InputError(f"{where}: there is no {spell(section)}; {did_you_mean(section, CONSTRAINTS.known)}")
+        found += CONSTRAINTS.known[section].from_section(entries, where)
+    return found
 
 
 def _load(path: Path) -> Any:
@@ -107,46 +151,3 @@ def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
             f"{where} has lists or tables more than {MOST_NESTED} deep inside each other; correct it there."
         )
     return found
-
-
-def _read(source: Any, where: str) -> Iterator[Constraint]:
-    if source is None:
-        return
-    if isinstance(source, Constraint):
-        yield source
-    elif isinstance(source, str) or callable(source):
-        yield rule(source)
-    elif isinstance(source, pd.DataFrame):
-        yield per_factual(source)
-    elif isinstance(source, Mapping):
-        yield from _read_dict(dict(source), where)
-    elif isinstance(source, Iterable):
-        for place, each in enumerate(source):
-            if isinstance(each, (list, tuple)):
-                raise InputError(
-                    f"{where}, entry {place}: ", Value(each), " is a list; give one flat list of constraints."
-                )
-            yield from _read(each, f"{where}, entry {place}")
-    else:
-        raise InputError(
-            f"{where}: ",
-            Value(source),
-            " is not a constraint; give ",
-            call("mcce.allow", ...),
-            " or the text of a rule",
-            PythonOnly(", mcce.rule(...), or a dict"),
-            ".",
-        )
-
-
-def _read_dict(table: dict[Any, Any], where: str) -> Iterator[Constraint]:
-    """Step 2."""
-    for kind in CONSTRAINTS.known.values():
-        if kind.told_by and kind.told_by in table:
-            yield kind.from_table(table, where)
-            return
-    for section, entries in table.items():
-        if section not in CONSTRAINTS.known and section not in CONSTRAINTS.all():
-            known = [*CONSTRAINTS.known, *(kind.told_by for kind in CONSTRAINTS.known.values() if kind.told_by)]
-            raise InputError(f"{where}: there is no {spell(section)}; {did_you_mean(section, known)}")
-        yield from CONSTRAINTS.known[section].from_section(entries, where)

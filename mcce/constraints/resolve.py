@@ -330,24 +330,6 @@ class Constraints:
         columns += [column for column, rule in self.bounding_rules if rule.text == text]
         return self.schema.names[columns[0]] if columns else text
 
-    @property
-    def depends_on_id(self) -> bool:
-        """Whether there are constraints of single factuals."""
-        return bool(self.personal)
-
-    @cached_property
-    def depends_on(self) -> tuple[int, ...]:
-        """Columns, besides the fixed ones, on whose factual value the draws depend."""
-        limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
-        features = self.schema.features  # a missing value may stay so, whatever known ones may be
-        found = {
-            limit.column
-            for limit in limits
-            if limit.reads_factual or (features[limit.column].has_missing and not limit.missing)
-        }
-        found |= {column for rule in self.rules for column in rule.factual_columns} | set(self.known)
-        return tuple(sorted(found - set(self.fixed)))
-
     def within(self, factuals: Floats, index: Ids[Any] | None = None) -> dict[Any, Within]:
         """Step 1: return what the draws of each factual may be, for the mutable features that are restricted.
 

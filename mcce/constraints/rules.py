@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -41,8 +41,6 @@ class Rule(Constraint):
     features: tuple[Hashable, ...] | None = None
     name: str | None = None
     tree: Node | None = field(default=None, compare=False, repr=False)
-
-    told_by: ClassVar[str] = "says"
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
         """Return the constraint itself: it is one of the simplest."""
@@ -85,19 +83,6 @@ class Rule(Constraint):
             return self.name
         return self.says if self.says is not None else getattr(self.function, "__name__", repr(self.function))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain values, of which `mcce.constraints.read` makes the same again.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> mcce.rule("savings >= 3 * rent").to_dict()
-        {'says': 'savings >= 3 * rent'}
-        """
-        if self.says is None:
-            raise InputError(f"the rule {str(self)!r} is a function, which cannot be written down; say it as text.")
-        return {"says": self.says} | ({} if self.name is None else {"name": self.name})
-
 
 def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = None, name: str | None = None) -> Rule:
     """Demand a condition of every row, seen beside its factual.
@@ -114,10 +99,16 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
     Notes
     -----
     A text has numbers, levels and dates in quotes, column names (unusual ones in backticks), ``+ - * /``, ``== != < <=
-    > >=`` (also chained), ``in [...]``, ``not in [...]``, ``and``, ``or``, ``not``, ``if A then B else C``, ``abs``,
-    ``min``, ``max``, ``was(name)`` for the factual's value and ``missing(name)``. Ordered levels compare by their
-    order. Dates count days when they are subtracted or added to. A comparison with a missing value is false, also by
-    ``!=`` and ``not in``; a quotient by 0 is missing. Nothing in a text is run as Python.
+    > >=`` (also chained), ``in [...]``, ``not in [...]``, ``and``, ``or``, ``not``, ``if A then B else C``,
+    ``was(name)`` for the factual's value, ``missing(name)``, and functions: ``abs``, ``exp``, ``log``, ``sqrt``,
+    ``min``, ``max``, ``round(x)`` or ``round(x, decimals)`` (half to even), ``floor``, ``ceil`` and ``trunc`` alike,
+    ``if(A, x, y)``, and ``days(a - b)``, ``months(a - b)``, ``years(a - b)`` of dates. Months and years are completed
+    ones by the calendar: ``years(today - born)`` is an age, and rises on birthdays (that of 29 February on 1 March in
+    other years). For a mean length write ``days(a - b) / 365.25``.
+
+    Ordered levels compare by their order. Dates count days when they are subtracted or added to. A comparison with a
+    missing value is false, also by ``!=`` and ``not in``. What is computed from a missing value is missing, and so are
+    a quotient by 0 and a function where it is not defined, such as ``log(-1)``. Nothing in a text is run as Python.
 
     Examples
     --------

@@ -49,7 +49,7 @@ _CUSTOMER = {
 }
 
 
-def load_loans(n: int = 3000, *, seed: int = 36) -> Dataset:
+def load_loans(n: int = 3000, *, random_state: int = 36) -> Dataset:
     r"""Generate the loan example of the paper's introduction.
 
     A bank grants a loan when the predicted probability of default lies in :math:`c = [0, 0.1)`. **The first
@@ -61,7 +61,7 @@ def load_loans(n: int = 3000, *, seed: int = 36) -> Dataset:
     ----------
     n
         Number of rows, the customer included.
-    seed
+    random_state
         Seed of the generator; no global random state is read or written. The default was picked, among 45
         tried, as one where a logistic regression and boosted trees fitted to the 3000 rows tell the paper's
         story; a random forest may still refuse her at 80,000 dollars.
@@ -123,7 +123,7 @@ def load_loans(n: int = 3000, *, seed: int = 36) -> Dataset:
     False
     """
     rows = check_count(n, "n")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     X = _draw_applicants(rng, rows - 1)
     first = pd.DataFrame({c: pd.Series([v]).astype(X[c].dtype) for c, v in _CUSTOMER.items()})
     X = pd.concat([first, X], ignore_index=True)

@@ -3,12 +3,11 @@
 from mcce.diagnostics.conditionals import Comparison, conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.diagnose import Diagnostics
+from mcce.diagnostics.disclosure_risk.counts import disclosure_tables
+from mcce.diagnostics.disclosure_risk.disclosure import Disclosure, disclosure
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
 from mcce.diagnostics.marginals import marginal_distances
-from mcce.diagnostics.neighbours import nearest_rows
-from mcce.diagnostics.privacy.counts import disclosure_tables
-from mcce.diagnostics.privacy.disclosure import Disclosure, disclosure
 from mcce.diagnostics.propensity import PMSE, pmse
 from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
@@ -37,7 +36,6 @@ __all__ = [
     "discriminator",
     "evaluate",
     "marginal_distances",
-    "nearest_rows",
     "pmse",
     "stability",
     "utility_tables",

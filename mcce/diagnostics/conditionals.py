@@ -35,10 +35,9 @@ from mcce.base.checks import check_count, check_share
 from mcce.base.threads import one_native_thread, run_in_threads
 from mcce.exceptions import InputError
 from mcce.generators.auto import CANDIDATES, Auto, Candidates, Choice, judge, make_contest, taking_part, threads_of
-from mcce.generators.chain import ChainModel
-from mcce.generators.criticising import LEAST_ROWS
-from mcce.generators.givens import weighted_rows
+from mcce.generators.chain import LEAST_ROWS, ChainModel
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, Samplers, arrange, suited_to
+from mcce.generators.sampling import weighted_rows
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.judging.criticism import Criticism
 from mcce.judging.crossvalidation import Folds, Record, mean_and_error
@@ -258,7 +257,7 @@ def compare_conditionals(
     visit_sequence: VisitSequence = "data",
     predictors: Predictors | None = None,
     kinds: Mapping[Any, Kind] | None = None,
-    folds: int = 5,
+    n_folds: int = 5,
     max_rows: int = 1000,
     n_draws: int = 50,
     random_state: int = 0,
@@ -279,7 +278,7 @@ def compare_conditionals(
     sample_weight : array or None
         Weights of the rows, as in `ChainModel.fit`: samplers are fitted and scores averaged by them, and those that do
         not take any are left out.
-    folds : int
+    n_folds : int
         Each fold is predicted by samplers that were fitted on the others.
     max_rows : int
         Rows of `X` that are used at most, taken at random.
@@ -298,13 +297,13 @@ def compare_conditionals(
     >>> compared.table("log_score_rank").loc["salary"].to_dict()
     {'marginal': 3.0, 'norm': 2.0, 'ctree': 1.0}
     """
-    settings = Auto(samplers, folds=folds, max_rows=max_rows, n_draws=n_draws)
+    settings = Auto(samplers, n_folds=n_folds, max_rows=max_rows, n_draws=n_draws)
     X, decision, weights = weighted_rows(X, decision, sample_weight)
     named = {"visit_sequence": visit_sequence, "predictors": predictors, "kinds": kinds}
     arranged = arrange(X, decision, fixed=fixed, weights=weights, **named)  # type: ignore[arg-type]
     settings.check(arranged.table.n_rows)
     seed = resolve_seed(random_state)
-    dealt = Folds.deal(arranged.ordered, folds, max_rows, derive_key(seed, "choose"))
+    dealt = Folds.deal(arranged.ordered, n_folds, max_rows, derive_key(seed, "choose"))
     records = _run(arranged, settings, dealt, n_jobs, progress)
     by_feature = dict(zip(arranged.visit_sequence, records))
     features = [arranged.schema.features[arranged.schema.position(name)] for name in by_feature]

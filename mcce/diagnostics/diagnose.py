@@ -33,8 +33,9 @@ from mcce.diagnostics.propensity import PMSE, count_columns, pmse
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.visiting import Order, has_visit_sequence, visit_effect
 from mcce.exceptions import InputError
+from mcce.explain.protocol import Explainer
 from mcce.report.names import Names
-from mcce.report.plots import marginal_plot, overview_plot
+from mcce.report.plots import changes_plot, marginal_plot, overview_plot
 from mcce.table import Data, as_frame
 from mcce.table.checks import check_row_names
 from mcce.table.left_out import without_unknown_levels
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mcce.base.canvas import Panels
-    from mcce.explainer import MCCE
 
 PICTURES = ("overview", "marginals", "correlations", "difference", "changes")
 
@@ -116,32 +116,32 @@ class Diagnostics:
         lines = self._realism() + self._candidates() + self._counterfactuals()
         return pd.DataFrame(lines, columns=["figure", "value", "how to read it"]).set_index("figure")
 
-    def plot(self, what: str = "overview", ax: Axes | None = None) -> Axes | Panels:
+    def plot(self, which: str = "overview", ax: Axes | None = None) -> Axes | Panels:
         """Draw the diagnostics.
 
         Parameters
         ----------
-        what : "overview", "marginals", "correlations", "difference" or "changes"
+        which : "overview", "marginals", "correlations", "difference" or "changes"
             All in four panels; generated over real rows, feature by feature; the correlations of the generated rows;
             their difference to those of the real rows; what the counterfactuals change.
         ax : Axes, optional
             Where to draw, for a picture that has one.
         """
-        if what not in PICTURES:
-            raise InputError(f"what is {what!r}; allowed: {', '.join(map(repr, PICTURES))}.")
-        if what == "changes":
+        if which not in PICTURES:
+            raise InputError(f"which is {which!r}; allowed: {', '.join(map(repr, PICTURES))}.")
+        if which == "changes":
             if self.found is None:
                 raise InputError("there are no counterfactuals to draw; `notes` says why.")
-            return self.found.plot_changes(ax)
+            return changes_plot(self.found, ax)
         if self.correlations is None or self.marginals is None:
             raise InputError("generated and real rows were not compared; `notes` says why.")
-        if what == "marginals":
+        if which == "marginals":
             distances = self.marginals["distance"].items()
             notes = {self.names.heading(name): f"distance {distance:.2f}" for name, distance in distances}
             real, generated = (self.names.table(rows) for rows in (self.real, self.generated))
             return marginal_plot(real, generated, notes=notes, ax=ax)
-        if what in ("correlations", "difference"):
-            return self._labelled().plot("generated" if what == "correlations" else what, ax=ax)
+        if which in ("correlations", "difference"):
+            return self._labelled().plot("generated" if which == "correlations" else which, ax=ax)
         return self.plot_overview()
 
     def plot_overview(self, n_columns: int = 2, figure: Figure | None = None) -> Panels:
@@ -251,7 +251,7 @@ ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there
 
 
 def diagnose(
-    explainer: MCCE,
+    explainer: Explainer,
     X: Data,
     *,
     training: Data | None,
@@ -331,7 +331,7 @@ def diagnose(
 def _compare(
     real: pd.DataFrame,
     generated: pd.DataFrame,
-    explainer: MCCE,
+    explainer: Explainer,
     random_state: int,
     n_jobs: int | None,
     notes: list[str],
@@ -359,7 +359,7 @@ def _compare(
 
 
 def _explain(
-    explainer: MCCE,
+    explainer: Explainer,
     factuals: pd.DataFrame,
     training: Data | None,
     asked: Mapping[str, Any],

@@ -120,7 +120,7 @@ def discriminator(
     random_state : int or None
         Seed; None takes a fresh one.
     n_jobs : int or None
-        Threads, one for each seed; None for all cores. The result does not depend on it.
+        Threads, one for each seed, counted as in `ChainModel`. The result does not depend on it.
 
     Returns
     -------

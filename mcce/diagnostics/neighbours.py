@@ -11,22 +11,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import count_jobs, run_in_threads
-from mcce.diagnostics.pairs import encode_widely
 from mcce.distances import kernels
 from mcce.distances.measures import Distance, gower, stack
-from mcce.exceptions import InputError
 from mcce.rng import hash_rows
-from mcce.table import Data, Feature, Kind, Schema, as_frame
+from mcce.table import Feature
 
 BLOCK = 64  # rows searched for between two looks at the progress bar
 SAMPLE = 256  # rows that tell which features differ most
@@ -41,73 +36,6 @@ class NearestRows:
 
     row: Ints
     distance: Floats
-
-
-def nearest_rows(
-    rows: Data,
-    training: Data,
-    *,
-    factuals: Data | None = None,
-    among: npt.ArrayLike | None = None,
-    kinds: Mapping[Any, Kind] | None = None,
-    n_jobs: int | None = None,
-) -> pd.DataFrame:
-    """Find the nearest training row of each row, by Gower distance.
-
-    Parameters
-    ----------
-    rows, training : DataFrame or array
-        Tables with the same columns. Kinds and ranges are those of `training`.
-    factuals : DataFrame, array or None
-        The factual of each row, in the same order. It does not count as a neighbour: one training row equal to it in
-        every feature is left out.
-    among : bool array or None
-        Which training rows may be chosen, for example those with the wanted decision.
-    kinds : dict or None
-        Overrides of column kinds, as for `ChainModel`.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    DataFrame
-        Indexed as `rows`: `distance` (0 to 1), `nearest` (the label of the training row), and `copy`, whether the row
-        equals a training row in every feature, the factual's own included.
-
-    Examples
-    --------
-    >>> import pandas as pd, mcce
-    >>> training = pd.DataFrame({"age": [20, 40, 60], "job": ["clerk", "clerk", "pilot"]}, index=["a", "b", "c"])
-    >>> rows = pd.DataFrame({"age": [25, 60], "job": ["clerk", "pilot"]})
-    >>> mcce.diagnostics.nearest_rows(rows, training)
-       distance nearest   copy
-    0    0.0625       a  False
-    1    0.0000       c   True
-    """
-    frame, _ = as_frame(rows, "rows")
-    seen, _ = as_frame(training, "training")
-    schema, matrix = encode_widely(Schema.from_data(training, kinds, "training"), rows, "rows")
-    own = None
-    if factuals is not None:
-        schema, before = encode_widely(schema, factuals, "factuals")
-        if before.shape[0] != matrix.shape[0]:
-            raise InputError(f"factuals has {before.shape[0]} rows for {matrix.shape[0]} rows; give one for each.")
-    encoded = schema.encode(training, "training").matrix
-    if factuals is not None:
-        own = find_equal(before, encoded)
-    mask = None if among is None else np.asarray(among)
-    if mask is not None and (mask.dtype != bool or mask.shape != (len(seen),)):
-        raise InputError(f"among has shape {mask.shape} and dtype {mask.dtype}; give a boolean for each training row.")
-    nearest = find_nearest(matrix, encoded, schema.features, own=own, among=mask, n_jobs=n_jobs)
-    labels = np.append(seen.index.astype(object).to_numpy(), [None])  # the last one for -1: there is none
-    return pd.DataFrame(
-        {
-            "distance": nearest.distance,
-            "nearest": labels[nearest.row],
-            "copy": find_equal(matrix, encoded) >= 0,
-        },
-        index=frame.index,
-    )
 
 
 def find_nearest(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +23,14 @@ import pandas as pd
 from mcce.base.arrays import Floats, Ints
 from mcce.constraints import allow
 from mcce.exceptions import InputError, listing
-from mcce.generators.base import DrawRequest, Generator
-from mcce.generators.givens import occurrences
+from mcce.explain.protocol import Explainer
+from mcce.generators.base import Generator
+from mcce.generators.requests import DrawRequest
+from mcce.generators.sampling import occurrences
 from mcce.rng import derive_key, hash_rows
 from mcce.table import Data, Feature, Kind, Schema, as_frame
 from mcce.table.checks import check_fixed
 from mcce.table.dtypes import holds_missing, is_dated
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_
     return generator.draw(request, progress=False).rows
 
 
-def candidate_table(explainer: MCCE, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
+def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
     """Return the candidates of each factual in numbers (step 6).
 
     Parameters

@@ -4,7 +4,7 @@
 2. For each factual: how often it is explained, how many different best rows and different sets of changed features
    there are, and how much L0 and the Gower distance vary.
 3. Over all: the share of factuals that keep their row, their set of changed features and their number of changes, and
-   how far the means are from what any other drawing would give (`mcce.explain.redraw.pooled_error`: factuals that
+   how far the means are from what any other drawing would give (`mcce.explain.followup.pooled_error`: factuals that
    share a pool are drawn together).
 
 What varies is the Monte Carlo error alone; the training rows, the generator and the model stay as they are.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,14 +24,12 @@ from mcce.base.checks import check_count
 from mcce.base.progress import progress_bar
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
-from mcce.explain.pools import fixed_columns, pool_keys
-from mcce.explain.redraw import pooled_error
+from mcce.explain.followup import pooled_error
+from mcce.explain.problem import fixed_columns, pool_keys
+from mcce.explain.protocol import Explainer
 from mcce.rng import hash_rows
 from mcce.table import Data
 from mcce.table.frames import is_other_frame, read_frame
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,7 +79,7 @@ class Stability:
         )
 
 
-def stability(explainer: MCCE, X: Data, *, n_seeds: int = 5, **settings: Any) -> Stability:
+def stability(explainer: Explainer, X: Data, *, n_seeds: int = 5, **settings: Any) -> Stability:
     """Explain the same factuals with several independent drawings of their candidates.
 
     Parameters
@@ -182,7 +180,7 @@ def _marks(found: Counterfactuals, ids: pd.Index[Any]) -> tuple[list[Hashable], 
     return of_ids(values), of_ids(sets)
 
 
-def _pools(explainer: MCCE, found: Counterfactuals, independent: bool) -> UInts:
+def _pools(explainer: Explainer, found: Counterfactuals, independent: bool) -> UInts:
     """Return what identifies the pools of the factuals that were drawn for."""
     assert found.draws is not None
     generator = explainer.generator_

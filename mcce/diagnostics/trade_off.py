@@ -27,7 +27,8 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_several_nearest
 from mcce.diagnostics.pairs import spread
 from mcce.exceptions import InputError
-from mcce.explain.order import DEFAULT, MeasureLike
+from mcce.explain.order import MeasureLike
+from mcce.explain.protocol import Explainer
 from mcce.report.plots import trade_off_plot
 from mcce.table import Data, as_frame
 from mcce.table.checks import find_labels
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from mcce.base.canvas import Panels
-    from mcce.explainer import MCCE
 
 NEIGHBOURS = 5
 WORDS = {
@@ -118,14 +118,14 @@ class TradeOff:
 
 
 def trade_off(
-    explainer: MCCE,
+    explainer: Explainer,
     X: Data,
     floors: float | Sequence[float],
     *,
     training: Data,
     n_samples: int = 1000,
-    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
-    weights: Mapping[Any, float] | None = None,
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
+    feature_weights: Mapping[Any, float] | None = None,
     max_changes: int | None = None,
     max_gower: float | None = None,
     max_factuals: int = 200,
@@ -150,7 +150,7 @@ def trade_off(
                 sparse=True,
                 floor=floor,
                 measures=measures,
-                weights=weights,
+                feature_weights=feature_weights,
                 max_changes=max_changes,
                 max_gower=max_gower,
                 progress=False,
@@ -166,7 +166,7 @@ def trade_off(
         n_training=len(seen),
         settings={
             "n_samples": n_samples,
-            "weights": weights,
+            "feature_weights": feature_weights,
             "max_changes": max_changes,
             "max_gower": max_gower,
             "random_state": explainer.generator_.seed_,
@@ -174,7 +174,7 @@ def trade_off(
     )
 
 
-def _read_refused(explainer: MCCE, X: Data, most: int) -> pd.DataFrame:
+def _read_refused(explainer: Explainer, X: Data, most: int) -> pd.DataFrame:
     """Return some of the rows of X that lack the wanted decision (step 1)."""
     frame, _ = as_frame(X)
     if not frame.index.is_unique:
@@ -190,7 +190,9 @@ def _read_refused(explainer: MCCE, X: Data, most: int) -> pd.DataFrame:
     return schema.decode(matrix, frame.index).iloc[refused[spread(refused.size, most)]]
 
 
-def _figures(explainer: MCCE, found: Counterfactuals, floor: float, before: Floats, seen: Floats) -> dict[str, float]:
+def _figures(
+    explainer: Explainer, found: Counterfactuals, floor: float, before: Floats, seen: Floats
+) -> dict[str, float]:
     """Return the columns of one row of the table (steps 3 and 4); the floor is missing for the plain method."""
     rows = explainer.generator_.schema_.encode(found.frame).matrix
     own = before[find_labels(found.factuals.index, found.frame.index.get_level_values("id"))]
@@ -212,7 +214,7 @@ def _mean(values: Any) -> float:
     return float(np.mean(values)) if len(values) else np.nan
 
 
-def _distances(explainer: MCCE, rows: Floats, own: Floats, seen: Floats) -> Floats:
+def _distances(explainer: Explainer, rows: Floats, own: Floats, seen: Floats) -> Floats:
     """Return for each row the mean summed Gower distance to its nearest training rows, its factual's own left out."""
     features = explainer.generator_.schema_.features
     nearest = find_several_nearest(

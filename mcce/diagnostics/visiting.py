@@ -9,13 +9,12 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
@@ -24,12 +23,9 @@ from mcce.diagnostics.evaluation import evaluate
 from mcce.diagnostics.pairs import draw_like, read_pair, spread
 from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
-from mcce.generators.chain import ChainModel
+from mcce.explain.protocol import Explainer
 from mcce.table import Data, as_frame
 from mcce.table.weights import rows_by_weight
-
-if TYPE_CHECKING:
-    from mcce.explainer import MCCE
 
 Order = str | Sequence[Hashable]
 
@@ -39,7 +35,7 @@ CHANCE = "another seed"
 @one_native_thread()
 @working("comparing visit sequences", None)
 def visit_effect(
-    explainer: MCCE,
+    explainer: Explainer,
     X: Data,
     *,
     training: Data,
@@ -93,7 +89,7 @@ def visit_effect(
             f"the explainer draws from a {type(explainer.generator_).__name__}, which visits the features in no order; "
             "there is nothing to compare."
         )
-    seed = explainer.chain_.seed_
+    seed = explainer.generator_.seed_
     orders: list[tuple[str, Order, int]] = [(_name(order), order, seed) for order in visit_sequences]
     orders.append((CHANCE, visit_sequences[0], seed + 1))
     rows: dict[str, dict[str, Any]] = {}
@@ -107,48 +103,43 @@ def visit_effect(
             **_realism(other, training, max_rows),
             "same": _share_alike(first, found.frame, len(found.factuals)),
             "seconds_fit": other.fit_seconds_,
-            "sequence": list(other.chain_.visit_sequence_),
+            "sequence": other.generator_.visit_sequence_,
         }
     table = pd.DataFrame.from_dict(rows, orient="index")
     return table.rename_axis("visit_sequence")
 
 
-def has_visit_sequence(explainer: MCCE) -> bool:
+def has_visit_sequence(explainer: Explainer) -> bool:
     """Say whether an explainer draws from a chain; other generators have no order."""
-    return isinstance(explainer.generator_, ChainModel)
+    return explainer.generator_.visit_sequence_ is not None
 
 
 def _name(order: Order) -> str:
     return order if isinstance(order, str) else ", ".join(map(str, order))
 
 
-def _refit(explainer: MCCE, training: Data, order: Order, state: int) -> MCCE:
+def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Explainer:
     """Fit a new explainer that differs in the order and the seed alone."""
-    names = [name for name in inspect.signature(type(explainer)).parameters if name != "model"]
-    settings = {name: getattr(explainer, name) for name in names}
-    if explainer.generator is None:
-        settings |= {"visit_sequence": order, "random_state": state}
-    else:
-        chain = copy.copy(explainer.generator)
-        vars(chain).update(visit_sequence=order, random_state=state)
-        settings["generator"] = chain
-    weights = explainer.chain_.training_weights_
+    of_chain = "" if explainer.generator is None else "generator__"
+    other: Explainer = clone(explainer)
+    other.set_params(**{f"{of_chain}visit_sequence": order, f"{of_chain}random_state": state})
+    weights = explainer.generator_.training_weights_
     if weights is not None and len(as_frame(training)[0]) != weights.size:
         raise InputError(
             f"the explainer was fitted with weights of {weights.size} rows, and training has "
             f"{len(as_frame(training)[0])}; give the rows that have weight, in their order."
         )
-    return type(explainer)(explainer.model, **settings).fit(training, sample_weight=weights, progress=False)
+    return other.fit(training, sample_weight=weights, progress=False)
 
 
-def _quality(explainer: MCCE, found: Any, X: Data, training: Data) -> dict[str, float]:
+def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[str, float]:
     measured = evaluate(
         found,
         X,
         explainer.model,
         training=training,
         decision=explainer.decision,
-        kinds=explainer.chain_.schema_.kinds,
+        kinds=explainer.generator_.schema_.kinds,
         n_jobs=explainer.n_jobs,
     )
     means = measured.summary["mean"]
@@ -156,15 +147,15 @@ def _quality(explainer: MCCE, found: Any, X: Data, training: Data) -> dict[str, 
     return {"N_CE": measured.n_explained, **{name: float(means[name]) for name in columns}}
 
 
-def _realism(explainer: MCCE, training: Data, max_rows: int) -> dict[str, float]:
+def _realism(explainer: Explainer, training: Data, max_rows: int) -> dict[str, float]:
     frame, _ = as_frame(training)
-    weights = explainer.chain_.training_weights_
+    weights = explainer.generator_.training_weights_
     rows = np.arange(len(frame)) if weights is None else rows_by_weight(weights, 0)
-    schema = explainer.chain_.schema_
+    schema = explainer.generator_.schema_
     matrix = schema.encode(training).matrix[rows[spread(rows.size, max_rows)]]
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "some training rows").wanted
     real = schema.decode(matrix)
-    generated = schema.decode(draw_like(explainer.chain_, matrix, wanted, explainer.chain_.seed_))
+    generated = schema.decode(draw_like(explainer.generator_, matrix, wanted, explainer.generator_.seed_))
     scores = logit_scores(read_pair(real, generated, schema.kinds), 0)
     return {
         "pMSE": float(((scores.values - 0.5) ** 2).mean()),

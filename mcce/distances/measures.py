@@ -268,7 +268,7 @@ def register_measure(name: str, *, largest_first: bool = False) -> Callable[[Mak
         A number for each candidate of a factual (a DataFrame, and a Series), as ``explain(measures=function)`` takes.
     ``function(features)``, ``function(features, training)``, ``function(features, training, decision)``
         A `Distance` of the columns (`mcce.table.Feature`), perhaps learned from the encoded training rows and their
-        decisions. It is fast, and has ``weights=``.
+        decisions. It is fast, and has ``feature_weights=``.
 
     Examples
     --------

@@ -1,20 +1,16 @@
 """The acceptance rule: which rows may be returned for a factual, and how good they are.
 
-Plain and sparse search, refinement, rounding for display, adaptive rounds and the explanation of failures use it. Its
-parts, in order of cost:
+Every search and every finishing step uses it, and nothing else decides. Its parts, in order of cost:
 
 1. `complete`: columns that relations determine are computed from the others, wherever a row is made.
-2. `admits`: excluded rows (`mcce.explain.excluded`), constraints, and relations that the factual itself satisfies.
+2. `admits`: excluded rows (`mcce.constraints.excluded`), constraints, and relations that the factual itself satisfies.
 3. `within_bounds`: the largest number of changes, and the largest Gower distance.
 4. `plausibility`: the score of a row, to be compared with `least`, the score at the floor.
-5. `query`: the model.
-
-`one_change_less` lists the rows that show whether each change of a row is needed.
+5. `query`: the model. No row is queried twice.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -24,8 +20,9 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import changed_columns, gower, rowwise
+from mcce.explain.order import Caution
 from mcce.explain.problem import Problem
-from mcce.explain.winners import Winners
+from mcce.model.ask import RememberingAsker
 from mcce.plausibility.score import Origins, Plausibility
 
 
@@ -37,22 +34,60 @@ class Acceptance:
     problem : what is asked for.
     factuals : encoded rows.
     ids : names of the factuals, for constraints on single ones.
+    model : what is queried, with the answers that it remembers; None for the problem's model without any.
 
     Methods take encoded `rows` and `owner`, the position of each row's factual.
     """
 
-    def __init__(self, problem: Problem, factuals: Floats, ids: pd.Index[Any] | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        factuals: Floats,
+        ids: pd.Index[Any] | None = None,
+        *,
+        model: RememberingAsker | None = None,
+    ) -> None:
         self.problem = problem
         self.matrix = rowwise(factuals)
+        self.ids = ids
+        self._model = RememberingAsker(problem.question) if model is None else model
         self._constraints = None if problem.constraints is None else problem.constraints.of_factuals(factuals, ids)
         self._relations = None if problem.relations is None else problem.relations.of_factuals(factuals)
-        self.admits_all = problem.excluded is None and self._constraints is None and self._relations is None
+        self._excluded = problem.excluded
+        self.admits_all = self._excluded is None and self._constraints is None and self._relations is None
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def take(self, which: Ints | slice, *, apart: bool = False) -> Acceptance:
+        """Return the rule for some of the factuals.
+
+        It shares the answers of the model; with `apart`, for another thread, it counts queries together with this one
+        and has answers of its own.
+        """
+        model = RememberingAsker(self.problem.question, self._model) if apart else self._model
+        ids = None if self.ids is None else self.ids[which]
+        return Acceptance(self.problem, self.matrix[which], ids, model=model)
+
+    def asked_for(self, problem: Problem) -> Acceptance:
+        """Return the rule for another problem of the same factuals and model, with the answers of the model."""
+        return Acceptance(problem, self.matrix, self.ids, model=self._model)
+
+    @property
+    def n_asked(self) -> int:
+        """How many rows the model was queried about."""
+        return self._model.n_asked
+
+    @property
+    def caution(self) -> Caution:
+        """The trade-off of nearness, plausibility and margin."""
+        assert self.problem.caution is not None
+        return self.problem.caution
 
     @property
     def scale(self) -> Plausibility:
         """The scale of plausibility."""
-        assert self.problem.plausibility is not None
-        return self.problem.plausibility
+        return self.caution.plausibility
 
     @property
     def least(self) -> float:
@@ -80,12 +115,6 @@ class Acceptance:
             changed[:, self.problem.relations.determined] = False
         return changed
 
-    def one_change_less(self, rows: Floats, owner: Ints) -> tuple[Ints, Floats]:
-        """Return, for every change of rows that have several, the place of the row and the row without the change."""
-        changed = self.free_changes(rows, owner)
-        at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
-        return at, self.with_own(rows[at], owner[at], column)
-
     def with_own(self, rows: Floats, owner: Ints, column: Ints) -> Floats:
         """Return rows, each with the factual's own value in one column; `rows` is overwritten."""
         rows[np.arange(owner.size), column] = self.matrix[owner, column]
@@ -94,8 +123,8 @@ class Acceptance:
     def admits(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows satisfy all that needs neither a bound, nor plausibility, nor the model."""
         admitted = np.ones(rows.shape[0], dtype=bool)
-        if self.problem.excluded is not None:
-            admitted = ~self.problem.excluded.contain(rows)
+        if self._excluded is not None:
+            admitted = ~self._excluded.contain(rows)
         for demands in (self._constraints, self._relations):
             if demands is not None:
                 admitted[admitted] = demands.hold(rows[admitted], owner[admitted])
@@ -122,17 +151,4 @@ class Acceptance:
 
     def query(self, rows: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
         """Return the model's scores of rows, and which have the wanted decision."""
-        return self.problem.question.ask_encoded(rows)
-
-
-def without_harm(acceptance: Acceptance, found: Winners) -> Winners:
-    """Leave out valid rows in which a change makes the decision worse, where their factual has others."""
-    caution = acceptance.problem.caution
-    assert caution is not None
-    at, less = acceptance.one_change_less(found.rows, found.owner)
-    if caution.margins is None or not at.size:
-        return found
-    harmed = np.zeros(found.owner.size, dtype=bool)
-    harmed[at[caution.hurts(found.scores[at], acceptance.query(less)[0])]] = True
-    cost = replace(found.cost, asked=found.cost.asked + at.size)
-    return replace(found.preferring(~harmed), cost=cost)
+        return self._model.ask_encoded(rows)

@@ -11,37 +11,27 @@ nothing new is drawn:
    third, ..., counted from the factual's own on both sides. What is passed over is looked at when something next to it
    is chosen (`mcce.explain.refine`).
 
-A known value is never crossed with a missing one: to withhold something is no advice.
+A known value is never crossed with a missing one: removing a known value is not actionable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from math import comb
 
 import numpy as np
+import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import Distance, stack
-from mcce.explain.crossing_kernels import (
-    cross,
-    keep_every,
-    mark_every,
-    mark_first,
-    nearest_tuples,
-    number_values,
-    read_crossings,
-    step_table,
-    write_changed,
-)
+from mcce.explain.kernels import mark_first, step_table, tuple_steps
 
 MOST_VALUES = 24  # of a single number that are looked at first
 MOST_TUPLES = 60_000  # tuples of a pool that are looked through, of its first draws if there are more
 FEWEST_DRAWS = 200  # whose tuples are worth looking through
-BINS = 4096
 
 
 @lru_cache(maxsize=16)
@@ -74,18 +64,15 @@ class PoolCodes:
 
     def __init__(self, cells: Floats, begin: int, n_draws: int, mutable: Ints) -> None:
         self.n_draws = n_draws
-        self.codes = np.empty((mutable.size, n_draws), dtype=np.int64)
-        self.counts = np.empty(mutable.size, dtype=np.int64)
+        self.codes = np.stack([pd.factorize(cells[j, begin : begin + n_draws])[0] for j in mutable])  # -1 for missing
         self._room = np.empty(2 << int(n_draws).bit_length(), dtype=np.int64)
-        number = np.empty_like(self._room)
-        number_values(cells, begin, mutable, cells.view(np.int64), self._room, number, self.codes, self.counts)
 
     def tuples(self, size: int) -> Tuples | None:
         """Return the distinct tuples of `size` columns (step 2); None if there are too many to look at.
 
         Single values are never too many.
         """
-        n_columns = self.counts.size
+        n_columns = len(self.codes)
         if size > n_columns:
             return None
         n_draws = self.n_draws if size == 1 else min(self.n_draws, MOST_TUPLES // comb(n_columns, size))
@@ -114,39 +101,41 @@ class Thinning:
         values = pool[tuples.draws, mutable[column]]
         order = np.lexsort((values, column))
         self.column = column
-        self.first = np.searchsorted(column[order], np.arange(mutable.size + 1))
+        first = np.searchsorted(column[order], np.arange(mutable.size + 1))
         self.rank = np.empty(order.size, dtype=np.int64)
-        self.rank[order] = np.arange(order.size) - self.first[column[order]]
-        self.sorted_values = values[order]
-        rounded_up = -(-np.diff(self.first) // MOST_VALUES)
+        self.rank[order] = np.arange(order.size) - first[column[order]]
+        self.values = np.split(values[order], first[1:-1])  # sorted, by column
+        rounded_up = -(-np.diff(first) // MOST_VALUES)
         self.stride = np.where(np.isin(mutable, numbers), rounded_up, 1)
 
-    def keep(self, factual: Floats, chosen: Ints) -> Ints:
+    def keeps(self, factual: Floats, chosen: Ints) -> Bools:
         """Return which of some tuples are looked at for a factual, whose mutable values are given."""
         if (self.stride == 1).all():
-            return chosen
-        kept = np.empty_like(chosen)
-        place = np.empty(factual.size, dtype=np.int64)
-        values, first = self.sorted_values, self.first
-        n = keep_every(self.column, self.rank, values, first, self.stride, factual, chosen, place, kept)
-        return kept[:n]
+            return np.ones(chosen.size, dtype=bool)
+        place = np.array([np.searchsorted(values, x) for values, x in zip(self.values, factual)])
+        column = self.column[chosen]
+        beyond = self.rank[chosen] - place[column]
+        steps = np.where(beyond >= 0, beyond, -1 - beyond)
+        return np.asarray(steps % self.stride[column] == 0)
 
 
 @dataclass(frozen=True)
 class Crossings:
-    """The crossings of one factual: the `chosen` tuples of the pool that begins at `begin`."""
+    """The crossings of one factual: the `chosen` tuples of the pool that begins at `begin`.
+
+    `steps` are the sums of their steps; `complete` says whether none was passed over.
+    """
 
     factual: int
     begin: int
-    n_draws: int
     tuples: Tuples
     chosen: Ints
-    complete: bool = True  # whether none was passed over
+    steps: Floats
+    complete: bool = True
 
-    def write(self, cells: Floats, factual: Floats, mutable: Ints, out: Floats, at: int) -> None:
-        """Write them as rows out[:, at:]; `cells` are the draws of all pools, column by column."""
-        tuples = self.tuples
-        cross(cells, self.begin, factual, mutable, tuples.draws, tuples.which, tuples.sets, self.chosen, out, at)
+    def take(self, which: Bools) -> Crossings:
+        """Return some of the crossings."""
+        return replace(self, chosen=self.chosen[which], steps=self.steps[which])
 
 
 class NearestCrossings:
@@ -163,7 +152,6 @@ class NearestCrossings:
         self.cells = cells
         self.mutable = mutable
         self.steps, self.tables = stack([distance])
-        self._counts = np.empty(BINS, dtype=np.int64)
         self._codes: dict[int, PoolCodes] = {}
 
     def codes(self, begin: int, n_draws: int) -> PoolCodes:
@@ -176,17 +164,24 @@ class NearestCrossings:
         """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest."""
         table = np.empty((self.mutable.size, n_draws))
         step_table(self.cells, begin, factual, self.mutable, self.steps, self.tables, table)
-        found = np.empty(tuples.draws.size, dtype=np.int64)
-        distance = np.empty(tuples.draws.size)
-        n, in_all = nearest_tuples(table, tuples.draws, tuples.which, tuples.sets, most, self._counts, found, distance)
-        if in_all <= most:
-            return Crossings(f, begin, n_draws, tuples, found[:n])
-        chosen = np.zeros(tuples.draws.size, dtype=np.bool_)
-        chosen[found[:n][np.argsort(distance[:n], kind="stable")[: most // 2]]] = True
+        steps = np.empty(tuples.draws.size)
+        tuple_steps(table, tuples.draws, tuples.which, tuples.sets, steps)
+        changed = np.flatnonzero(steps < np.inf)
+        if changed.size <= most:
+            return Crossings(f, begin, tuples, changed, steps[changed])
+        chosen = np.zeros(steps.size, dtype=bool)
+        chosen[changed[_smallest(steps[changed], most // 2)]] = True
         # the nearest may all be too near to have the wanted decision, so that others are looked at as well
-        every = -(-tuples.draws.size // (most - most // 2))
-        mark_every(table, tuples.draws, tuples.which, tuples.sets, every, chosen)
-        return Crossings(f, begin, n_draws, tuples, np.flatnonzero(chosen), complete=False)
+        every = -(-steps.size // (most - most // 2))
+        chosen[::every] |= steps[::every] < np.inf
+        return Crossings(f, begin, tuples, np.flatnonzero(chosen), steps[chosen], complete=False)
+
+
+def _smallest(values: Floats, n: int) -> Ints:
+    """Return the places of the `n` smallest values, fewer than there are; on ties the earlier ones."""
+    last = np.partition(values, n)[n]
+    below = np.flatnonzero(values < last)
+    return np.append(below, np.flatnonzero(values == last)[: n - below.size])
 
 
 @dataclass(frozen=True)
@@ -213,23 +208,19 @@ class ChangedCells:
     complete: Bools
 
     @classmethod
-    def read(cls, made: Sequence[Crossings], near: NearestCrossings, factuals: Floats) -> ChangedCells:
+    def read(cls, made: Sequence[Crossings], near: NearestCrossings) -> ChangedCells:
         """Read the crossings of some factuals, all of the same number of features."""
         sizes = np.array([crossings.chosen.size for crossings in made])
         ends, members = np.cumsum(sizes), np.array([crossings.factual for crossings in made], dtype=np.int64)
-        n, size = int(ends[-1]), made[0].tuples.sets.shape[1]
-        column, value, steps = np.empty((n, size), dtype=np.int64), np.empty((n, size)), np.empty(n)
-        for i, crossings in enumerate(made):
-            tuples = crossings.tuples
-            read_crossings(
-                near.cells, crossings.begin, factuals[crossings.factual], near.mutable, tuples.draws, tuples.which,
-                tuples.sets, crossings.chosen, near.steps, near.tables, int(ends[i] - sizes[i]), column, value, steps,
-            )  # fmt: skip
-        complete = np.array([crossings.complete for crossings in made], dtype=bool)
+        column = np.concatenate([near.mutable[each.tuples.sets[each.tuples.which[each.chosen]]] for each in made])
+        draw = np.concatenate([each.begin + each.tuples.draws[each.chosen] for each in made])
+        steps = np.concatenate([each.steps for each in made])
+        complete = np.array([each.complete for each in made], dtype=bool)
+        value = near.cells[column, draw[:, None]]
         return cls(members, ends - sizes, ends, np.repeat(members, sizes), column, value, steps, complete)
 
     def rows(self, some: Ints, factuals: Floats) -> Floats:
         """Return some of the crossings as rows."""
-        rows = np.empty((factuals.shape[1], some.size))  # column by column, as the model is asked
-        write_changed(factuals, self.of[some], self.column[some], self.value[some], rows)
-        return rows.T
+        cells = np.ascontiguousarray(factuals[self.of[some]].T)  # column by column, as the model is queried
+        cells[self.column[some].T, np.arange(some.size)] = self.value[some].T
+        return cells.T

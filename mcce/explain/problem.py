@@ -1,13 +1,18 @@
-"""The problem of an explanation: all that any block of factuals needs, and the blocks.
+"""The problem of an explanation: the factuals, what is asked for, and the blocks that are searched one by one.
 
-A `Problem` is made once for a call of `explain` and does not change; a `Block` is some of the factuals and a range of
-draws. What is found for a block is a function of these two frozen objects, which can be sent to another process.
+1. `read_factuals` encodes the rows to explain and queries the model about them. Rows with a level that no training row
+   has are left out, with a warning; the others are explained.
+2. A `Problem` is made once for a call of `explain` and does not change. A `Block` is some of the factuals and a range
+   of draws. The result for a block is a function of these two frozen objects, which can be sent to another process.
+3. A factual's draws are identified by the columns that they depend on: its fixed values. Factuals that agree in them
+   share one pool of draws. Drawn independently, they are identified by all its values. Blocks are made of factuals
+   whose pools fit in memory; those of one pool stay side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,23 +22,133 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Ints, UInts
 from mcce.constraints import Constraints
-from mcce.explain.caution import Caution
-from mcce.explain.excluded import Anonymity, Excluded, Excludes, TrainingRows
-from mcce.explain.factuals import Factuals
-from mcce.explain.order import Ordering
-from mcce.explain.pools import fixed_columns, pool_blocks, pool_keys, restrict_keys
+from mcce.constraints.excluded import Anonymity, Excluded, Excludes, TrainingRows
+from mcce.distances.measures import Distance, gower
+from mcce.exceptions import InputError
+from mcce.explain.order import Caution, Ordering
 from mcce.generators.base import Generator
-from mcce.model.decisions import Decision
-from mcce.model.robustness import AsksEncoded, Robustness
+from mcce.model.ask import AsksEncoded, SpotCheck
+from mcce.model.decisions import Answer, Decision
+from mcce.model.robustness import Robustness
 from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.score import Plausibility
-from mcce.table import Feature
-from mcce.table.checks import find_labels
+from mcce.report.names import Names
+from mcce.rng import hash_rows, mix
+from mcce.table import Data, Feature, FrameKind, Schema, as_frame, frame_kind
+from mcce.table.checks import check_magnitudes, check_missing, check_row_names, find_labels
+from mcce.table.left_out import LeftOut, without_unknown_levels
+from mcce.wording import Parameter
+
+POOL_BYTES = 32 * 2**20  # candidates held at a time
+BLOCK_FACTUALS = 4096
+
+
+@dataclass(frozen=True)
+class Factuals:
+    """Encoded rows with the names that the user gave them, the model's scores, and which have the decision already.
+
+    `frames` is the kind of frame that they came in, None for pandas; `left_out` has the rows with an unknown level,
+    which are not among these.
+    """
+
+    index: pd.Index[Any]
+    matrix: Floats
+    scores: npt.NDArray[Any]
+    wanted: npt.NDArray[np.bool_]
+    frames: FrameKind | None = None
+    left_out: LeftOut | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+def encode_factuals(X: Data, schema: Schema) -> tuple[pd.Index[Any], Floats]:
+    """Return the names and the encoded rows of a table to explain; a Series is one row, named by its name."""
+    if isinstance(X, pd.Series):
+        if not X.index.isin(schema.names).any():
+            raise InputError(
+                Parameter("X"),
+                " is a Series whose index holds none of the training columns; a Series is read as one "
+                "row. Give a DataFrame with all columns.",
+            )
+        X = X.to_frame().T.infer_objects()
+    frame, _ = as_frame(X, "X")
+    check_row_names(frame.index, "X", "factuals")
+    table = schema.encode(frame, "X")
+    check_magnitudes(table, "X")
+    check_missing(table, frame.index, "X")
+    return frame.index, table.matrix
+
+
+def encode_known(X: Data, schema: Schema, then: str) -> tuple[pd.Index[Any], Floats, LeftOut | None]:
+    """Return what `encode_factuals` does, and the rows with an unknown level, which are left out.
+
+    There is a warning, in which `then` says what becomes of them. If all rows would be left out, that is an error.
+    """
+    try:
+        return *encode_factuals(X, schema), None
+    except InputError:
+        known, left_out = without_unknown_levels(X, schema)
+        if left_out is None:
+            raise
+    left_out.tell("X", then)
+    return *encode_factuals(known, schema), left_out
+
+
+def read_factuals(X: Data, schema: Schema, decision: Decision, spots: SpotCheck) -> Factuals:
+    """Encode the factuals and query the model about them, and about some training rows once more."""
+    index, matrix, left_out = encode_known(X, schema, "Such rows are not explained; `unexplained` says so.")
+    n, frames = matrix.shape[0], frame_kind(X)
+    if n == 0:
+        return Factuals(index, matrix, np.empty(0), np.empty(0, dtype=bool), frames)
+    rows = schema.decode_for_model(np.concatenate([matrix, spots.rows]))
+    if isinstance(rows, pd.DataFrame):  # so that an error names the user's rows
+        rows.index = pd.Index([*index, *(f"training row {i}" for i in spots.positions)], dtype=object)
+    asked = decision.ask(rows, f"the {n} factuals, and {len(spots.rows)} training rows again")
+    spots.compare(Answer(asked.scores[n:], asked.wanted[n:]))
+    return Factuals(index, matrix, asked.scores[:n], asked.wanted[:n], frames, left_out)
+
+
+def fixed_columns(generator: Generator) -> tuple[int, ...]:
+    """Return the columns that unrestricted draws depend on: those of the fixed features."""
+    return tuple(generator.schema_.names.index(name) for name in generator.fixed_)
+
+
+def pool_keys(generator: Generator, matrix: Floats, columns: Sequence[int]) -> UInts:
+    """Return hashes of the columns that each factual's draws depend on."""
+    if tuple(columns) == fixed_columns(generator):
+        return hash_rows(generator.givens_of(matrix))
+    # mixed once more: these values may look like the fixed values and the decision of another
+    return mix(hash_rows(matrix[:, list(columns)]))
+
+
+def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
+    """Yield the factuals in `order` in blocks whose pools, of so many bytes each, fit in memory."""
+    n_pools = max(1, POOL_BYTES // pool_bytes)
+    pool, _ = pd.factorize(keys[order])
+    by_pool = np.argsort(pool, kind="stable")
+    ordered = pool[by_pool]
+    begin = 0
+    while begin < order.size:
+        end = int(np.searchsorted(ordered, ordered[begin] + n_pools))
+        end = min(end, begin + BLOCK_FACTUALS)
+        yield order[by_pool[begin:end]]
+        begin = end
+
+
+def restrict_keys(keys: UInts, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> UInts:
+    """Return keys that also distinguish what the draws of factuals may be; the same where nothing is excluded."""
+    return told_apart(keys, constraints.draws_depend_on(matrix, ids))
+
+
+def told_apart(keys: UInts, depends: Floats) -> UInts:
+    """Return keys that also distinguish some numbers of each factual; the same where all are NaN."""
+    return np.where(np.isnan(depends).all(axis=1), keys, mix(keys ^ mix(hash_rows(depends))))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The demands on counterfactuals, the same for all factuals; `redraw` is the number of the drawing to take."""
+    """The demands on counterfactuals, the same for all factuals; `redraw` is the number of the drawing."""
 
     n_samples: int | Literal["auto"]
     n_counterfactuals: int = 1
@@ -51,22 +166,23 @@ class Settings:
 
 @dataclass(frozen=True)
 class Problem:
-    """All that explaining any block needs.
+    """What is asked for, and all that a block of factuals needs.
 
     Attributes
     ----------
-    generator : whom to draw from.
+    generator : the fitted generator.
     decision : the wanted decision, bound to the model.
-    question : whom to ask about candidates: the model, and refits and noise too if these are demanded.
-    settings : what is asked for.
+    question : what candidates are queried with: the model, and refits and noise too if these are demanded.
+    settings : the demands that are the same for all factuals.
     order : what candidates are compared by.
     constraints : what may change, and how; None for anything.
     caution : the scale of plausibility, for crossed draws, and what a step away from the edge counts.
-    training : the training rows, to count copies of them or to have none; None if they are gone.
-    robustness : what counterfactuals are to stand; None for nothing.
+    training : the training rows, to count or to exclude copies of them; None if they are not known.
+    robustness : what counterfactuals must be robust to; None for nothing.
     relations : what holds between columns in every counterfactual; None for nothing.
     anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
-    threads : how many there may be; what is found does not depend on it.
+    names : how values are written; numbers of sparse counterfactuals are rounded to it.
+    threads : how many there may be; the result does not depend on it.
     """
 
     generator: Generator
@@ -80,6 +196,7 @@ class Problem:
     robustness: Robustness | None = None
     relations: KeptRelations | None = None
     anonymity: Anonymity | None = None
+    names: Names = field(default_factory=Names)
     threads: int = 1
 
     @property
@@ -104,6 +221,13 @@ class Problem:
         return None if self.caution is None else self.caution.plausibility
 
     @cached_property
+    def distance(self) -> Distance:
+        """The first distance of the order that is not a count of changes; Gower's if there is none."""
+        functions = [m.function for m in self.order.measures]
+        steps = [each for each in functions if isinstance(each, Distance) and not each.counts_changes]
+        return steps[0] if steps else gower(self.features)
+
+    @cached_property
     def least(self) -> float:
         """The score of plausibility at the floor."""
         return -np.inf if self.plausibility is None else self.plausibility.least_score(self.settings.floor)
@@ -124,24 +248,25 @@ class Problem:
             columns = range(factuals.matrix.shape[1])
         return pool_keys(self.generator, factuals.matrix, columns)
 
-    def blocks(self, factuals: Factuals, which: Ints, draws: range) -> Iterator[Block]:
-        """Yield the factuals at `which` in blocks whose pools, with these draws, fit in memory."""
-        keys = self.keys(factuals)
-        shared_by = keys
+    def block(self, factuals: Factuals, which: Ints, draws: range) -> Block:
+        """Return the factuals at `which`, to be searched with these draws."""
+        keys = self.keys(factuals)[which]
+        return Block(which, factuals.matrix[which], keys, draws, factuals.index[which])
+
+    def split(self, block: Block) -> Iterator[Block]:
+        """Yield the factuals of a block in smaller ones, whose pools fit in memory."""
+        shared_by, order = block.keys, np.arange(block.members.size)
         if self.constraints is not None:  # pools that are taken from the same draws side by side
-            shared_by = restrict_keys(keys, self.constraints, factuals.matrix, factuals.index)
-            drawn_as, _ = pd.factorize(keys[which])
-            which = which[np.argsort(drawn_as, kind="stable")]
-        for m in pool_blocks(which, shared_by, 8 * len(draws) * factuals.matrix.shape[1]):
-            yield Block(m, factuals.matrix[m], keys[m], draws, factuals.index[m])
+            shared_by = restrict_keys(block.keys, self.constraints, block.matrix, block.ids)
+            drawn_as, _ = pd.factorize(block.keys)
+            order = np.argsort(drawn_as, kind="stable")
+        for some in pool_blocks(order, shared_by, 8 * len(block.draws) * block.matrix.shape[1]):
+            yield block.take(some)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some factuals: positions among all, encoded rows, keys of their streams, and which draws of these are looked at.
-
-    `ids` are their names.
-    """
+    """Some factuals: positions among all, encoded rows, keys of their streams, which draws to make, and names."""
 
     members: npt.NDArray[np.intp]
     matrix: Floats

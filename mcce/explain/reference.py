@@ -11,11 +11,25 @@
    them. `MCCE.fit` warns of these.
 
 What is learned holds no training row; points of the distribution of groups are in it.
+
+Factuals that the training rows say little about are warned of (`warn_of_factuals`):
+
+4. A number beyond the lowest or highest training value by more than a fifth of their distance, and by more than four
+   times the mean excess of the outer tenth over its inner end, so that the next value of a long tail is not unusual (of
+   an exponential tail one in 55 new extremes goes farther). Fewer than 100 training rows say nothing of tails.
+5. A fixed level that no training row has, or two of them that none has together although at least five should, were
+   they independent. Of three or more, or of rare levels, many combinations are new in any table.
+
+There is one warning for all factuals, and one for all parts of a table in many parts (`collected_quietly`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -24,19 +38,25 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints import Allow, read, simplest
 from mcce.exceptions import AdviceWarning, MCCEError, spell, warn
-from mcce.explain.caution import Margins
-from mcce.model.robustness import AsksEncoded
+from mcce.explain.order import Margins
+from mcce.generators.base import Generator
+from mcce.model.ask import AsksEncoded
 from mcce.report.suspicious import EDGE, WIDE, Edge, Usual
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
 from mcce.table.suggest import Suggestion, find_unchangeable
 from mcce.table.weights import quantiles
-from mcce.wording import PythonOnly, Setting, call
+from mcce.wording import Parameter, PythonOnly, Setting, call
 
 MOST_LEVELS, FEWEST_ALIKE = 20, 100
 ASKED_ROWS, APART = 128, (0.1, 0.9)
 DIFFERING, AGREEING = 0.1, 0.9
 NAMED = 5
+FAR = 0.2  # of the training range
+TAIL, EXCESSES = 0.1, 4.0
+FEWEST_ROWS, REACH_ROWS = 100, 5000  # training rows that tails are read from
+EXPECTED = 5.0
+SHOWN = 5
 
 
 def learn_usual(
@@ -167,3 +187,126 @@ def warn_of_unchangeable(found: dict[Hashable, Suggestion]) -> None:
         ),
         category=AdviceWarning,
     )
+
+
+def find_reach(matrix: Floats, features: Sequence[Feature]) -> Floats:
+    """Return for each column the lowest and highest value that is not far outside; `matrix` has some training rows."""
+    return np.array([_reach(feature, matrix[:, j]) for j, feature in enumerate(features)]).T
+
+
+def _reach(feature: Feature, column: Floats) -> tuple[float, float]:
+    known = np.sort(column[~np.isnan(column)])
+    if not feature.is_numeric or known.size < FEWEST_ROWS:
+        return -np.inf, np.inf
+    size = int(np.ceil(TAIL * known.size))
+    lower, upper = known[:size], known[-size:]
+    least = FAR * feature.span
+    return (
+        feature.low - max(least, EXCESSES * float((lower[-1] - lower).mean())),
+        feature.high + max(least, EXCESSES * float((upper - upper[0]).mean())),
+    )
+
+
+@dataclass
+class Unusual:
+    """Unusual factuals that were not warned of yet: how many rows, and warnings without their subject, the table."""
+
+    n_rows: int = 0
+    words: list[str] = field(default_factory=list)
+
+
+_collected: ContextVar[Unusual | None] = ContextVar("unusual factuals", default=None)
+
+
+@contextmanager
+def collected_quietly() -> Iterator[Unusual]:
+    """Collect, in this thread, what there would be to warn of; a table in many parts is warned of once."""
+    token = _collected.set(found := Unusual())
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
+def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator, reach: Floats | None) -> None:
+    """Warn of factuals that the training rows say little about; `reach` is that of `find_reach`."""
+    features = generator.schema_.features
+    collected = _collected.get()
+    outside = np.zeros(matrix.shape, dtype=bool) if reach is None else (matrix < reach[0]) | (matrix > reach[1])
+    unseen = _unseen_levels(matrix, generator)
+    if collected is not None:  # of a call that is made again, without bad rows, the last counts
+        collected.n_rows = len({*np.flatnonzero(outside.any(axis=1)).tolist(), *unseen})
+        collected.words.clear()
+    if outside.any():
+        _warn(
+            {i: _with_ranges(features, matrix[i], outside[i]) for i in np.flatnonzero(outside.any(axis=1)).tolist()},
+            index,
+            "far outside the training data",
+            "Neither the model nor what draws for them has seen such rows: check the values, or leave the rows out.",
+        )
+    if unseen:
+        _warn(
+            unseen,
+            index,
+            "with fixed values that no training row has",
+            "What is drawn given them is learned from others: check the values, or fix fewer features.",
+        )
+
+
+def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
+    """Return the rows with a fixed level, or a pair of them, that is missing in training (step 5), in words."""
+    if not len(generator.training_givens_):  # a chain that was saved without them
+        return {}
+    columns = [generator.schema_.names.index(name) for name in generator.fixed_]
+    fixed = [generator.schema_.features[j] for j in columns]
+    places = [k for k, feature in enumerate(fixed) if not feature.is_numeric]  # of the givens, where they come first
+    asked = {k: _codes(fixed[k], matrix[:, columns[k]]) for k in places}
+    known = {k: _codes(fixed[k], generator.training_givens_[:, k]) for k in places}
+    counts = {k: np.bincount(known[k], minlength=fixed[k].n_levels + 1) for k in places}
+    words: dict[int, list[str]] = {}
+
+    def note(rows: Any, *which: int) -> None:
+        for i in np.flatnonzero(rows).tolist():
+            levels = [f"{fixed[k].name} {_value(fixed[k], matrix[i, columns[k]])}" for k in which]
+            words.setdefault(i, []).append(" with ".join(levels))
+
+    for k in places:
+        note(counts[k][asked[k]] == 0, k)
+    for a, b in combinations(places, 2):
+        n_codes = fixed[b].n_levels + 1
+        pairs = np.bincount(known[a] * n_codes + known[b], minlength=(fixed[a].n_levels + 1) * n_codes)
+        expected = counts[a][asked[a]] * counts[b][asked[b]] / known[a].size
+        note((pairs[asked[a] * n_codes + asked[b]] == 0) & (expected >= EXPECTED), a, b)
+    return {i: ", ".join(each) for i, each in words.items()}
+
+
+def _codes(feature: Feature, column: Floats) -> Ints:
+    """Return level codes; missing is one more level."""
+    return np.where(np.isnan(column), feature.n_levels, column).astype(np.int64)
+
+
+def _warn(words_of_row: dict[int, str], index: pd.Index[Any], what: str, remedy: str) -> None:
+    shown = "; ".join(f"{spell(index[i])} ({words})" for i, words in list(words_of_row.items())[:SHOWN])
+    more = f" and {len(words_of_row) - SHOWN} more" if len(words_of_row) > SHOWN else ""
+    rows = "a row" if len(words_of_row) == 1 else f"{len(words_of_row)} rows"
+    words = f"has {rows} {what}: {shown}{more}. {remedy}"
+    collected = _collected.get()
+    if collected is None:
+        warn(Parameter("X"), f" {words}")
+    else:
+        collected.words.append(words)
+
+
+def _with_ranges(features: tuple[Feature, ...], row: Floats, which: Bools) -> str:
+    """Return the marked values of a row, each with the range of the training rows."""
+    marked = [(features[j], float(row[j])) for j in np.flatnonzero(which).tolist()]
+    return ", ".join(
+        f"{f.name} {_value(f, x)}, in training {_value(f, f.low)} to {_value(f, f.high)}" for f, x in marked
+    )
+
+
+def _value(feature: Feature, encoded: float) -> str:
+    if np.isnan(encoded):
+        return "missing"
+    value = pd.Series(feature.decode(np.array([encoded]))).iloc[0]
+    return str(value) if feature.is_numeric else spell(value)

@@ -1,35 +1,123 @@
-"""Refinement: move valid rows towards the factual, a step at a time, as long as they stay valid and plausible.
+"""Refinement: move valid rows towards the factual, and tell which of their changes are needed.
 
-1. Set the changed features back to the factual's values one at a time, the largest step first, as long as the row
-   stays valid and at or above the floor. What could not be set back is tried again after others were.
-2. Move changed numbers towards the factual, the largest step first: of some values of the factual's pool in between,
-   take the nearest that keeps the row valid and at or above the floor.
+1. `Refiner.set_back` sets changed features back to the factual's values one at a time, the largest step first, as long
+   as the row stays valid and at or above the floor. Changes that could not be set back are tried again after others
+   were.
+2. `Refiner.move_numbers` moves changed numbers towards the factual, the largest step first: of some values of the
+   factual's pool in between, take the nearest that keeps the row valid and at or above the floor.
+3. `leave_out` takes every change of a row away alone. From it are told: whether a row would be accepted with a change
+   less, and whether a change makes the decision worse (`judge_changes`), and which changes the decision does not need
+   (`mark_incidental`).
 
 A row that starts below the floor may only become more plausible on the way, and `mcce.explain.acceptance` admits every
 row on the way. The rows of all factuals are tried together, so that the model gets a few large queries.
+
+Two rules differ on purpose. A change is *removed* if the row without it is accepted: valid, admitted and plausible. A
+change is *incidental* if the decision alone does not need it; the row may need it to be plausible, so it stays and is
+marked. `set_back` tries one change at a time, as whole draws change most features. `leave_out` tries all changes of a
+row in one query, for rows that change few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.distances.measures import Distance, changed_columns
+from mcce.distances.measures import changed_columns
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import MOST_VALUES
-from mcce.explain.pools import Candidates
-from mcce.explain.winners import Cost, Winners
+from mcce.explain.draw import Candidates
+from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 
-DONE = np.iinfo(np.int64).max  # of a cell that was set back
-MOST_TOGETHER = 16  # tries that a row goes ahead before the model is asked
 MOST_APART = 4  # cells that a row on its way differs in from the one that its plausibility is found from
+Reject = Callable[[Floats, Floats], Bools]  # which of some rows a search rejects for the factuals beside them
+
 WRITTEN_TOGETHER = 8192  # rows
 VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
+
+
+@dataclass(frozen=True)
+class OneLess:
+    """Rows with one change less: the place of the row, the column left out, the new row and the model's answer."""
+
+    at: Ints
+    column: Ints
+    rows: Floats
+    scores: npt.NDArray[np.generic]
+    wanted: Bools
+
+
+def leave_out(acceptance: Acceptance, rows: Floats, owner: Ints) -> OneLess:
+    """Return the rows without each change of those that have several; columns that relations determine follow."""
+    changed = acceptance.free_changes(rows, owner)
+    at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
+    less = acceptance.with_own(rows[at], owner[at], column)
+    return OneLess(at, column, less, *acceptance.query(less))
+
+
+def judge_changes(acceptance: Acceptance, found: Winners, reject: Reject | None = None) -> tuple[Bools, Bools, Winners]:
+    """Return in which valid rows every change is needed, and in which one makes the decision worse.
+
+    A change is not needed if the row without it is accepted, or is valid and one that `reject` names. Beside them are
+    the accepted rows with one change less, owned by the places of the rows.
+    """
+    less = leave_out(acceptance, found.rows, found.owner)
+    needed = np.ones(found.owner.size, dtype=bool)
+    if not less.at.size:
+        return needed, ~needed, Winners.none(found.scores, found.rows.shape[1])
+    of = found.owner[less.at]
+    accepted = less.wanted & acceptance.admits(less.rows, of)
+    believed = np.full(of.size, -np.inf)
+    believed[accepted] = acceptance.plausibility(less.rows[accepted], of[accepted], acceptance.least)
+    accepted &= believed >= acceptance.least
+    needed[less.at[accepted]] = False
+    if reject is not None:
+        rejected = reject(less.rows, acceptance.matrix[of])
+        needed[less.at[less.wanted & rejected]] = False
+        accepted &= ~rejected
+    fewer = Winners.chosen(less.at[accepted], less.rows[accepted], less.scores[accepted], believed[accepted])
+    return needed, _harmed(acceptance, found, less), fewer
+
+
+def without_harm(acceptance: Acceptance, found: Winners) -> Winners:
+    """Leave out valid rows in which a change makes the decision worse, where their factual has others."""
+    if acceptance.caution.margins is None:
+        return found
+    return found.preferring(~_harmed(acceptance, found, leave_out(acceptance, found.rows, found.owner)))
+
+
+def _harmed(acceptance: Acceptance, found: Winners, less: OneLess) -> Bools:
+    """Return in which rows a change makes the decision worse."""
+    harmed = np.zeros(found.owner.size, dtype=bool)
+    harmed[less.at[acceptance.caution.hurts(found.scores[less.at], less.scores)]] = True
+    return harmed
+
+
+def mark_incidental(acceptance: Acceptance, found: Winners) -> Winners:
+    """Mark the changes of sparse counterfactuals that the decision does not need; they make a row plausible.
+
+    Of the changes of a row, the one that the decision needs least is left out, as long as the decision stays; what is
+    left is needed. Which it needs least is told by the model's score, if it has one, and else by the order of columns.
+    """
+    if not acceptance.problem.settings.sparse:
+        return found
+    margins = acceptance.caution.margins
+    rows, left = np.array(found.rows, order="C"), np.arange(found.owner.size)
+    while left.size:
+        less = leave_out(acceptance, rows[left], found.owner[left])
+        inside = np.zeros(less.at.size) if margins is None else margins.inside(less.scores)
+        order = np.lexsort((less.column, -inside, less.at))
+        order = order[less.wanted[order]]
+        first = order[np.unique(less.at[order], return_index=True)[1]]
+        left = left[less.at[first]]
+        rows[left] = less.rows[first]
+    own = acceptance.matrix[found.owner]
+    return replace(found, incidental=changed_columns(found.rows, own) & ~changed_columns(rows, own))
 
 
 class Refiner:
@@ -37,14 +125,13 @@ class Refiner:
 
     Parameters
     ----------
-    acceptance : which rows may be returned.
-    distance : how long a step is.
+    acceptance : which rows may be returned; the distance of its problem says how long a step is.
     numbers : positions of the searched columns that hold numbers.
     """
 
-    def __init__(self, acceptance: Acceptance, distance: Distance, numbers: Ints) -> None:
+    def __init__(self, acceptance: Acceptance, numbers: Ints) -> None:
         self.acceptance = acceptance
-        self.distance = distance
+        self.distance = acceptance.problem.distance
         self.numbers = numbers
 
     def refine(self, starts: Winners, pools: Candidates, best: int | None = None) -> Winners:
@@ -55,7 +142,7 @@ class Refiner:
         """Return rows without the changes that neither validity nor the floor needs (step 1)."""
         walk = _Walk(self, found)
         walk.set_back()
-        return walk.winners(found.cost)
+        return walk.winners()
 
     def move_numbers(self, found: Winners, pools: Candidates, best: int | None = None) -> Winners:
         """Return rows whose changed numbers are nearer to the factuals' (step 2).
@@ -67,49 +154,13 @@ class Refiner:
         numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(found.owner.size)]
         for place in range(max((columns.size for columns in numbers), default=0)):
             walk.move_number(place, numbers, pools)
-        return walk.winners(found.cost)
+        return walk.winners()
 
     def look_between(self, found: Winners, pools: Candidates) -> Winners:
         """Return rows with a single change at the nearest value among those passed over beside the chosen one."""
         walk = _Walk(self, found)
         walk.look_beside(pools)
-        return walk.winners(found.cost)
-
-
-@dataclass(frozen=True)
-class _Turns:
-    """The columns that each row tries in its present round, in order, a line each: from `next` to before `end`."""
-
-    columns: Ints
-    next: Ints
-    end: Ints
-
-    @classmethod
-    def none(cls, n_rows: int) -> _Turns:
-        """Return rounds that are over."""
-        return cls(np.empty((n_rows, 0), dtype=np.int64), *np.zeros((2, n_rows), dtype=np.int64))
-
-    def renewed(self, ended: Ints, at: Ints, column: Ints, left: Floats) -> _Turns:
-        """Return the turns with new rounds: row ended[at] tries a column, the one that leaves least first."""
-        order = np.lexsort((left, at))
-        at, column = at[order], column[order]
-        place = np.arange(at.size) - np.searchsorted(at, at)
-        missing = int(place.max(initial=-1)) + 1 - self.columns.shape[1]
-        columns = np.pad(self.columns, ((0, 0), (0, max(missing, 0))))
-        columns[ended[at], place] = column
-        self.next[ended], self.end[ended] = 0, np.bincount(at, minlength=ended.size)
-        return _Turns(columns, self.next, self.end)
-
-
-@dataclass(frozen=True)
-class _Ahead:
-    """Tries of rows, one after the other: whose, the column set back, the row, whether it is good, its plausibility."""
-
-    at: Ints
-    column: Ints
-    rows: Floats
-    good: Bools
-    plausibility: Floats
+        return walk.winners()
 
 
 class _Walk:
@@ -123,56 +174,35 @@ class _Walk:
         self.rows = np.array(starts.rows, order="C")
         self.scores = starts.scores.copy()
         self.plausibility = starts.plausibility.copy()
-        self.n_asked = 0
         self.origins = acceptance.scale.origins(self.rows.copy(), kept=self.owner.size)
         self._known: dict[tuple[int, int], Floats] = {}  # values by pool and column
 
-    def winners(self, before: Cost) -> Winners:
-        """Return the rows where they are now; `before` was spent on finding them."""
-        asked = before.asked + self.n_asked
-        return Winners.chosen(self.owner, self.rows, self.scores, self.plausibility, asked)
+    def winners(self) -> Winners:
+        """Return the rows where they are now."""
+        return Winners.chosen(self.owner, self.rows, self.scores, self.plausibility)
 
     def set_back(self) -> None:
-        """Step 1: each row tries its cells in rounds, those that have not been tried since it last moved.
-
-        A row goes some tries ahead as if the model agreed to all that is plausible enough, and then the model is asked.
-        At the first refusal the row goes back to there; what was asked beyond it was asked in vain.
-        """
+        """Step 1: each row tries its changes in rounds, those that were not tried since it last moved."""
         changed = self.acceptance.free_changes(self.rows, self.owner)
-        changed &= (changed.sum(axis=1) > 1)[:, None]  # an only change is needed
-        tried = np.where(changed, -1, DONE)
-        moved, n_tried, together = np.zeros(self.owner.size, np.int64), *np.ones((2, self.owner.size), np.int64)
-        turns = _Turns.none(self.owner.size)
+        again = changed & (changed.sum(axis=1) > 1)[:, None]  # to be tried in the next round; an only change is needed
+        failed = np.zeros(again.shape, dtype=bool)  # since the row last moved
+        left = np.full(again.shape, np.inf)  # how far the row is without a change that this round has still to try
         while True:
-            ended = np.flatnonzero(turns.next == turns.end)
-            at, column = np.nonzero(tried[ended] < moved[ended, None])
-            turns = turns.renewed(ended, at, column, self._left_without(ended[at], column))
-            walking = np.flatnonzero(turns.next < turns.end)
+            ended: Bools = np.asarray(np.isinf(left).all(axis=1))
+            at, column = np.nonzero(again & ended[:, None])
+            left[at, column] = self._left_without(at, column)
+            again[ended] = False
+            walking = np.flatnonzero(np.isfinite(left).any(axis=1))
             if not walking.size:
                 return
-            ahead = self._go_ahead(walking, turns, np.minimum(together, turns.end - turns.next))
-            scores, wanted = self._ask_distinct(ahead.rows[ahead.good])
-            agreed = np.zeros(ahead.at.size, dtype=bool)
-            agreed[ahead.good] = wanted
-            first = np.searchsorted(ahead.at, walking)
-            sizes = np.diff(np.append(first, ahead.at.size))
-            passed = _leading(agreed == ahead.good, first, sizes)
-            refused = passed < sizes
-            done = ranges(first, first + passed + refused)
-            number = n_tried[ahead.at[done]] + done - np.repeat(first, passed + refused)
-            agreed = agreed[done]
-            tried[ahead.at[done], ahead.column[done]] = np.where(agreed, DONE, number)
-            np.maximum.at(moved, ahead.at[done[agreed]], number[agreed])
-            n_tried[walking] += passed + refused
-            turns.next[walking] += passed + refused
-            together[walking] = np.where(refused, 1, np.minimum(2 * sizes, MOST_TOGETHER))
-            last = np.full(self.owner.size, -1)
-            last[ahead.at[done[agreed]]] = done[agreed]  # of equal places the last one stays
-            gone = np.flatnonzero(last >= 0)
-            last = last[gone]
-            self.rows[gone], self.plausibility[gone] = ahead.rows[last], ahead.plausibility[last]
-            if gone.size:
-                self.scores[gone] = scores[np.searchsorted(np.flatnonzero(ahead.good), last)]
+            column = left[walking].argmin(axis=1)
+            left[walking, column] = np.inf
+            tries = self.acceptance.with_own(self.rows[walking], self.owner[walking], column)
+            moved = self._advance(tries, walking)
+            failed[walking, column] = True
+            failed[moved, column[np.searchsorted(walking, moved)]] = False
+            again[moved] |= failed[moved]
+            failed[moved] = False
 
     def _left_without(self, at: Ints, column: Ints) -> Floats:
         """Return how far some rows are from their factuals when one change is set back."""
@@ -182,27 +212,6 @@ class _Walk:
             rows = self.acceptance.with_own(self.rows[at[some]], self.owner[at[some]], column[some])
             left[some] = self.refiner.distance.sums(rows, self.factuals[at[some]])
         return left
-
-    def _go_ahead(self, walking: Ints, turns: _Turns, together: Ints) -> _Ahead:
-        """Set back changes one after the other, as long as each row is plausible enough; nobody is asked."""
-        at = np.repeat(walking, together[walking])
-        first = np.cumsum(together[walking]) - together[walking]
-        place = np.arange(at.size) - np.repeat(first, together[walking])
-        column = turns.columns[at, turns.next[at] + place]
-        rows, good, plausibility = np.empty((at.size, self.rows.shape[1])), np.zeros(at.size, bool), np.empty(at.size)
-        now, believed = self.rows[walking], self.plausibility[walking]
-        for turn in range(int(together[walking].max())):
-            on = np.flatnonzero(turn < together[walking])
-            here, of = first[on] + turn, walking[on]
-            tries = self.acceptance.with_own(now[on], self.owner[of], column[here])
-            score = self._score_tries(tries, now[on], of, np.minimum(self.acceptance.least, believed[on]))
-            enough = (score >= self.acceptance.least) | (score > believed[on])
-            enough &= (tries != self.factuals[of]).any(axis=1)
-            if not self.acceptance.admits_all:
-                enough[enough] = self.acceptance.admits(tries[enough], self.owner[of[enough]])
-            now[on[enough]], believed[on[enough]] = tries[enough], score[enough]
-            rows[here], good[here], plausibility[here] = tries, enough, score
-        return _Ahead(at, column, rows, good, plausibility)
 
     def _score_tries(self, tries: Floats, now: Floats, at: Ints, least: Floats) -> Floats:
         """Return the plausibility of tries, found from where their rows were not long ago, which differs little.
@@ -284,13 +293,14 @@ class _Walk:
 
     def _advance(self, tries: Floats, at: Ints) -> Ints:
         """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
-        plausibility = self._score_tries(tries, self.rows[at], at, np.full(at.size, -np.inf))
+        least = np.minimum(self.acceptance.least, self.plausibility[at])
+        plausibility = self._score_tries(tries, self.rows[at], at, least)
         enough = (plausibility >= self.acceptance.least) | (plausibility > self.plausibility[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
         if not self.acceptance.admits_all:
             enough[enough] = self.acceptance.admits(tries[enough], self.owner[at[enough]])
         tries, at, plausibility = tries[enough], at[enough], plausibility[enough]
-        scores, wanted = self._ask_distinct(tries)
+        scores, wanted = self.acceptance.query(tries)
         if not wanted.any():
             return np.empty(0, dtype=np.int64)
         tries, at, plausibility, scores = tries[wanted], at[wanted], plausibility[wanted], scores[wanted]
@@ -301,26 +311,11 @@ class _Walk:
         self.plausibility[at[best]] = plausibility[best]
         return np.asarray(at[best])
 
-    def _ask_distinct(self, tries: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
-        """Ask about rows, equal ones once."""
-        if not tries.shape[0]:
-            return np.empty(0), np.empty(0, dtype=bool)
-        _, first, back = np.unique(hash_rows(tries), return_index=True, return_inverse=True)
-        scores, wanted = self.acceptance.query(tries[first])
-        self.n_asked += first.size
-        return scores[back], wanted[back]
-
 
 def ranges(begin: Ints, end: Ints) -> Ints:
     """Return the numbers of several ranges, one after the other."""
     sizes = end - begin
     return np.asarray(np.arange(sizes.sum()) + np.repeat(begin - np.cumsum(sizes) + sizes, sizes))
-
-
-def _leading(good: Bools, first: Ints, sizes: Ints) -> Ints:
-    """Return how many leading values of each group are true; groups begin at `first`."""
-    bad = np.append(np.flatnonzero(~good), good.size)
-    return np.minimum(bad[np.searchsorted(bad, first)] - first, sizes)
 
 
 def _inside(values: Floats, one: float, other: float) -> Floats:

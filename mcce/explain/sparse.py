@@ -11,7 +11,7 @@
    draws. Such a row may only become more plausible on the way. It is returned, marked as below the floor, only if no
    row of its factual reaches the floor.
 5. By the usual order, rows with equally few changes are compared by their cost, which counts a step away from the edge
-   of the data and of the decision beside the distance (`mcce.explain.caution`). Crossings are looked at in the order of
+   of the data and of the decision beside the distance (`mcce.explain.order`). Crossings are looked at in the order of
    their distance, which is the least that the cost can be, until that is no less than the best cost: exact, and few are
    asked about.
 6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
@@ -20,37 +20,28 @@
    a user's own measures are applied as they are.
 7. Relations between columns hold in every row (`mcce.plausibility.relations`): columns that others determine are
    computed from these wherever a row is made, and change with them; rows that break another relation are rejected.
-8. Rows that a `Refusal` names are passed over like those below the floor, and so are rows that the decision takes for
-   such a one: without one of their changes they are one, and valid.
+8. A caller may reject rows (`Reject`). They are passed over like those below the floor, and so are rows that without
+   one of their changes are valid and rejected: the decision does not tell them apart.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import Shares, within
 from mcce.base.threads import run_in_threads
-from mcce.distances.measures import Distance, changed_columns, columnwise, gower
-from mcce.explain.acceptance import Acceptance, without_harm
-from mcce.explain.caution import best_by, cheapest_of
+from mcce.distances.measures import Distance, changed_columns, columnwise
+from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thinning
+from mcce.explain.draw import Candidates
 from mcce.explain.order import Measure, Ordering
-from mcce.explain.pools import Candidates
-from mcce.explain.problem import Block, Problem
-from mcce.explain.rank import Admit, Selector, best_of
-from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, ranges
-from mcce.explain.winners import Cost, Winners
-from mcce.model.robustness import AsksEncoded
-
-Refusal = Callable[[Floats, Floats], Bools]  # which of some rows are none to be found for the factuals beside them
+from mcce.explain.plain import Admit, Selector, best_by, best_of
+from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, Reject, judge_changes, ranges, without_harm
+from mcce.explain.winners import Winners
 
 NEAREST = 512  # crossings of several features that are looked at, for each number of features
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried
@@ -69,88 +60,72 @@ class SparseSearch:
 
     Parameters
     ----------
-    problem : what is asked for.
-    refusal : rows that are passed over (step 8); None for none.
+    acceptance : which rows may be returned, for which factuals.
+    reject : rows that are passed over (step 8); None for none.
 
-    The search may use several threads; the model is queried by one at a time, as it need not be thread-safe.
+    The search may use several threads; the result does not depend on their number.
     """
 
-    def __init__(self, problem: Problem, refusal: Refusal | None = None) -> None:
-        caution = problem.caution
-        assert caution is not None
-        self.problem = problem = replace(problem, question=_OneAtATime(problem.question))
-        self.refusal = refusal
-        self.caution = caution
-        self.least, self.farthest = problem.least, caution.plausibility.farthest(problem.least)
+    def __init__(self, acceptance: Acceptance, reject: Reject | None = None) -> None:
+        problem = acceptance.problem
+        self.acceptance, self.problem, self.caution = acceptance, problem, acceptance.caution
+        self.reject = reject
+        self.least, self.farthest = problem.least, self.caution.plausibility.farthest(problem.least)
         self.searched = problem.mutable
         if problem.relations is not None:
             self.searched = problem.mutable[~np.isin(problem.mutable, problem.relations.determined)]
         self.numbers = np.array([j for j in self.searched if problem.features[j].is_numeric], dtype=np.int64)
-        self.selector = Selector(problem.features, problem.mutable, problem.question.ask_encoded)
-        steps = [m.function for m in problem.order.measures if isinstance(m.function, Distance)]
-        steps = [distance for distance in steps if not distance.counts_changes]
-        self.distance = steps[0] if steps else gower(problem.features)
+        self.distance = problem.distance
         self.changes_first = _counts_changes(problem.order.measures[0])
         self.by_distance = problem.order.is_of_distances
 
-    def search(
-        self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None, threads: int = 1
-    ) -> Winners:
-        """Return the best `k` counterfactuals of each factual, fewer where there are fewer.
-
-        `ids` name the factuals, for constraints that do. What is found does not depend on the number of `threads`.
-        """
-        n = factuals.shape[0]
+    def search(self, pools: Candidates, k: int) -> Winners:
+        """Return the best `k` counterfactuals of each factual, fewer where there are fewer."""
+        n = len(self.acceptance)
         least, most = SEARCHED_TOGETHER
         size = max(least, min(most, -(-n // 2)))
-        threads = threads if self.problem.order.is_thread_safe else 1
-
-        def some(begin: int, end: int) -> tuple[Candidates, Floats, int, pd.Index[Any] | None]:
-            mine = Candidates(pools.rows, pools.begin[begin:end], pools.end[begin:end])
-            return mine, factuals[begin:end], k, None if ids is None else ids[begin:end]
-
+        threads = self.problem.threads if self.problem.order.is_thread_safe else 1
         done = Shares(2 * n)
 
+        def some(begin: int, end: int) -> tuple[Acceptance, Candidates]:
+            mine = slice(begin, end)
+            return self.acceptance.take(mine, apart=n > size), pools.take(mine)
+
         def cross(begin: int) -> tuple[Winners, Bools]:
-            found, is_start = self.cross(*some(begin, begin + size), done.add)
+            found, is_start = self.cross(*some(begin, begin + size), k, done.add)
             return found.counted_from(begin), is_start
 
         def refine(first: int) -> Winners:
             begin, end = first * size, (first + REFINED_TOGETHER) * size
             parts, are_starts = zip(*crossed[first : first + REFINED_TOGETHER])
             found = Winners.join(parts).counted_from(-begin)
-            refined = self.refine(found, np.concatenate(are_starts), *some(begin, end)).counted_from(begin)
+            refined = self.refine(found, np.concatenate(are_starts), *some(begin, end), k).counted_from(begin)
             done.add(min(end, n) - begin)
             return refined
 
-        with within(0.0, 0.0):  # what is found on the way is told by `done`
+        with within(0.0, 0.0):  # progress is reported by `done`
             crossed = list(run_in_threads(cross, range(0, max(n, 1), size), threads, "searching", False))
             begins = range(0, len(crossed), REFINED_TOGETHER)
             return Winners.join(list(run_in_threads(refine, begins, threads, "searching", False)))
 
     def cross(
-        self,
-        pools: Candidates,
-        factuals: Floats,
-        k: int,
-        ids: pd.Index[Any] | None = None,
-        advance: Callable[[float], None] | None = None,
+        self, acceptance: Acceptance, pools: Candidates, k: int, advance: Callable[[float], None]
     ) -> tuple[Winners, Bools]:
         """Return valid rows of each factual (steps 1 and 2), and which are to be refined (steps 3 and 4).
 
         Rows in which a change makes the decision worse do not count towards `k`.
 
-        `advance` is told how many more factuals have enough of them.
+        `advance` is called with how many more factuals have enough of them.
         """
-        acceptance = Acceptance(self.problem, factuals, ids)
-        n_found = np.zeros(factuals.shape[0], dtype=np.int64)
-        has_harmed = np.zeros(factuals.shape[0], dtype=bool)
-        done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
+        n = len(acceptance)
+        n_found = np.zeros(n, dtype=np.int64)
+        has_harmed = np.zeros(n, dtype=bool)
+        done_at = np.zeros(n, dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Winners] = []
         are_starts: list[Bools] = []  # refined all at once
 
         def waiting() -> Ints:
-            return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
+            return np.flatnonzero(n_found < k) if self.changes_first else np.arange(n)
 
         near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
         for size in range(1, self.searched.size + 1):
@@ -161,49 +136,38 @@ class SparseSearch:
                 before = int((n_found >= k).sum())
                 np.add.at(n_found, part.owner[~harmed], 1)
                 has_harmed[part.owner[harmed]] = True
-                if advance is not None:
-                    advance(int((n_found >= k).sum()) - before)
+                advance(int((n_found >= k).sum()) - before)
             done_at[(n_found >= k) & (done_at == 0)] = size
         if self.changes_first:
             for part in self._choose_fewer(pools, acceptance, done_at, k):
                 parts.append(part)
                 are_starts.append(np.zeros(part.owner.size, dtype=bool))
-        if advance is not None:
-            advance(int((n_found < k).sum()))
+        advance(int((n_found < k).sum()))
         for part in self._choose_drawn(pools, acceptance, waiting(), n_found, has_harmed, k):
             parts.append(part)
             are_starts.append(np.ones(part.owner.size, dtype=bool))
         return Winners.join(parts), np.concatenate(are_starts)
 
-    def refine(
-        self,
-        found: Winners,
-        is_start: Bools,
-        pools: Candidates,
-        factuals: Floats,
-        k: int,
-        ids: pd.Index[Any] | None = None,
-    ) -> Winners:
+    def refine(self, found: Winners, is_start: Bools, acceptance: Acceptance, pools: Candidates, k: int) -> Winners:
         """Return the best of what was found, and of what becomes of some of it on the way to the factuals.
 
         Some may meet on the way: where they started counts as well.
         """
-        acceptance = Acceptance(self.problem, factuals, ids)
-        refiner = Refiner(acceptance, self.distance, self.numbers)
+        refiner = Refiner(acceptance, self.numbers)
         settled = refiner.set_back(found.take(is_start))
         moved = refiner.move_numbers(settled, pools, k if self.changes_first else None)
         joined = Winners.join([found, moved])
         if self.by_distance:
             joined = _set_back(refiner, joined, is_start, settled)
-        joined = replace(joined.take(acceptance.within_bounds(joined.rows, joined.owner)), cost=joined.cost)
+        joined = joined.take(acceptance.within_bounds(joined.rows, joined.owner))
         joined = joined.preferring(joined.plausibility >= self.least)
         if self.by_distance:
             joined = without_harm(acceptance, joined)
-        if self.refusal is not None:
-            joined = joined.take(~self.refusal(joined.rows, acceptance.matrix[joined.owner]))
-            needed, harmed, _ = self._needed(joined.rows, joined.owner, joined.scores, acceptance)
+        if self.reject is not None:
+            joined = joined.take(~self.reject(joined.rows, acceptance.matrix[joined.owner]))
+            needed, harmed, _ = judge_changes(acceptance, joined, self.reject)
             joined = joined.take(needed & ~harmed)
-        return self._best(joined, factuals, k)
+        return best_of(acceptance, joined, k)
 
     def _choose_crossed(
         self, pools: Candidates, near: NearestCrossings, acceptance: Acceptance, which: Ints, size: int, k: int
@@ -213,36 +177,38 @@ class SparseSearch:
         Beside them: for which all crossings were looked at, and in which a change makes the decision worse.
         """
         for made in self._cross(pools, near, acceptance, which, size):
-            if self.caution.strength > 0.0:
-                crossed = ChangedCells.read(made, near, acceptance.matrix)
-                cheapest, harmed = self._cheapest(crossed, acceptance, size, k)
-                complete = crossed.complete[cheapest.owner] | (size == 1)
-                yield cheapest.of_factuals(crossed.members), complete, harmed
-                continue
-            members, candidates, complete = self._write(made, near.cells, acceptance)
-            of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
-            score, admit = self._scoring(candidates.rows, of, acceptance)
-            chosen = self.selector.select(
-                candidates,
-                acceptance.matrix[members],
-                k,
-                ordering=self.problem.order,
-                max_changes=self.problem.settings.max_changes,
-                max_gower=self.problem.settings.max_gower,
-                admit=admit,
-                score=score,
-            )
-            harmed = np.zeros(chosen.owner.size, dtype=bool)
-            if size > 1 and self.by_distance:
-                needed, harmed, less = self._needed(chosen.rows, members[chosen.owner], chosen.scores, acceptance)
-                asked = chosen.cost.asked + less.cost.asked
-                less = less.take(slice(None)).of_factuals(chosen.owner)
-                chosen = replace(Winners.join([chosen.take(needed), less]), cost=Cost(asked))
-                harmed = np.append(harmed[needed], np.zeros(less.owner.size, dtype=bool))
-            found = chosen.of_factuals(members)
-            if size == 1:
-                found = Refiner(acceptance, self.distance, self.numbers).look_between(found, pools)
-            yield found, complete[chosen.owner] | (size == 1), harmed
+            crossed = ChangedCells.read(made, near)
+            choose = self._cheapest if self.caution.strength > 0.0 else self._first
+            found, harmed = choose(crossed, acceptance, size, k)
+            complete = crossed.complete[found.owner] | (size == 1)
+            found = found.of_factuals(crossed.members)
+            if size == 1 and self.caution.strength == 0.0:
+                found = Refiner(acceptance, self.numbers).look_between(found, pools)
+            yield found, complete, harmed
+
+    def _first(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
+        """Return the first valid and plausible crossings of one size, by the order of the problem.
+
+        Beside them: in which a change makes the decision worse. Owners are counted as the members of the crossings are.
+        """
+        members, settings = crossed.members, self.problem.settings
+        rows = self._rows(crossed, np.arange(crossed.of.size), acceptance)
+        score, admit = self._scoring(rows, crossed.of, acceptance)
+        chosen = self._selector(acceptance).select(
+            Candidates(rows, crossed.begin, crossed.end, distinct=True),
+            acceptance.matrix[members],
+            k,
+            ordering=self.problem.order,
+            max_changes=settings.max_changes,
+            max_gower=settings.max_gower,
+            admit=admit,
+            score=score,
+        )
+        if size == 1 or not self.by_distance:
+            return chosen, np.zeros(chosen.owner.size, dtype=bool)
+        needed, harmed, less = judge_changes(acceptance, chosen.of_factuals(members), self.reject)
+        chosen = Winners.join([chosen.take(needed), less.of_factuals(chosen.owner)])
+        return chosen, np.append(harmed[needed], np.zeros(less.owner.size, dtype=bool))
 
     def _cross(
         self, pools: Candidates, near: NearestCrossings, acceptance: Acceptance, which: Ints, size: int
@@ -265,7 +231,7 @@ class SparseSearch:
                 factual = acceptance.matrix[f]
                 crossings = near.find(int(f), factual, begin, n_draws, tuples, most)
                 if thinning is not None:
-                    crossings = replace(crossings, chosen=thinning.keep(factual[self.searched], crossings.chosen))
+                    crossings = crossings.take(thinning.keeps(factual[self.searched], crossings.chosen))
                 made.append(crossings)
                 held += made[-1].chosen.size
                 if self._fill_memory(held, len(made), size):
@@ -282,25 +248,55 @@ class SparseSearch:
         written = min(n_crossings, n_factuals * MOST_LOOKED_AT)
         return 8 * (written * n_columns + n_crossings * (2 * size + 3)) > CROSSED_BYTES
 
-    def _write(self, made: list[Crossings], cells: Floats, acceptance: Acceptance) -> tuple[Ints, Candidates, Bools]:
-        """Write crossings as candidates: whose they are, the rows, and for whom these are all there are."""
-        members = np.array([crossings.factual for crossings in made], dtype=np.int64)
-        ends = np.cumsum([crossings.chosen.size for crossings in made])
-        rows = np.empty((cells.shape[0], ends[-1]))
-        for i, crossings in enumerate(made):
-            factual = acceptance.matrix[crossings.factual]
-            crossings.write(cells, factual, self.searched, rows, int(ends[i]) - crossings.chosen.size)
-        begins = ends - [crossings.chosen.size for crossings in made]
-        complete = np.array([crossings.complete for crossings in made], dtype=bool)
-        written = acceptance.complete(rows.T, np.repeat(members, ends - begins))
-        return members, Candidates(written, begins, ends, distinct=True), complete
-
     def _cheapest(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
         """Return the valid and plausible crossings of one size with the least costs (step 5).
 
         Beside them: in which a change makes the decision worse. Owners are counted as the members of the crossings are.
         """
-        of, owner = crossed.of, np.repeat(np.arange(crossed.members.size), crossed.end - crossed.begin)
+        n = crossed.members.size
+        owner = np.repeat(np.arange(n), crossed.end - crossed.begin)
+        least = self._least_costs(crossed, acceptance, size)
+        order = np.lexsort((least, owner))
+        at, most = crossed.begin.copy(), np.full(n, np.inf)  # the next crossing, and the cost to undercut
+        depth = FIRST_LOOKED_AT
+        if size == 1:  # for few factuals a query costs more than its rows; larger sizes depend on earlier answers
+            depth = max(depth, MOST_LOOKED_AT // n)
+        nothing = Winners.none(np.empty(0), acceptance.matrix.shape[1])
+        held = replace(nothing, reported={"cost": np.empty(0), "harmed": np.empty(0, dtype=bool)})
+        fewer: list[Winners] = []
+        while True:
+            left = np.flatnonzero(at < crossed.end)
+            left = left[least[order[at[left]]] < most[left]]
+            if not left.size:
+                break
+            stop = np.minimum(at[left] + depth, crossed.end[left])
+            some = order[ranges(at[left], stop)]
+            at[left] = stop
+            depth = min(2 * depth, MOST_LOOKED_AT)
+            some = some[least[some] < most[owner[some]]]
+            far = self.caution.farthest(least[some], most[owner[some]])
+            some, cells = self._believed(crossed, some, acceptance, far)
+            if not some.size:
+                continue
+            new = self._query_costs(crossed, some, cells, acceptance, least[some]).of_factuals(owner[some])
+            new = new.take(new.reported["cost"] < most[new.owner])
+            if size > 1 and new.owner.size:
+                needed, harmed, less = judge_changes(acceptance, new.of_factuals(crossed.members), self.reject)
+                fewer.append(less.of_factuals(new.owner))
+                new = replace(new, reported={**new.reported, "harmed": harmed}).take(needed)
+            held = Winners.join([held, new])
+            group = held.owner + n * held.reported["harmed"]  # rows with a harmful change are ranked apart
+            best = best_by(group, held.rows, (held.reported["cost"],), k)
+            held, group = held.take(best), group[best]
+            last = (np.arange(group.size) - np.searchsorted(group, group) == k - 1) & ~held.reported["harmed"]
+            most[group[last]] = held.reported["cost"][last]
+        n_fewer = sum(part.owner.size for part in fewer)
+        harmed = np.append(held.reported["harmed"], np.zeros(n_fewer, dtype=bool))
+        return Winners.join([replace(held, reported={}), *fewer]), harmed
+
+    def _least_costs(self, crossed: ChangedCells, acceptance: Acceptance, size: int) -> Floats:
+        """Return the least that each crossing can cost: its steps; inf for those beyond a bound."""
+        of, settings = crossed.of, self.problem.settings
         steps, n_changes = crossed.steps.copy(), np.full(of.size, size)
         if self.problem.relations is not None:
             for first in range(0, of.size, WRITTEN_TOGETHER):
@@ -309,62 +305,26 @@ class SparseSearch:
                 steps[some] = self.distance.sums(rows, own)
                 n_changes[some] = changed_columns(rows, own).sum(axis=1)
         too_far = np.zeros(of.size, dtype=bool)
-        if self.problem.settings.max_changes is not None:
-            too_far |= n_changes > self.problem.settings.max_changes
-        if self.problem.settings.max_gower is not None:
-            too_far |= self.distance.finish(steps) > self.problem.settings.max_gower
-        steps += MORE_CHANGES * (n_changes - size)  # what is determined by a change changes with it
+        if settings.max_changes is not None:
+            too_far |= n_changes > settings.max_changes
+        if settings.max_gower is not None:
+            too_far |= self.distance.finish(steps) > settings.max_gower
+        steps += MORE_CHANGES * (n_changes - size)  # columns that relations determine change with a change
         steps[too_far] = np.inf
-        order = np.lexsort((steps, owner))
-        at, end = crossed.begin.copy(), crossed.end
-        most = np.full(at.size, np.inf)  # the cost that is to be undercut
-        asked, depth = 0, FIRST_LOOKED_AT
-        if size == 1:  # sizes beyond depend on what was asked before
-            # for few people a question costs more than its rows
-            depth = max(depth, MOST_LOOKED_AT // crossed.members.size)
-        place, cost, plausibility = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
-        harmed = np.empty(0, dtype=bool)
-        scores: npt.NDArray[np.generic] = np.empty(0)
-        fewer: list[Winners] = []
-        while True:
-            left = np.flatnonzero(at < end)
-            left = left[steps[order[at[left]]] < most[left]]
-            if not left.size:
-                break
-            stop = np.minimum(at[left] + depth, end[left])
-            some = order[ranges(at[left], stop)]
-            at[left] = stop
-            depth = min(2 * depth, MOST_LOOKED_AT)
-            some = some[steps[some] < most[owner[some]]]
-            far = self.caution.farthest(steps[some], most[owner[some]])
-            some, cells = self._believed(crossed, some, acceptance, far)
-            if not some.size:
-                continue
-            rows = self._rows(crossed, some, acceptance)
-            answered, wanted = acceptance.query(rows)
-            asked += some.size
-            some, cells, rows, answered = some[wanted], cells[wanted], rows[wanted], answered[wanted]
-            near = acceptance.distance(rows, of[some])
-            found = self.caution.cost(steps[some], near, answered)
-            kept = np.flatnonzero(found < most[owner[some]])
-            worse = np.zeros(kept.size, dtype=bool)
-            if size > 1 and kept.size:
-                needed, worse, less = self._needed(rows[kept], of[some[kept]], answered[kept], acceptance)
-                fewer.append(less.take(slice(None)).of_factuals(owner[some[kept]]))
-                kept, worse, asked = kept[needed], worse[needed], asked + less.cost.asked
-            place, cost = np.append(place, some[kept]), np.append(cost, found[kept])
-            plausibility = np.append(plausibility, acceptance.scale.join(cells[kept], near[kept]))
-            scores = np.concatenate([scores, answered[kept]]) if scores.size else answered[kept]
-            harmed = np.append(harmed, worse)
-            mine = owner[place] + at.size * harmed  # rows with such a change are ranked apart
-            best = best_by(mine, self._rows(crossed, place, acceptance), (cost,), k)
-            place, cost, plausibility, scores = place[best], cost[best], plausibility[best], scores[best]
-            harmed, mine = harmed[best], mine[best]
-            enough = (np.arange(place.size) - np.searchsorted(mine, mine) == k - 1) & ~harmed
-            most[mine[enough]] = cost[enough]
-        chosen = Winners.chosen(owner[place], self._rows(crossed, place, acceptance), scores, plausibility, asked)
-        n_fewer = sum(part.owner.size for part in fewer)
-        return Winners.join([chosen, *fewer]), np.append(harmed, np.zeros(n_fewer, dtype=bool))
+        return steps
+
+    def _query_costs(
+        self, crossed: ChangedCells, some: Ints, cells: Floats, acceptance: Acceptance, steps: Floats
+    ) -> Winners:
+        """Return those of some crossings that are valid, with their costs; owners are places among `some`."""
+        rows = self._rows(crossed, some, acceptance)
+        scores, wanted = acceptance.query(rows)
+        place = np.flatnonzero(wanted)
+        rows, scores = rows[place], scores[place]
+        near = acceptance.distance(rows, crossed.of[some[place]])
+        cost = self.caution.cost(steps[place], near, scores)
+        valid = Winners.chosen(place, rows, scores, acceptance.scale.join(cells[place], near))
+        return replace(valid, reported={"cost": cost, "harmed": np.zeros(place.size, dtype=bool)})
 
     def _rows(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance) -> Floats:
         """Write some crossings as rows, with what relations determine."""
@@ -386,31 +346,6 @@ class SparseSearch:
         kept = np.flatnonzero((cells >= self.least) & (near <= far))
         return some[kept], cells[kept]
 
-    def _needed(
-        self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], acceptance: Acceptance
-    ) -> tuple[Bools, Bools, Winners]:
-        """Return of which valid rows every change is needed, and in which one makes the decision worse (step 6).
-
-        Beside them, the valid and plausible rows with a change less, owned by the places of the rows.
-        """
-        at, tries = acceptance.one_change_less(rows, owner)
-        needed, harmed = np.ones(rows.shape[0], dtype=bool), np.zeros(rows.shape[0], dtype=bool)
-        if not at.size:
-            return needed, harmed, Winners.none(scores, rows.shape[1])
-        answered, wanted = acceptance.query(tries)
-        of = owner[at]
-        spare = wanted & acceptance.admits(tries, of)
-        some = np.flatnonzero(spare)
-        believed = acceptance.plausibility(tries[some], of[some], self.least)
-        spare[some] = believed >= self.least
-        needed[at[spare]] = False
-        harmed[at[self.caution.hurts(scores[at], answered)]] = True
-        less = Winners.chosen(at[spare], tries[spare], answered[spare], believed[spare[some]], at.size)
-        if self.refusal is not None:
-            needed[at[wanted & self.refusal(tries, acceptance.matrix[of])]] = False
-            less = replace(less.take(~self.refusal(less.rows, acceptance.matrix[of[spare]])), cost=less.cost)
-        return needed, harmed, less
-
     def _scoring(
         self, rows: Floats, of: Ints, acceptance: Acceptance, least: float | None = None
     ) -> tuple[Callable[[Ints], Floats], Admit | None]:
@@ -429,13 +364,13 @@ class SparseSearch:
                 admitted[admitted] = score(some[admitted], least) >= least
             return admitted
 
-        needless = least == -np.inf and acceptance.admits_all and self.refusal is None
+        needless = least == -np.inf and acceptance.admits_all and self.reject is None
         return score, None if needless else admit
 
     def _admits(self, rows: Floats, of: Ints, acceptance: Acceptance) -> Bools:
         """Return which rows may be found for the factuals `of`: within constraints, and none that is refused."""
         admitted = acceptance.admits(rows, of)
-        return admitted if self.refusal is None else admitted & ~self.refusal(rows, acceptance.matrix[of])
+        return admitted if self.reject is None else admitted & ~self.reject(rows, acceptance.matrix[of])
 
     def _choose_fewer(self, pools: Candidates, acceptance: Acceptance, done_at: Ints, k: int) -> Iterator[Winners]:
         """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
@@ -492,7 +427,7 @@ class SparseSearch:
                 kept[kept] = admit(some[kept])
             return kept
 
-        chosen = self.selector.select(
+        chosen = self._selector(acceptance).select(
             replace(separate, rows=rows),
             acceptance.matrix[members],
             k,
@@ -507,15 +442,8 @@ class SparseSearch:
         most_plausible = Measure("plausibility", self.caution.plausibility.of_candidates, "density", largest_first=True)
         return Ordering((most_plausible, *self.problem.order.measures))
 
-    def _best(self, found: Winners, factuals: Floats, k: int) -> Winners:
-        """Return the best distinct rows of each factual."""
-        if self.caution.strength > 0.0:
-            kept = cheapest_of(self.caution, found, factuals, k, self.distance)
-        else:
-            kept = best_of(
-                self.problem.order, self.problem.features, self.problem.mutable, found.owner, found.rows, factuals, k
-            )
-        return replace(found.take(kept), cost=found.cost)
+    def _selector(self, acceptance: Acceptance) -> Selector:
+        return Selector(self.problem.features, self.problem.mutable, acceptance.query)
 
 
 def _counts_changes(measure: Measure) -> bool:
@@ -531,24 +459,9 @@ def _set_back(refiner: Refiner, joined: Winners, is_start: Bools, settled: Winne
     joined = joined.with_others(np.flatnonzero(is_start), settled)
     moved = changed_columns(joined.rows[n:], settled.rows).any(axis=1)
     left = np.flatnonzero(np.concatenate([~is_start, moved]))
-    walked = refiner.set_back(joined.take(left))
-    cost = replace(joined.cost, asked=joined.cost.asked + walked.cost.asked)
-    return replace(joined.with_others(left, walked), cost=cost)
+    return joined.with_others(left, refiner.set_back(joined.take(left)))
 
 
-class _OneAtATime:
-    """Queries a model from one thread at a time."""
-
-    def __init__(self, question: AsksEncoded) -> None:
-        self._question, self._lock = question, threading.Lock()
-
-    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
-        """Return the model's scores of rows, and which have the wanted decision."""
-        with self._lock:
-            return self._question.ask_encoded(rows)
-
-
-def crossed_draws(problem: Problem, block: Block, pools: Candidates, refusal: Refusal | None = None) -> Winners:
-    """Choose the best valid crossings of the draws with the factuals of a block, none that is refused."""
-    search = SparseSearch(problem, refusal)
-    return search.search(pools, block.matrix, problem.settings.n_counterfactuals, block.ids, problem.threads)
+def crossed_draws(acceptance: Acceptance, pools: Candidates, reject: Reject | None = None) -> Winners:
+    """Return the best valid crossings of the draws with the factuals, none that is rejected."""
+    return SparseSearch(acceptance, reject).search(pools, acceptance.problem.settings.n_counterfactuals)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from mcce.constraints import Constraint
+from mcce.constraints.excluded import TrainingKeys, TrainingRows
 from mcce.distances.measures import Distance
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.explain.caution import Margins
-from mcce.explain.excluded import TrainingKeys, TrainingRows
-from mcce.generators.base import METHODS
-from mcce.generators.choice import check_generator
+from mcce.explain.order import Margins
+from mcce.generators.base import Generator
+from mcce.generators.registry import check_givens
 from mcce.model.decisions import Several
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
@@ -82,15 +82,13 @@ def read_decision(written: Fields, model: Any, decision: Any) -> Any:
 def check_fields(fields: Fields, known: Container[str]) -> Fields:
     """Refuse fields that do not fit together; `known` are the settings that there are."""
     generator, settings = fields["generator"], fields["settings"]
-    require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")
+    check_type(generator, "generator", Generator)
     check_type(settings, "settings", dict)
     require(all(name in known for name in settings), "settings has one that an explainer does not have")
     check_type(fields["chosen"], "chosen", bool, str)
     check_type(generator.schema_, "schema_", Schema)
     check_type(settings["condition_on_decision"], "condition_on_decision", bool)
-    check_generator(
-        generator, check_fixed(settings["fixed"], generator.schema_.names), settings["condition_on_decision"]
-    )
+    check_givens(generator, check_fixed(settings["fixed"], generator.schema_.names), settings["condition_on_decision"])
     check_type(fields["constraints"], "constraints", list)
     for each in fields["constraints"]:
         check_type(each, "constraints", Constraint)

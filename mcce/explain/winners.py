@@ -1,54 +1,21 @@
-"""Winners: the counterfactuals of some factuals, from the moment that they are chosen to the result.
+"""Winners: the counterfactuals of some factuals, from the search to the tables.
 
-Whatever chooses among candidates returns them, and whatever comes after takes some of them or joins several. They name
-their factuals, so that those of blocks can be joined in any order.
+A search returns them, finishing steps replace some of their values, and those of several blocks are joined. They name
+their factuals, so that blocks can be joined in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import changes, gower_sum
 from mcce.table import Feature
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a search.
-
-    Attributes
-    ----------
-    asked : rows that the model was asked about.
-    seconds_generate, seconds_select : for drawing, and for choosing.
-    pools : what identifies the pools that were drawn.
-    acceptance : for each thing that restricts draws, how many rows came to it and how many it let pass.
-    """
-
-    asked: int = 0
-    seconds_generate: float = 0.0
-    seconds_select: float = 0.0
-    pools: UInts = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
-    acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
-
-    @classmethod
-    def total(cls, parts: Sequence[Cost]) -> Cost:
-        """Add up what several searches cost."""
-        acceptance: dict[Hashable, Ints] = {}
-        for part in parts:
-            for name, counts in part.acceptance.items():
-                acceptance[name] = acceptance.get(name, np.zeros(2, dtype=np.int64)) + counts
-        return cls(
-            sum(part.asked for part in parts),
-            sum(part.seconds_generate for part in parts),
-            sum(part.seconds_select for part in parts),
-            np.unique(np.concatenate([part.pools for part in parts])),
-            acceptance,
-        )
 
 
 @dataclass(frozen=True)
@@ -59,10 +26,11 @@ class Winners:
     ----------
     owner : the position of each row's factual.
     rows : encoded rows.
-    scores : what the model says of them.
-    plausibility : their scores of plausibility; NaN where nobody asked.
+    scores : the model's scores.
+    plausibility : scores of plausibility; NaN where they were not computed.
     measures : for each row, how many features it changes, and the sum of Gower's steps; NaN before `measured`.
-    cost : what was spent on finding them.
+    incidental : which changes the decision does not need; filled by a finishing step.
+    reported : further measures by name; filled by a finishing step.
     """
 
     owner: Ints
@@ -70,29 +38,26 @@ class Winners:
     scores: npt.NDArray[np.generic]
     plausibility: Floats
     measures: Floats
-    cost: Cost = field(default_factory=Cost)
+    incidental: Bools
+    reported: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
     def chosen(
-        cls,
-        owner: Ints,
-        rows: Floats,
-        scores: npt.NDArray[np.generic],
-        plausibility: Floats | None = None,
-        asked: int = 0,
+        cls, owner: Ints, rows: Floats, scores: npt.NDArray[np.generic], plausibility: Floats | None = None
     ) -> Winners:
-        """Return rows that were just chosen, for which the model was asked about so many."""
+        """Return rows that a search chose."""
         unknown = np.full((owner.size, 2), np.nan)
-        return cls(owner, rows, scores, unknown[:, 0] if plausibility is None else plausibility, unknown, Cost(asked))
+        needed = np.zeros(rows.shape, dtype=bool)
+        return cls(owner, rows, scores, unknown[:, 0] if plausibility is None else plausibility, unknown, needed)
 
     @classmethod
     def none(cls, scores: npt.NDArray[np.generic], n_columns: int) -> Winners:
-        """Return no rows, with scores like some."""
+        """Return no rows; the type of their scores is that of `scores`."""
         return cls.chosen(np.empty(0, dtype=np.int64), np.empty((0, n_columns)), scores[:0])
 
     @classmethod
     def join(cls, parts: Sequence[Winners]) -> Winners:
-        """Put the winners of several searches together, one search after the other."""
+        """Return the rows of several searches, one search after the other; further measures are those of the first."""
         some = [part for part in parts if part.owner.size] or parts[:1]  # scores of no rows have no type
         return cls(
             np.concatenate([part.owner for part in some]),
@@ -100,21 +65,28 @@ class Winners:
             np.concatenate([part.scores for part in some]),
             np.concatenate([part.plausibility for part in some]),
             np.concatenate([part.measures for part in some]),
-            Cost.total([part.cost for part in parts]),
+            np.concatenate([part.incidental for part in some]),
+            {name: np.concatenate([part.reported[name] for part in some]) for name in some[0].reported},
         )
 
     def take(self, which: Ints | Bools | slice) -> Winners:
-        """Return some of the rows, without what was spent on them."""
+        """Return some of the rows."""
         return Winners(
-            self.owner[which], self.rows[which], self.scores[which], self.plausibility[which], self.measures[which]
+            self.owner[which],
+            self.rows[which],
+            self.scores[which],
+            self.plausibility[which],
+            self.measures[which],
+            self.incidental[which],
+            {name: values[which] for name, values in self.reported.items()},
         )
 
     def preferring(self, good: Bools) -> Winners:
-        """Return the good rows of factuals that have any, and all rows of the others, at the same cost."""
-        return replace(self.take(good | ~np.isin(self.owner, self.owner[good])), cost=self.cost)
+        """Return the good rows of factuals that have any, and all rows of the others."""
+        return self.take(good | ~np.isin(self.owner, self.owner[good]))
 
     def with_others(self, which: Ints, others: Winners) -> Winners:
-        """Return the rows with others at some places, owned by the same factuals; the cost stays."""
+        """Return the rows with others at some places, owned by the same factuals."""
         if not which.size:
             return self
         names = ("rows", "scores", "plausibility", "measures")
@@ -138,9 +110,9 @@ class Winners:
         return replace(self, measures=np.stack(sums, axis=1))
 
     def by_factual(self) -> Winners:
-        """Return the rows in the order of their factuals, at the same cost."""
+        """Return the rows in the order of their factuals."""
         ordered = self.take(np.argsort(self.owner, kind="stable"))
-        return replace(ordered, rows=np.asfortranarray(ordered.rows), cost=self.cost)
+        return replace(ordered, rows=np.asfortranarray(ordered.rows))
 
     def by_rank(self, n_factuals: int, most: int) -> Floats:
         """Return the measures of rows in the order of their factuals: (factual, rank, measure), NaN where none is."""

@@ -32,11 +32,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mcce import report
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell, warn
-from mcce.explain.factuals import encode_known
-from mcce.explain.rounding import display_names
+from mcce.explain.problem import encode_known
+from mcce.explain.protocol import Explainer
 from mcce.explore.distribution import level_bars, number_bars
 from mcce.explore.search import PeopleSearch
 from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place, read_settings
@@ -51,7 +52,6 @@ from mcce.explore.words import (
     relabel,
     share_text,
 )
-from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker
 from mcce.model.decisions import Answer
 from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
@@ -63,7 +63,6 @@ from mcce.table.spreadsheet import escape_formulas
 
 if TYPE_CHECKING:
     from mcce.counterfactuals import Counterfactuals
-    from mcce.explainer import MCCE
 
 Reply = dict[str, Any]
 PAGE = 50  # people
@@ -117,7 +116,7 @@ class ExplorerSession:
     {'error': "there is no message 'persons'; did you mean 'person'?"}
     """
 
-    def __init__(self, explainer: MCCE, people: Data, training: Data | None = None) -> None:
+    def __init__(self, explainer: Explainer, people: Data, training: Data | None = None) -> None:
         self._explainer, self._training = explainer, training
         self._schema: Schema = explainer.generator_.schema_
         self._fixed = [name for name in self._schema.names if name in explainer.generator_.fixed_]
@@ -126,7 +125,7 @@ class ExplorerSession:
             raise InputError("the table of people has no rows; give those that are to be looked at.")
         self._matrix: Floats = matrix
         self._people = self._schema.decode(matrix, index)
-        self._names: Names = display_names(explainer.names_, self._schema, exact=True).for_lay_reader(self._people)
+        self._names: Names = explainer.names_.for_display(self._schema, exact=True).for_lay_reader(self._people)
         self._relabel = relabel(self._schema, self._names)
         self._search = PeopleSearch(self._schema, matrix, self._people.index, self._names)
         self._lock = Lock()
@@ -199,7 +198,7 @@ class ExplorerSession:
             "refused": int((~wanted).sum()),
             "features": [self._feature(j) for j in range(len(self._schema))],
             "settings": {"floor": PlanSettings.floor, "plans": PlanSettings.n_plans, "diverse": PlanSettings.diverse},
-            "is_chain": isinstance(self._explainer.generator_, ChainModel),
+            "is_chain": self._explainer.generator_.visit_sequence_ is not None,
         }
 
     def _feature(self, j: int) -> Reply:
@@ -416,7 +415,7 @@ class ExplorerSession:
         who = self._people.index[plans.person]
         if len(plans.found):
             raise InputError(f"{case_name(who)} has a plan with these limits; ask for plans.")
-        why = plans.found.why(who)
+        why = plans.found.why_unexplained(who)
         helps = str(why.get("would_help") or "")
         of_limit = {f"without the constraint {str(limit)!r}": j for j, limit in plans.settings.limits}
         rejected, nearest = why.get("rejected"), why.get("nearest_row")
@@ -460,7 +459,7 @@ class ExplorerSession:
             return {"name": name, "type": kind, "text": self._csv(self._schema.decode(row[None]))}
         found, who = plans.found, self._people.index[plans.person]
         if what in ("letter", "page"):
-            return {"name": name, "type": kind, "text": found.letter(who, html=what == "page")}
+            return {"name": name, "type": kind, "text": report.letter(found, who, html=what == "page")}
         rank = check_count(message.get("rank", 1), "rank")
         if rank > len(found):
             raise InputError(f"there is no plan {rank}; there are {len(found)}.")
@@ -547,14 +546,10 @@ class ExplorerSession:
         return {"tables": [_table("What a more believable plan costs", columns, rows)]}
 
     def _criticise(self, message: Mapping[str, Any]) -> Reply:
-        chain = self._explainer.generator_
-        if not isinstance(chain, ChainModel):
-            raise InputError(
-                f"features are drawn one by one from a chain, and this explainer draws from a {type(chain).__name__}."
-            )
-        decision = self._answer_of_all.wanted if chain.conditions_on_decision_ else None
+        generator = self._explainer.generator_
+        decision = self._answer_of_all.wanted if generator.conditions_on_decision_ else None
         with warnings.catch_warnings(record=True) as told:
-            criticism = chain.criticise(self._people, decision=decision, progress=False)
+            criticism = generator.criticise(self._people, decision=decision, progress=False)
         for text in (str(each.message) for each in told):
             warn(ALL_TRAINING if "fitted on" in text else text)
         rows = []

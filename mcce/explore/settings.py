@@ -20,6 +20,7 @@ import pandas as pd
 
 from mcce.base.checks import check_count, check_not_negative, check_share, is_number, is_whole
 from mcce.constraints import Allow, allow
+from mcce.constraints.base import plain
 from mcce.constraints.encoding import encode_value
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.table import Feature, Schema
@@ -37,12 +38,12 @@ class PlanSettings:
     Attributes
     ----------
     limits : by place of the feature, what it may be.
-    weights : by name of the feature, how hard a step in it is; 1 for those not named.
+    feature_weights : by name of the feature, how hard a step in it is; 1 for those not named.
     floor, n_plans, diverse, n_samples : as `explain` takes them.
     """
 
     limits: tuple[tuple[int, Allow], ...] = ()
-    weights: tuple[tuple[Any, float], ...] = ()
+    feature_weights: tuple[tuple[Any, float], ...] = ()
     floor: float = 0.05
     n_plans: int = 3
     diverse: bool = True
@@ -52,7 +53,7 @@ class PlanSettings:
     def read(cls, given: Any, schema: Schema, fixed: list[Any]) -> PlanSettings:
         """Read the settings of a message; what it does not say is as usual."""
         given = read_settings(given)
-        limits, weights = [], []
+        limits, feature_weights = [], []
         for key, each in _table(given.get("features"), "settings.features").items():
             j = read_place(key, len(schema), "settings.features")
             feature = schema.features[j]
@@ -64,13 +65,13 @@ class PlanSettings:
                 limits.append((j, made))
             hard = check_not_negative(asked.get("hard", 1.0), f"hard of {feature.name!r}")
             if hard != 1.0:
-                weights.append((feature.name, hard))
+                feature_weights.append((feature.name, hard))
         diverse = given.get("diverse", cls.diverse)
         if not isinstance(diverse, bool):
             raise InputError(f"diverse is {spell(diverse)}; it must be true or false.")
         return cls(
             tuple(limits),
-            tuple(weights),
+            tuple(feature_weights),
             check_share(given.get("floor", cls.floor), "floor"),
             check_count(given.get("plans", cls.n_plans), "plans", most=MOST_PLANS),
             diverse,
@@ -82,8 +83,8 @@ class PlanSettings:
         """The arguments of `MCCE.explain`."""
         plain: dict[str, Any] = {"n_samples": self.n_samples, "n_counterfactuals": self.n_plans, "sparse": True}
         plain |= {"floor": self.floor, "diverse": self.diverse and self.n_plans > 1}
-        if self.weights:
-            plain["weights"] = dict(self.weights)
+        if self.feature_weights:
+            plain["feature_weights"] = dict(self.feature_weights)
         if self.limits:
             plain["constraints"] = [limit for _, limit in self.limits]
         return plain
@@ -177,7 +178,7 @@ def python_call(settings: PlanSettings, place: int, rank: int) -> str:
 
 
 def _python_limit(limit: Allow) -> str:
-    told = {name: value for name, value in limit.to_dict().items() if name != "feature"}
+    told = _arguments(limit)
     if limit.levels is not None:  # as they are, where a file would have their texts
         told["levels"] = list(limit.levels)
     return ", ".join([repr(limit.feature), *(f"{name}={value!r}" for name, value in told.items())])
@@ -186,9 +187,7 @@ def _python_limit(limit: Allow) -> str:
 def r_call(settings: PlanSettings, place: int, rank: int) -> str:
     """Return the R code that finds a plan again by the R package, given `explainer` and the data frame `people`."""
     given = settings.arguments
-    lines = [f"  {name} = {_r(value)}" for name, value in given.items() if name not in ("constraints", "weights")]
-    if "weights" in given:
-        lines.append(f"  weights = {_r(given['weights'])}")
+    lines = [f"  {name} = {_r(value)}" for name, value in given.items() if name != "constraints"]
     if "constraints" in given:
         each = ",\n".join(f"    allow({_r_limit(limit)})" for limit in given["constraints"])
         lines.append(f"  constraints = list(\n{each}\n  )")
@@ -207,9 +206,13 @@ def r_call(settings: PlanSettings, place: int, rank: int) -> str:
 
 
 def _r_limit(limit: Allow) -> str:
-    told = limit.to_dict()
-    feature = _r(str(told.pop("feature")))
-    return ", ".join([feature, *(f"{name} = {_r(value)}" for name, value in told.items())])
+    return ", ".join([_r(str(limit.feature)), *(f"{name} = {_r(value)}" for name, value in _arguments(limit).items())])
+
+
+def _arguments(limit: Allow) -> dict[str, Any]:
+    """Return the keyword arguments of `mcce.allow` as plain values."""
+    given = limit.to_stored().items()
+    return {name: plain(value) for name, value in given if value is not None and name != "feature"}
 
 
 def _r(value: Any) -> str:

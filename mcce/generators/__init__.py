@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 
-from mcce.generators.base import GENERATORS
+from mcce.generators.base import GENERATORS, Generator
 from mcce.generators.chain import ChainModel
 from mcce.generators.joint.base import JointGenerator
 from mcce.storage.state import look_in
 
 if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and editors
+    from mcce.generators.joint.adversarial.generator import AdversarialForest
     from mcce.generators.joint.foreign import SampleGenerator, SynthesizerGenerator
-    from mcce.generators.joint.forest.generator import AdversarialForest
     from mcce.generators.joint.made.generator import Made
-    from mcce.generators.joint.mixture import MixtureGenerator
-    from mcce.generators.joint.vine.generator import VineGenerator
+    from mcce.generators.joint.mixture_generator import MixtureGenerator
+    from mcce.generators.joint.vine_generator import VineGenerator
 
 __all__ = [
     "AdversarialForest",
     "ChainModel",
+    "Generator",
     "JointGenerator",
     "Made",
     "MixtureGenerator",
@@ -32,10 +33,10 @@ __all__ = [
 
 _HOMES = {
     "joint.foreign": ("SampleGenerator", "SynthesizerGenerator"),
-    "joint.forest.generator": ("AdversarialForest",),
+    "joint.adversarial.generator": ("AdversarialForest",),
     "joint.made.generator": ("Made",),
-    "joint.mixture": ("MixtureGenerator",),
-    "joint.vine.generator": ("VineGenerator",),
+    "joint.mixture_generator": ("MixtureGenerator",),
+    "joint.vine_generator": ("VineGenerator",),
 }
 GENERATORS.homes = tuple(f"{__name__}.{module}" for module in _HOMES)
 look_in(*GENERATORS.homes)

@@ -1,7 +1,8 @@
 """Which sampler models which feature, by evidence: the cheapest within one standard error of the best.
 
 1. The candidates of a feature predict rows that they have not seen (`mcce.judging.crossvalidation`): at most `max_rows`
-   rows, in `folds` folds, on the columns that the chain gives the feature. What cannot model it, or fails, is left out.
+   rows, in `n_folds` folds, on the columns that the chain gives the feature. Those that cannot model it, or fail, are
+   left out.
 2. They are judged by the mean log score; if one of those left has no density that can be compared (as pmm of counted
    numbers), all of them by CRPS or Brier score from draws.
 3. For each, the difference to the best, row by row, has a mean and a standard error: of the paired difference, because
@@ -238,7 +239,7 @@ class Auto:
     score : "log" or "draws"
         Judge by the log score of held-out rows, or by CRPS (numbers, ordered levels) and Brier score (other levels) of
         draws. A feature with a candidate that has no density is always judged by draws.
-    folds : int
+    n_folds : int
         Each fold is predicted by candidates that were fitted on the others.
     max_rows : int
         Training rows that are used at most, taken at random by the chain's seed.
@@ -257,7 +258,7 @@ class Auto:
 
     candidates: Candidates = CANDIDATES
     score: str = "log"
-    folds: int = 5
+    n_folds: int = 5
     max_rows: int = 1000
     n_draws: int = 50
 
@@ -265,19 +266,19 @@ class Auto:
         """Refuse settings out of their range, unknown candidates, and two of one name."""
         if self.score not in SCORES:
             raise InputError("score of ", Value(Auto), " is ", Value(self.score), "; it must be 'log' or 'draws'.")
-        check_count(self.folds, "folds", self, least=2)
-        check_count(self.max_rows, "max_rows", self, least=2 * self.folds)
+        check_count(self.n_folds, "n_folds", self, least=2)
+        check_count(self.max_rows, "max_rows", self, least=2 * self.n_folds)
         check_count(self.n_draws, "n_draws", self, least=2)
         read_candidates(self.candidates)
 
     def check(self, n_rows: int) -> None:
         """Refuse settings that are wrong, and too few rows."""
         self.check_state()
-        if n_rows < 2 * self.folds:
+        if n_rows < 2 * self.n_folds:
             raise InputError(
                 Parameter("X"),
-                f" has {n_rows} rows, too few to choose samplers by evidence in {self.folds} folds, which "
-                f"takes {2 * self.folds}; name a sampler.",
+                f" has {n_rows} rows, too few to choose samplers by evidence in {self.n_folds} folds, which "
+                f"takes {2 * self.n_folds}; name a sampler.",
             )
 
 
@@ -324,12 +325,12 @@ def choose_samplers(
     from mcce.judging.crossvalidation import Folds
 
     contests = {k: make_contest(auto.candidates, k, given_of(k), suited_to) for k, auto in open_columns.items()}
-    sizes = {(auto.folds, auto.max_rows) for auto in open_columns.values()}
+    sizes = {(auto.n_folds, auto.max_rows) for auto in open_columns.values()}
     folds = {size: Folds.deal(table, *size, derive_key(seed, "choose")) for size in sizes}
 
     def choose(k: int) -> tuple[ConditionalSampler, FeatureChoice]:
         auto = open_columns[k]
-        return decide(contests[k], auto, folds[auto.folds, auto.max_rows], table.features[k])
+        return decide(contests[k], auto, folds[auto.n_folds, auto.max_rows], table.features[k])
 
     latest_first = sorted(open_columns, reverse=True)  # they have more givens, and take longer
     threads = threads_of(taking_part(contests.values()), n_jobs)

@@ -1,183 +1,102 @@
-"""The protocol of a generator, a model of the data that draws rows and says their density; requests and draws.
+"""The base class of generators: models of the mutable features given the fixed ones and the decision.
 
-A `Generator` models p(mutable | fixed, decision) as a whole. `ChainModel` is the one that the paper proposes; a joint
-model is another. All it knows of a draw travels in one frozen object, `DrawRequest`, so that the same request gives the
-same rows in any block, order, thread or process.
+A subclass implements two methods, `fit` and `draw`, and `fit` sets five attributes (see `Generator`). `ChainModel`, the
+model of the paper, is a subclass; `mcce.generators.JointGenerator` is the base of models of whole rows, and easier to
+subclass. What is the same for all of them is here:
 
-A class of generators registers itself by name (`register_generator`), so that ``MCCE(model, generator="mixture")``
-makes one: its constructor is handed the fixed features and what else it takes of the explainer's settings.
+1. `sample` turns bounds in the user's words into a `DrawRequest`, draws, and returns a frame
+   (`mcce.generators.sampling`).
+2. `log_density` sums the densities of the features (`feature_log_densities`).
+3. `save` writes the settings, the columns, the seed, the fitted parts that the class names (`fitted`), and the fixed
+   values (and decisions) of the training rows, which `sample` bootstraps. What is read is checked as a whole before
+   anything is drawn. A class can be saved once it is registered (`store_as`, `mcce.register_generator`). What it has
+   learned is then in ``model_``, an object whose class says how it is written and checked
+   (`mcce.storage.state.stateful`), with a method ``check_columns(features, n_given)`` unless the generator overrides
+   `check_model`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 import numpy as np
 import pandas as pd
 
+from mcce import exceptions
 from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.base.checks import check_count
+from mcce.base.parameters import Learner
 from mcce.base.registry import Registry
-from mcce.exceptions import InputError, listing
-from mcce.samplers import Within
-from mcce.table import Data, Schema
+from mcce.base.threads import one_native_thread
+from mcce.exceptions import InputError, SamplerError, listing, spell
+from mcce.generators.layout import Arranged, ChainLayout, Predictors, arrange
+from mcce.generators.requests import Drawn, DrawRequest
+from mcce.generators.sampling import (
+    MOST_ROWS,
+    Allowed,
+    Rules,
+    SampleOptions,
+    Weighted,
+    bootstrap_givens,
+    choose_rows,
+    draw_index,
+    encode_given,
+    occurrences,
+    read_restrictions,
+    read_rules,
+    weighted_rows,
+)
+from mcce.generators.visit import VisitSequence
+from mcce.privacy.account import PrivacyAccount
+from mcce.privacy.settings import Privacy
+from mcce.rng import hash_rows, resolve_seed
+from mcce.samplers import ConditionalSampler
+from mcce.samplers.base import samplers_without_donors
+from mcce.samplers.registry import Recipe
+from mcce.storage import load_fields, save_fields
+from mcce.storage.fields import FLOAT, check_array, check_codes, check_flag, check_type, check_weights, require
+from mcce.storage.state import Fields, is_registered, register
+from mcce.table import Data, Feature, Kind, Schema, as_frame
+from mcce.table.checks import check_fixed
+from mcce.table.frames import like_input
 
-Class = TypeVar("Class", bound=type[Any])
-METHODS = ("fit", "givens_of", "draw", "feature_log_densities")
-RULE_ATTEMPTS = 50  # at drawing a row so that it obeys rules
+if TYPE_CHECKING:
+    from typing import Unpack
 
-
-class RowRule(Protocol):
-    """A relation between features of a row, and of its factual; its text, ``str(rule)``, names it in reports.
-
-    Tables are encoded, with the columns of the data in their order. Features that are not drawn yet are NaN.
-
-    Attributes
-    ----------
-    columns : positions of the features that it reads in a drawn row.
-
-    Examples
-    --------
-    >>> import mcce
-    >>> class SavesLessThanItEarns:
-    ...     columns = (0, 1)
-    ...     def holds(self, rows, factuals):
-    ...         return rows[:, 1] < rows[:, 0]
-    ...     def within_for(self, column, rows, factuals):
-    ...         return None  # not as bounds: rows that break it are drawn again
-    ...     def __str__(self):
-    ...         return "savings < salary"
-    >>> X = mcce.datasets.load_loans(300).X[["salary", "savings"]]
-    >>> rows = mcce.ChainModel(random_state=1).fit(X).sample(200, rules=[SavesLessThanItEarns()])
-    >>> bool((rows["savings"] < rows["salary"]).all())
-    True
-    """
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """Positions of the features that it reads in a drawn row."""
-
-    def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
-        """Return whether each row obeys the rule."""
-
-    def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> Within | None:
-        """Return exactly what each row's `column` may be, given the rule's other features; None if it is not simple.
-
-        A row that the rule leaves free in `column` has infinite bounds, all levels, and may be missing.
-        """
+Donors = Literal["all", "none"]
+Self = TypeVar("Self", bound="Generator")
+Class = TypeVar("Class", bound="type[Generator]")
 
 
-@dataclass(frozen=True)
-class DrawRequest:
-    """All that the draws depend on, one row each.
+class Generator(Learner, ABC):
+    """A model of the mutable features given the fixed ones and the decision, for ``MCCE(model, generator=...)``.
 
-    Attributes
-    ----------
-    givens : encoded fixed values, in data order, then the decision if the generator conditions on one.
-    stream_keys, draw_indices : the row's random numbers are a function of these two and the seed.
-    seed : int
-    restrictions : what a feature's draws are restricted to, by feature; those not named are free.
-    rules : what must hold between the features of a row.
-    factuals : encoded rows, columns in data order, that rules compare the drawn ones with; None if no rule does.
-    weighted : whether the draws are to carry their weights; estimating those of rules takes more draws.
+    To write one, subclass this and implement two methods:
 
-    Examples
-    --------
-    >>> import mcce
-    >>> import numpy as np
-    >>> from mcce.generators.base import DrawRequest
-    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
-    >>> chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(X)
-    >>> keys, draws = np.zeros(3, dtype=np.uint64), np.arange(3, dtype=np.uint64)
-    >>> request = DrawRequest(givens=np.full((3, 1), 36.0), stream_keys=keys, draw_indices=draws, seed=1)
-    >>> chain.draw(request).rows[:, 0].tolist()
-    [36.0, 36.0, 36.0]
-    >>> bool((chain.draw(request.take(slice(1, 3))).rows == chain.draw(request).rows[1:]).all())
-    True
-    """
+    ``fit(X, decision=None, *, progress=None)``
+        Learn from the training rows, and set the first five attributes below. ``self._arrange(X, decision)`` reads the
+        table and sets four of them, by the parameters `fixed`, `kinds` and `random_state`; its result has the givens.
+        With ``takes_weights = True``, `fit` also takes `sample_weight`.
+    ``draw(request, *, progress=None, n_jobs=None)``
+        Draw one row for each row of a `mcce.generators.requests.DrawRequest`, and return them as
+        `mcce.generators.requests.Drawn`. All randomness comes from the request's seed, stream keys and draw indices.
 
-    givens: Floats
-    stream_keys: UInts
-    draw_indices: UInts
-    seed: int
-    restrictions: Mapping[Hashable, Within] = field(default_factory=dict)
-    rules: tuple[RowRule, ...] = ()
-    factuals: Floats | None = None
-    weighted: bool = False
+    `mcce.generators.JointGenerator` implements both, for a model that draws whole rows given the fixed values.
+    `mcce.testing.check_generator` checks a generator.
 
-    @property
-    def constraints(self) -> tuple[Hashable, ...]:
-        """The constraints that may reject a row: the restricted features, then the rules by their texts."""
-        return (*self.restrictions, *map(str, self.rules))
+    What may be overridden:
 
-    def __len__(self) -> int:
-        return int(self.givens.shape[0])
-
-    def take(self, rows: Any) -> DrawRequest:
-        """Return the request for some of the rows: a slice or an index array."""
-        return replace(
-            self,
-            givens=self.givens[rows],
-            stream_keys=self.stream_keys[rows],
-            draw_indices=self.draw_indices[rows],
-            restrictions={name: within.take(rows) for name, within in self.restrictions.items()},
-            factuals=None if self.factuals is None else self.factuals[rows],
-        )
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Encoded rows, columns in data order, and which are rejected: they could not be drawn within their restrictions.
-
-    A rejected row has values that are not allowed, or missing; it is no candidate.
-
-    Attributes
-    ----------
-    log_weight : of each row, the log of how much of the generator's conditionals its restrictions and rules left; -inf
-        if it is rejected. None if the request does not ask for weights, or the generator has none.
-    rejected_by : for each row, the number of the first constraint that rejects it, by its place in `constraints`; -1 if
-        none does. None if the generator does not say.
-    constraints : the restricted features, then the rules by their texts.
-    tried : for each constraint, the number of rows that came to it and that it restricts.
-
-    Examples
-    --------
-    >>> import mcce
-    >>> import numpy as np
-    >>> from mcce.generators.base import DrawRequest
-    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
-    >>> chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(X)
-    >>> keys, draws = np.zeros(2, dtype=np.uint64), np.arange(2, dtype=np.uint64)
-    >>> rich = mcce.Within(low=np.array([60_000.0, 1e9]))
-    >>> drawn = chain.draw(DrawRequest(np.full((2, 1), 36.0), keys, draws, 1, restrictions={"salary": rich}))
-    >>> drawn.rejected.tolist()
-    [False, True]
-    >>> drawn.acceptance()
-                tried  passed
-    constraint
-    salary          2       1
-    """
-
-    rows: Floats
-    rejected: Bools
-    log_weight: Floats | None = None
-    rejected_by: Ints | None = None
-    constraints: tuple[Hashable, ...] = ()
-    tried: tuple[int, ...] = ()
-
-    def acceptance(self) -> pd.DataFrame:
-        """Return, for each constraint, the number of rows that came to it, and of those that passed."""
-        rejected_by = np.empty(0, dtype=np.int64) if self.rejected_by is None else self.rejected_by
-        rejected = np.bincount(rejected_by[rejected_by >= 0], minlength=len(self.constraints))
-        tried = np.asarray(self.tried, dtype=np.int64)
-        names = pd.Index(self.constraints, dtype=object, name="constraint", tupleize_cols=False)
-        return pd.DataFrame({"tried": tried, "passed": tried - rejected}, index=names)
-
-
-class Generator(Protocol):
-    """A model of the mutable features given the fixed ones and the decision.
+    ``feature_log_densities(matrix, decision=True, *, training=False)``
+        Log densities of encoded rows, by mutable feature; they sum to that of the row.
+    ``check_model(features, n_given)``
+        Raise if `model_`, read from a file, does not belong to these columns.
 
     Attributes
     ----------
@@ -185,44 +104,84 @@ class Generator(Protocol):
     seed_ : seed of the draws.
     fixed_ : the features that are given, in data order.
     conditions_on_decision_ : whether the decision is given too.
-    training_givens_ : the givens of the training rows.
+    training_givens_ : the givens of the training rows, see `givens_of`. Set last: a generator that has them is fitted.
+    training_weights_ : weights of the training rows; None if there are none.
+    training_hashes_ : hashes of the training rows; None if they are not known, as in a generator from a file.
+    model_ : what was learned, of a class that can be stored.
+    visit_sequence_, samplers_ : of a chain, the order of its features, and its samplers; None and empty otherwise.
+    privacy, account_ : what the fit is made private by, and what it has spent; None without differential privacy.
+    takes_weights : whether `fit` takes `sample_weight`.
 
     Examples
     --------
-    A fitted chain is one; a joint model has the same methods.
+    Whole training rows with the same decision, whatever is fixed:
 
     >>> import mcce
     >>> import numpy as np
-    >>> from mcce.generators.base import DrawRequest
-    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
-    >>> generator = mcce.ChainModel(fixed=["age"], random_state=1)
-    >>> generator = generator.fit(X, X["salary"] > 60_000)
-    >>> matrix = generator.schema_.encode(X).matrix
-    >>> generator.fixed_, generator.givens_of(matrix[:1], True).tolist()
-    (['age'], [[36.0, 1.0]])
-    >>> draws = np.arange(300, dtype=np.uint64)
-    >>> request = DrawRequest(generator.givens_of(matrix, False), np.zeros(300, dtype=np.uint64), draws, seed=1)
-    >>> bool(np.mean(generator.draw(request).rows[:, 1] <= 60_000) > 0.95)
+    >>> from mcce.generators.requests import Drawn
+    >>> from mcce.rng import RowStreams
+    >>> class WholeRows(mcce.generators.Generator):
+    ...     def __init__(self, fixed=(), kinds=None, random_state=None):
+    ...         self.fixed, self.kinds, self.random_state = fixed, kinds, random_state
+    ...     def fit(self, X, decision=None, *, progress=None):
+    ...         read = self._arrange(X, decision)
+    ...         self.rows_, self.training_givens_ = read.table.matrix, read.givens
+    ...         return self
+    ...     def draw(self, request, *, progress=None, n_jobs=None):
+    ...         self.check_fitted()
+    ...         uniform = RowStreams(request.seed, request.stream_keys, request.draw_indices).uniform()
+    ...         rows, own = np.empty((len(request), len(self.schema_))), self.training_givens_[:, -1]
+    ...         for decision in np.unique(request.givens[:, -1]):
+    ...             mine, donors = request.givens[:, -1] == decision, np.flatnonzero(own == decision)
+    ...             rows[mine] = self.rows_[donors[(uniform[mine] * donors.size).astype(int)]]
+    ...         for k, name in enumerate(self.fixed_):
+    ...             rows[:, self.schema_.position(name)] = request.givens[:, k]
+    ...         rejected = np.zeros(len(request), dtype=bool)
+    ...         for name, within in request.restrictions.items():
+    ...             rejected |= ~within.allows(rows[:, self.schema_.position(name)])
+    ...         for rule in request.rules:
+    ...             rejected |= ~rule.holds(rows, request.factuals)
+    ...         return Drawn(rows, rejected)
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+    >>> generator = WholeRows(fixed=["age"], random_state=1)
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 120_000, fixed=["age"], generator=generator).fit(X)
+    >>> bool((explainer.explain(X.head(20), n_samples=100).frame["salary"] >= 60_000).all())
     True
-    >>> [*generator.feature_log_densities(matrix)]
-    ['salary']
+    >>> generator = generator.fit(X, X["salary"] > 60_000)
+    >>> generator.fixed_, generator.sample(3, X[["age"]].head(2)).shape
+    (['age'], (6, 3))
+    >>> generator.givens_of(generator.schema_.encode(X.head(1)).matrix, True).tolist()
+    [[36.0, 1.0]]
+    >>> generator.log_density(X)
+    Traceback (most recent call last):
+    mcce.exceptions.SamplerError: WholeRows(fixed=['age'], random_state=1) has no density; use a generator that has ...
     """
 
+    takes_weights: ClassVar[bool] = False
+    fitted: ClassVar[tuple[str, ...]] = ("seed_", "schema_", "conditions_on_decision_", "training_givens_", "model_")
+
+    fixed: Sequence[Hashable]
+    kinds: Mapping[Any, Kind] | None = None
+    random_state: int | None = None
+    n_jobs: int | None = None
     schema_: Schema
     seed_: int
+    fixed_: list[Any]
     conditions_on_decision_: bool
     training_givens_: Floats
+    training_weights_: Floats | None = None
+    training_hashes_: UInts | None = None
+    model_: Any
+    visit_sequence_: list[Any] | None = None
+    samplers_: Mapping[Any, ConditionalSampler] = MappingProxyType({})
+    account_: PrivacyAccount | None = None
+    _layout: ChainLayout
 
-    @property
-    def fixed_(self) -> list[Any]:
-        """The features that are given, in data order."""
+    @abstractmethod
+    def fit(self: Self, X: Data, decision: Bools | None = None, *, progress: bool | None = None) -> Self:
+        """Learn the distribution of the training rows."""
 
-    def fit(self, X: Data, decision: Bools | None = None, *, progress: bool | None = None) -> Any:
-        """Learn the joint distribution of the training rows."""
-
-    def givens_of(self, matrix: Floats, decision: bool | Bools = True) -> Floats:
-        """Return the givens of encoded rows: their fixed values, then the decision."""
-
+    @abstractmethod
     def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
         """Draw one row for each row of the request."""
 
@@ -230,17 +189,473 @@ class Generator(Protocol):
         self, matrix: Floats, decision: bool | Bools = True, *, training: bool = False
     ) -> Mapping[Any, Floats]:
         """Return, by mutable feature, the log densities of encoded rows; they sum to that of the row."""
+        raise SamplerError(
+            f"{self!r} has no density; use a generator that has ({GENERATORS.names_that(lambda c: c.has_density())}). "
+            "Counterfactuals need none: their log_density is then missing."
+        )
+
+    @classmethod
+    def has_density(cls) -> bool:
+        """Return whether the class implements densities."""
+        return cls.feature_log_densities is not Generator.feature_log_densities
+
+    def _arrange(
+        self,
+        X: Data,
+        decision: Bools | None,
+        *,
+        sample_weight: Any = None,
+        schema: Schema | None = None,
+        visit_sequence: VisitSequence = "data",
+        predictors: Predictors | None = None,
+        progress: bool | None = None,
+    ) -> Arranged:
+        """Read the training table, and set the attributes that `fit` has to set, but `training_givens_`."""
+        vars(self).pop("training_givens_", None)  # a fit that fails leaves no half-fitted generator
+        self.seed_ = resolve_seed(self.random_state)
+        if sample_weight is not None:
+            self.check_weights()
+        X, decision, weights = weighted_rows(X, decision, sample_weight)
+        arranged = arrange(
+            X,
+            decision,
+            fixed=self.fixed,
+            visit_sequence=visit_sequence,
+            predictors=predictors,
+            kinds=self.kinds,
+            schema=schema,
+            weights=weights,
+            progress=progress,
+        )
+        self.schema_, self._layout = arranged.schema, arranged.layout
+        self.fixed_ = [arranged.schema.names[j] for j in arranged.layout.fixed_positions]
+        self.conditions_on_decision_ = decision is not None
+        self.training_hashes_ = hash_rows(arranged.table.matrix)
+        self.training_weights_ = weights
+        return arranged
+
+    def check_weights(self) -> None:
+        """Raise unless the class takes weights of training rows."""
+        if not self.takes_weights:
+            raise SamplerError(
+                f"{self!r} does not take sample_weight, and would learn from all rows alike; use a generator that does "
+                f"({generators_of_weights()}), or leave sample_weight out."
+            )
+
+    @property
+    def privacy(self) -> Privacy | None:
+        """What the fit is made private by, None for nothing."""
+        return None
+
+    def require_training_rows(self, needed_by: str, remedy: str) -> None:
+        """Raise if the fit is private, and the training rows must not be read for `needed_by`."""
+        if self.privacy is not None:
+            raise InputError(
+                f"{needed_by} needs the training rows, of which nothing is kept with mcce.Privacy; {remedy}"
+            )
+
+    def rows_in_place_of_training(self) -> Data | None:
+        """Return the rows that stand for the training rows after a private fit, as the model reads them; else None."""
+        return None
+
+    def describe(self) -> dict[str, object]:
+        """Return the settings that results report."""
+        return {"random_state": self.seed_, "sampler": type(self).__name__}
+
+    def criticise(self, *args: Any, **options: Any) -> Any:
+        """Judge each conditional by new rows; only a chain has conditionals."""
+        raise InputError(
+            f"criticise() judges the conditionals of a chain, and a {type(self).__name__} has none; use a chain."
+        )
+
+    def givens_of(self, matrix: Floats, decision: bool | Bools = True) -> Floats:
+        """Return the givens of encoded rows (columns in data order): their fixed values, then the decision."""
+        positions = [self.schema_.position(name) for name in self.fixed_]
+        givens = np.empty((matrix.shape[0], len(positions) + self.conditions_on_decision_), order="F")
+        givens[:, : len(positions)] = matrix[:, positions]
+        if self.conditions_on_decision_:
+            givens[:, -1] = decision
+        return givens
+
+    @overload
+    def sample(
+        self, n: int = ..., given: Data | None = ..., *, importance: Literal[True], **options: Unpack[SampleOptions]
+    ) -> Weighted: ...
+
+    @overload
+    def sample(
+        self,
+        n: int = ...,
+        given: Data | None = ...,
+        *,
+        importance: Literal[False] = ...,
+        **options: Unpack[SampleOptions],
+    ) -> pd.DataFrame: ...
+
+    @one_native_thread()
+    def sample(
+        self,
+        n: int = 1,
+        given: Data | None = None,
+        *,
+        decision: bool | None = None,
+        random_state: int | None = None,
+        progress: bool | None = None,
+        within: Mapping[Any, Allowed] | None = None,
+        rules: Rules = (),
+        importance: bool = False,
+        resample: bool = False,
+    ) -> pd.DataFrame | Weighted:
+        """Draw rows, inside what is allowed.
+
+        Parameters
+        ----------
+        n : int
+            Rows to draw: for each row of `given`, or in all.
+        given : DataFrame or None
+            Fixed features to condition on. None draws them too, jointly, by a bootstrap of the training rows, by
+            their weights.
+        decision : bool or None
+            For a generator fitted with a decision, the decision to condition on. None means True with `given`, and as
+            in the bootstrapped row without.
+        random_state : int or None
+            Seed of these draws; None uses `seed_`. The same seed gives the same rows.
+        within : dict or None
+            What mutable features are restricted to: ``(low, high)`` for numbers and ordered levels (None for no bound),
+            a list of levels, or a `Within` with one row for each of `given`, or one for all.
+        rules : text, `mcce.rule`, or a list of them
+            What must hold between the features of a row, as in ``rules=["savings <= salary"]``. There is no factual, so
+            that ``was()`` is refused; a function of two frames is given the rows as both. A
+            `mcce.generators.requests.RowRule` is accepted too.
+        importance : bool
+            Whether to return the importance of the rows too.
+        resample : bool
+            Whether to resample the rows by their importance: all count alike then, and some occur several times.
+
+        Returns
+        -------
+        DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
+        0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With
+        `importance`, also a Series of it, with mean 1 over the draws of an id (over all without `given`), rejected ones
+        included. Rejected rows could not be drawn inside; a warning counts them.
+
+        Notes
+        -----
+        Truncating one conditional after the other is not conditioning the joint: rows that a chain draws `within`
+        bounds or by `rules` keep the distribution that earlier features have without them. The importance is what is
+        missing. Weighted by it, or resampled, the rows follow the joint distribution conditioned on what is allowed.
+        Rows drawn by rejection, or by an `AdversarialForest`, follow it as they are; their importance is 1.
+        """
+        self.check_fitted()
+        n = check_count(n, "n", most=MOST_ROWS)
+        if importance and resample:
+            raise InputError(
+                "importance=True has no effect with resample=True, since resampled rows count alike; leave one of them "
+                "out."
+            )
+        try:
+            request, index, group = self._request(n, given, decision, random_state)
+            request = replace(
+                request,
+                restrictions=read_restrictions(within, self.schema_, self.fixed_, len(request) // n, n),
+                rules=read_rules(rules, self.schema_),
+                weighted=importance or resample,
+            )
+            drawn = self.draw(request, progress=progress)
+            rows, places, weight = choose_rows(drawn, request, group, resample=resample)
+            frame: pd.DataFrame = like_input(self.schema_.decode(drawn.rows[rows], index[places]), self.schema_.frames)
+            if not importance:
+                return frame
+            return frame, like_input(pd.Series(weight, index=index[places], name="importance"), self.schema_.frames)
+        except MemoryError as error:
+            raise InputError(
+                f"n is {n}: so many rows do not fit into memory ({error}); draw fewer at a time, each with a "
+                "random_state."
+            ) from error
+
+    def _request(
+        self, n: int, given: Data | None, decision: bool | None, random_state: int | None
+    ) -> tuple[DrawRequest, pd.Index[Any], Ints]:
+        """Return the request for `n` draws for each row of `given`, or in all; their index and the row of each."""
+        seed = self.seed_ if random_state is None else resolve_seed(random_state)
+        conditions = self.conditions_on_decision_
+        if decision is not None and not (conditions and isinstance(decision, (bool, np.bool_))):
+            raise InputError(
+                f"decision is {decision!r}; it must be True, False or None."
+                if conditions
+                else "this generator was fitted without a decision; there is none to condition on."
+            )
+        if given is None:
+            if not len(self.training_givens_):
+                raise InputError(
+                    "this generator was saved with donors='none', without the training rows that fixed values are "
+                    "drawn from; say what is fixed by `given`."
+                )
+            givens = bootstrap_givens(self.training_givens_, n, decision, seed, self.training_weights_)
+            keys, draws = np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64)
+            return DrawRequest(givens, keys, draws, seed), pd.RangeIndex(n), np.zeros(n, dtype=np.int64)
+        fixed, ids = encode_given(given, self.schema_, self.fixed_)
+        self._check_incomplete([name for j, name in enumerate(self.fixed_) if np.isnan(fixed[:, j]).any()])
+        givens = np.empty((len(ids), len(self.fixed_) + conditions), order="F")
+        givens[:, : len(self.fixed_)] = fixed
+        if conditions:
+            givens[:, -1] = decision is None or decision
+        keys = hash_rows(givens)
+        first = occurrences(keys)[:, None] * np.uint64(n)
+        draws = np.asarray(first + np.arange(n, dtype=np.uint64), dtype=np.uint64).ravel()
+        request = DrawRequest(np.repeat(givens, n, axis=0), np.repeat(keys, n), draws, seed)
+        return request, draw_index(ids, n), np.repeat(np.arange(len(ids)), n)
+
+    def _check_incomplete(self, names: Sequence[Any]) -> None:
+        """Raise if fixed features cannot be missing in the rows of `given`; `names` are those that are."""
+
+    @one_native_thread()
+    def log_density(
+        self, X: Data, *, decision: bool | Bools = True, training: bool = False, per_feature: bool = False
+    ) -> pd.Series[float] | pd.DataFrame:
+        """Return the log density of the mutable features of each row, given its fixed ones: log p(x^m | x^f, y').
+
+        Criterion 1 of the paper, p(x^m | x^f) > epsilon, has no y': fit without a decision for it.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows with the training columns.
+        decision : bool or bool array
+            For a generator fitted with a decision, the decision to condition on.
+        training : bool
+            Whether `X` are the training rows, in their order: each row is then left out of its own density, so that
+            it does not vouch for itself. Joint generators, and samplers that cannot do so (`leaves_one_out`), refuse.
+        per_feature : bool
+            Whether to return one column for each mutable feature instead of their sum.
+
+        Notes
+        -----
+        Densities are with respect to the counting measure for levels and numbers with point mass, and to the Lebesgue
+        measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.density`).
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "education", "salary"]]
+        >>> chain = mcce.ChainModel(sampler="ctree", fixed=["age"], random_state=1).fit(X[:800])
+        >>> density = chain.log_density(X[800:])
+        >>> of_the_best_paid = chain.log_density(X[800:].assign(salary=X["salary"].max()))
+        >>> bool(density.median() > of_the_best_paid.median())
+        True
+        >>> chain.log_density(X[800:], per_feature=True).columns.tolist()
+        ['education', 'salary']
+        """
+        self.check_fitted()
+        frame, _ = as_frame(X)
+        table = self.schema_.encode(X)
+        if training and table.n_rows != self.training_givens_.shape[0]:
+            raise InputError(
+                f"X has {table.n_rows} rows, but the generator was trained on {self.training_givens_.shape[0]}; "
+                "training=True needs the training rows in their order."
+            )
+        if self.conditions_on_decision_:
+            ChainLayout.check_decision(decision, table.n_rows)
+        columns = self.feature_log_densities(table.matrix, decision, training=training)
+        each = pd.DataFrame(columns, index=frame.index)
+        return each if per_feature else each.sum(axis=1).rename("log_density")
+
+    def save(self, path: str | os.PathLike[str], *, donors: Donors = "all") -> None:
+        """Write the fitted generator to one file, without pickle; what is there is replaced.
+
+        **The file holds training values**, unless the fit was made private (`mcce.Privacy`): those that it draws or is
+        made of, and the fixed values of every training row. ``mcce inspect FILE`` lists what it discloses. Generators
+        that wrap another package's model cannot be saved so; pickle them.
+
+        Parameters
+        ----------
+        path : str or path
+        donors : "all" or "none"
+            "none" leaves the training values out, which a chain of samplers made of coefficients can do without (norm,
+            logreg, polyreg, polr); others refuse. What is left are ranges, level names and estimates. Such a chain
+            draws given the fixed features only, and norm has no density.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> loans = mcce.datasets.load_loans(200)
+        >>> chain = mcce.ChainModel(fixed=["age", "sex"], random_state=1).fit(loans.X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     chain.save(f"{folder}/loans.mcce")
+        ...     again = mcce.ChainModel.load(f"{folder}/loans.mcce")
+        >>> again.sample(n=5).equals(chain.sample(n=5))
+        True
+        """
+        fields = {"generator": self.stored(donors)}
+        save_fields(path, "Generator", fields, {"donors": self.kept_values(donors)}, itemgetter("generator"))
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
+        """Return the generator in a file that `save` wrote.
+
+        Nothing in a file is run. One that is damaged, crafted or newer is an `InputError`. Samplers of other packages
+        are made by those, which have to be installed, and registered (`mcce.register_sampler`).
+
+        Parameters
+        ----------
+        path : str or path
+        n_jobs : int or None
+            Threads to use; None for all cores.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+        >>> chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     chain.save(f"{folder}/chain.mcce")
+        ...     again = mcce.generators.Generator.load(f"{folder}/chain.mcce")
+        >>> again.sample(10).equals(chain.sample(10))
+        True
+        """
+        generator = load_fields(path, "Generator", itemgetter("generator"))
+        if not isinstance(generator, cls):
+            raise InputError(f"{os.fspath(path)!r} holds a {type(generator).__name__}; use its own load.")
+        generator.n_jobs = n_jobs
+        return generator
+
+    @classmethod
+    def store_as(cls, name: str) -> None:
+        """Let objects of this class be stored under a name, unless they have one (step 3)."""
+        if not is_registered(cls):
+            register(name, cls, cls._write, cls._read)
+
+    def kept_values(self, donors: Donors) -> str:
+        """Return which training values a file holds: "all", "none", or "private" after a private fit."""
+        return donors if self.privacy is None else "private"
+
+    def stored(self: Self, donors: Donors) -> Self:
+        """Return the generator as it is to be stored: itself, or a copy without training values."""
+        if not self.__sklearn_is_fitted__():
+            raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
+        if not is_registered(type(self)) or not all(hasattr(self, name) for name in self.fitted):
+            raise SamplerError(
+                f"{self!r} cannot be saved: what it has learned could not be checked when it is read. Pickle it, or "
+                f"use a generator made of arrays ({GENERATORS.names_that(is_registered)})."
+            )
+        if donors not in ("all", "none"):
+            raise InputError(f"donors is {donors!r}; it must be 'all' or 'none'.")
+        return self if donors == "all" else self._without_donors()
+
+    def _without_donors(self: Self) -> Self:
+        """Return a copy without training values."""
+        raise SamplerError(
+            f"donors='none' cannot be done for {self!r}: it is made of training values. Save with donors='all', or "
+            f"use a chain of coefficients ({samplers_without_donors()})."
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters by name, without the number of threads."""
+        return {name: value for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
+
+    def check_model(self, features: Sequence[Feature], n_given: int) -> None:
+        """Raise if a model that was read does not belong to these columns, of which the first are given."""
+        model = self.model_
+        require(hasattr(model, "check_columns"), f"model_ is a {type(model).__name__}, which is no model")
+        model.check_columns(features, n_given)
+
+    def _write(self) -> Fields:
+        """Return what is stored of the generator (step 3)."""
+        if not self.__sklearn_is_fitted__():
+            raise InputError("which is not fitted; call fit(X).")
+        settings = {name: unfitted(value) for name, value in self.settings().items()}
+        fields = {**{name: getattr(self, name) for name in self.fitted}, "settings": settings}
+        fields["training_givens_"] = np.asfortranarray(self.training_givens_)
+        return fields if self.training_weights_ is None else {**fields, "training_weights_": self.training_weights_}
+
+    @classmethod
+    def _read(cls: type[Self], fields: Fields) -> Self:
+        """Return the generator of these fields, checked as a whole."""
+        check_type(fields["settings"], "settings", dict)
+        known = {*cls._parameter_names()}
+        require({*fields["settings"]} <= known, f"settings has one that a {cls.__name__} does not have")
+        generator = cls(**fields["settings"])
+        for name in cls.fitted:
+            setattr(generator, name, fields[name])
+        generator.training_weights_ = fields.get("training_weights_")
+        generator.seed_ = resolve_seed(generator.seed_)
+        check_type(generator.schema_, "schema_", Schema)
+        check_flag(generator.conditions_on_decision_, "conditions_on_decision_")
+        generator.fixed_ = check_fixed(generator.fixed, generator.schema_.names)
+        mutable = [name for name in generator.schema_.names if name not in generator.fixed_]
+        require(len(mutable) > 0, "all columns are fixed")
+        generator._layout = layout = generator._lay_out(mutable)
+        _check_training_rows(generator.training_givens_, generator.training_weights_, layout)
+        generator.check_model(layout.features, layout.n_given)
+        return generator
+
+    def _lay_out(self, mutable: list[Any]) -> ChainLayout:
+        """Return the columns of a generator that was read, in the order that it was fitted in."""
+        return ChainLayout.arrange(self.schema_, self.fixed_, mutable, self.conditions_on_decision_)
+
+    def check_fitted(self) -> None:
+        """Raise before `fit`."""
+        if not self.__sklearn_is_fitted__():
+            raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first.")
+
+    def _known_schema(self) -> Schema | None:
+        return self.schema_ if "training_givens_" in vars(self) else None
+
+
+def stored_as(name: str) -> Callable[[Class], Class]:
+    """Register a class of generators under the name that files have for it."""
+
+    def decorate(cls: Class) -> Class:
+        cls.store_as(name)
+        return cls
+
+    return decorate
+
+
+def unfitted(value: Any) -> Any:
+    """Return a setting as lists, dicts and samplers that are not fitted, whatever the user gave."""
+    if isinstance(value, ConditionalSampler):
+        return Recipe(value)
+    if isinstance(value, type) and issubclass(value, ConditionalSampler):
+        return Recipe(value())
+    if isinstance(value, Mapping):
+        return {key: unfitted(each) for key, each in value.items()}
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value
+
+
+def _check_training_rows(givens: Floats, weights: Floats | None, layout: ChainLayout) -> None:
+    """Raise if givens of training rows, or their weights, do not belong to the columns."""
+    check_array(givens, "training_givens_", FLOAT, None, layout.n_given)
+    for j, feature in enumerate(layout.features[: layout.n_given]):
+        column = givens[:, j]
+        if feature.is_numeric:
+            require(not np.isinf(column).any(), "training_givens_ holds an infinite number")
+        else:
+            check_codes(column, "training_givens_", feature.n_levels)
+    if weights is not None:
+        check_weights(weights, "training_weights_", givens.shape[0])
+
+
+def check_is_generator(generator: object, role: str) -> None:
+    """Raise unless an object is a generator."""
+    if not isinstance(generator, Generator):
+        what = "a class; make an object of it" if isinstance(generator, type) else f"a {type(generator).__name__}"
+        raise InputError(
+            f"{role} got {spell(generator)}, {what}; give a registered name ({GENERATORS.names_that(bool)}), or an "
+            "unfitted object of a subclass of mcce.generators.Generator, which implements fit and draw."
+        )
 
 
 def _register(name: str, generator: Any) -> None:
-    """Register a class of generators, after a look that it is one and can be made by name."""
-    lacking = [method for method in METHODS if not callable(getattr(generator, method, None))]
-    if not isinstance(generator, type) or lacking:
-        what = f"lacks {listing(lacking)}" if lacking else "is no class"
+    """Register a class of generators, if it is one and can be made by name."""
+    if not (isinstance(generator, type) and issubclass(generator, Generator)):
         raise InputError(
-            f"register_generator({name!r}) got {generator!r}, which {what}; it needs a class with the methods of "
-            "mcce.generators.base.Generator."
+            f"register_generator({name!r}) got {generator!r}; it needs a subclass of mcce.generators.Generator, which "
+            "implements fit and draw."
         )
+    if inspect.isabstract(generator):
+        lacking = listing(sorted(generator.__abstractmethods__))
+        raise InputError(f"register_generator({name!r}): {generator.__name__} lacks {lacking}; implement it.")
     parameters = inspect.signature(generator).parameters
     if "fixed" not in parameters:
         raise InputError(f"register_generator({name!r}): the constructor of {generator.__name__} takes no fixed.")
@@ -257,52 +672,12 @@ def _register(name: str, generator: Any) -> None:
             "name does not say; give defaults."
         )
     GENERATORS.add(name, generator)
-    if hasattr(generator, "store_as"):
-        generator.store_as(f"generator.{name}")
+    generator.store_as(f"generator.{name}")
 
 
-GENERATORS: Registry[type[Any]] = Registry("generator", "mcce.generators", _register)
+GENERATORS: Registry[type[Generator]] = Registry("generator", "mcce.generators", _register)
 
 
-def register_generator(name: str) -> Callable[[Class], Class]:
-    """Make a class of generators available by name, as a decorator.
-
-    Parameters
-    ----------
-    name : str
-        For ``MCCE(model, generator=name)``. The class is called with `fixed`, and with `kinds`, `random_state` and
-        `n_jobs` of the explainer if its constructor takes them; other parameters need defaults. A name can be given
-        once.
-
-    Notes
-    -----
-    A `JointGenerator` can then be stored too, if what it learns is in ``model_`` (`mcce.generators.joint.base`).
-
-    Examples
-    --------
-    >>> import mcce
-    >>> mcce.register_generator("mixture")(mcce.generators.MixtureGenerator).__name__
-    'MixtureGenerator'
-    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
-    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 120_000, fixed=["age"], generator="mixture", random_state=1)
-    >>> explainer.fit(X).generator_
-    MixtureGenerator(fixed=['age'], random_state=1)
-    """
-
-    def decorate(cls: Class) -> Class:
-        GENERATORS.register(name, cls)
-        return cls
-
-    return decorate
-
-
-def available_generators() -> dict[str, type[Any]]:
-    """Return the classes of generators by name, plug-ins included.
-
-    Examples
-    --------
-    >>> import mcce
-    >>> mcce.available_generators()["mixture"].__name__
-    'MixtureGenerator'
-    """
-    return dict(sorted(GENERATORS.all().items()))
+def generators_of_weights() -> str:
+    """Return the names of the generators that take weights, for a message."""
+    return GENERATORS.names_that(lambda cls: cls.takes_weights)

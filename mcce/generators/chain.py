@@ -8,11 +8,11 @@
    drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.rounding`). What is allowed
    for a feature, and rules between features, hold while drawing (`mcce.generators.drawing`).
 4. The log density of a row that exists is the sum of those of its features, each given the row's own values before it.
-   In the same way each conditional is judged by rows that it has not seen (`mcce.generators.criticising`).
-5. A file holds the settings, the columns, the order of the visit, the seed, the fitted samplers, and the fixed values
-   (and decisions) of the training rows, which `sample` bootstraps; the layout follows from these. What is read is
-   checked as a whole before anything is drawn (`mcce.generators.storing`). A chain draws the same after a round trip,
-   in another process or on another machine.
+   In the same way each conditional is judged by rows that it has not seen, given the rows' own values and not drawn
+   ones (`criticise`): so a conditional is not blamed for those before it.
+5. A file holds the fitted samplers and the order of the visit, besides what every generator stores
+   (`mcce.generators.base`). Each sampler that is read is checked against the columns that it is given and the number
+   of training rows.
 
 Truncating one conditional after the other is not conditioning the joint. To draw x1, then x2 given x1 inside A, gives
 each x1 the probability that it has without A; conditioned on A, an x1 of which much of p(x2 | x1) lies inside A has
@@ -26,69 +26,59 @@ A row's random numbers are a function of the seed, the feature, the row's fixed 
 from __future__ import annotations
 
 import copy
-import os
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce import exceptions
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, check_share
-from mcce.base.parameters import Learner
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
-from mcce.exceptions import InputError, MCCEWarning, SamplerError
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, SamplerError, listing
 from mcce.generators.auto import Choice, threads_of
-from mcce.generators.base import Drawn, DrawRequest, RowRule, register_generator
-from mcce.generators.criticising import check_new_rows, criticise_features, score_features
+from mcce.generators.base import Donors, Generator, stored_as
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
-from mcce.generators.givens import weighted_rows
-from mcce.generators.layout import ChainLayout, Predictors, Samplers, arrange, samplers_for
-from mcce.generators.private import Privacy
-from mcce.generators.sampling import Allowed, SampleOptions, Weighted, sample_rows
-from mcce.generators.storing import (
-    SETTINGS,
-    Donors,
-    check_donors,
-    check_samplers,
-    check_training_rows,
-    fitted_fields,
-    read_fitted,
-    samplers_to_store,
-    unfitted,
-    without_training_values,
-)
+from mcce.generators.layout import ChainLayout, Predictors, Samplers, samplers_for, suited_to
+from mcce.generators.registry import register_generator
+from mcce.generators.requests import Drawn, DrawRequest
 from mcce.generators.visit import VisitSequence
-from mcce.judging.scores import LEVEL, N_DRAWS, Scores
+from mcce.judging.scores import LEVEL, N_DRAWS, Scores, score_conditional
 from mcce.privacy.account import PrivacyAccount
-from mcce.rng import derive_key, hash_rows, resolve_seed
+from mcce.privacy.settings import BoughtNumber, Privacy
+from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
-from mcce.samplers.base import samplers_that_leave_one_out
-from mcce.storage import load_fields, save_fields
+from mcce.samplers.base import (
+    samplers_that_handle_missing,
+    samplers_that_leave_one_out,
+    samplers_without_donors,
+)
+from mcce.samplers.donors.base import LeafDonorSampler
+from mcce.samplers.dp import DPSampler
+from mcce.samplers.rounding import put_on_grid
 from mcce.storage.fields import check_type, require
-from mcce.storage.state import Fields, register
-from mcce.table import Data, Kind, Schema, Table, as_frame
-from mcce.table.checks import check_fixed, warn_of_columns
+from mcce.storage.learned import without_training_values
+from mcce.storage.state import Fields
+from mcce.table import Data, Feature, Kind, Schema, Table
+from mcce.table.checks import warn_of_columns
 from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_by_weight
+from mcce.wording import Parameter, Value
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from mcce.judging.criticism import Criticism
 
 Self = TypeVar("Self", bound="ChainModel")
 
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
-FITTED = ("seed_", "schema_", "visit_sequence_", "associations_", "conditions_on_decision_", "training_givens_")
+LEAST_ROWS = 20  # to judge a conditional by
 
 
 @register_generator("chain")
-class ChainModel(Learner):
+@stored_as("ChainModel")
+class ChainModel(Generator):
     """A chain of conditional samplers: a generative model of a table.
 
     Parameters
@@ -108,7 +98,8 @@ class ChainModel(Learner):
     random_state : int or None
         Seed of the draws, and of drawn parameters (`proper`); None takes a fresh one at `fit` (kept as `seed_`).
     n_jobs : int or None
-        Threads to use; None for all cores. The results do not depend on it.
+        Threads, as scikit-learn counts them: None is 1 unless `joblib.parallel_config` says otherwise, -1 all cores.
+        The results do not depend on it.
     min_donors : int or None
         The fewest distinct training rows that a value of a mutable feature is drawn from: leaves with fewer are not
         made. Samplers that do not draw from such pools are refused. It is no differential privacy: a value that one
@@ -138,23 +129,27 @@ class ChainModel(Learner):
     ((200, 10), FrozenList(['id', 'draw']))
     >>> chain.sample(n=500).shape
     (500, 10)
-    >>> rows, weights = chain.sample(n=500, within={"education": ["upper secondary"]}, weights=True)
-    >>> rows["education"].unique().tolist(), len(weights)
+    >>> rows, importance = chain.sample(n=500, within={"education": ["upper secondary"]}, importance=True)
+    >>> rows["education"].unique().tolist(), len(importance)
     (['upper secondary'], 500)
     """
 
-    schema_: Schema
-    seed_: int
+    takes_weights: ClassVar[bool] = True
+    fitted: ClassVar[tuple[str, ...]] = (
+        "samplers_",
+        "choice_",
+        "seed_",
+        "schema_",
+        "visit_sequence_",
+        "associations_",
+        "conditions_on_decision_",
+        "training_givens_",
+    )
+
     visit_sequence_: list[Any]
     associations_: pd.DataFrame | None
     samplers_: dict[Any, ConditionalSampler]
     choice_: Choice | None
-    conditions_on_decision_: bool
-    training_givens_: Floats
-    training_weights_: Floats | None
-    training_hashes_: npt.NDArray[np.uint64] | None
-    account_: PrivacyAccount | None
-    _layout: ChainLayout
 
     def __init__(
         self,
@@ -203,32 +198,23 @@ class ChainModel(Learner):
         schema : Schema or None
             What the columns are, if `X` is a part of a larger table that may hold more levels; None reads it from `X`.
         """
-        vars(self).pop("samplers_", None)  # a fit that fails leaves no half-fitted chain
-        self.seed_ = resolve_seed(self.random_state)
-        private = self.privacy
-        if private is not None:
-            private.refuse(weights=sample_weight, visit_sequence=self.visit_sequence, schema=schema)
-            X, schema = private.prepare(X, self.kinds)
-        X, decision, weights = weighted_rows(X, decision, sample_weight)
-        arranged = arrange(
+        if isinstance(self.sampler, Privacy):
+            self.sampler.refuse(weights=sample_weight, visit_sequence=self.visit_sequence, schema=schema)
+            X, schema = self.sampler.prepare(X, self.kinds)
+        arranged = self._arrange(
             X,
             decision,
-            fixed=self.fixed,
+            sample_weight=sample_weight,
+            schema=schema,
             visit_sequence=self.visit_sequence,
             predictors=self.predictors,
-            kinds=self.kinds,
-            schema=schema,
-            weights=weights,
             progress=progress,
         )
-        self.schema_, self._layout = arranged.schema, arranged.layout
         self.visit_sequence_, self.associations_ = arranged.visit_sequence, arranged.associations
-        self.conditions_on_decision_ = decision is not None
-        self.training_hashes_, self.account_ = None, None
+        self.account_ = None
         if isinstance(self.sampler, Privacy):
             self._fit_private(self.sampler, arranged.ordered, progress)
             return self
-        self.training_hashes_ = hash_rows(arranged.table.matrix)
         warn_of_columns(arranged.table, self.fixed_)
         ordered, first = arranged.ordered, self._layout.n_given
         samplers, self.choice_ = samplers_for(
@@ -250,173 +236,97 @@ class ChainModel(Learner):
         threads = threads_of(samplers, self.n_jobs)
         fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
-        self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])
-        self.training_weights_ = weights
+        self.training_givens_ = arranged.givens
         return self
 
     def _fit_private(self, private: Privacy, ordered: Table, progress: bool | None) -> None:
         """Fit every column with its share of the budget; what is kept of the givens is drawn."""
+        self.training_hashes_ = None
         features, n_given = self._layout.features, self._layout.n_given
         number = private.buy_number(ordered.n_rows)
-        samplers = private.samplers(self._layout, self.min_donors, number)
+        samplers = self._private_samplers(private, number)
 
-        def fit_one(k: int) -> ConditionalSampler:
+        def fit_one(k: int) -> DPSampler:
             given = ordered.first(k) if k < n_given else self._layout.given(ordered, k)
             samplers[k].seed_fit(derive_key(self.seed_, "fit", features[k].name))
             return samplers[k].fit(given, ordered.column(k))
 
         threads = threads_of(samplers, self.n_jobs)
         fitted = list(run_in_threads(fit_one, list(range(len(samplers))), threads, "fitting", progress))
-        self.account_, self.choice_ = private.account_of(fitted, number), None
+        self.account_, self.choice_ = private.account_of([each.account_ for each in fitted], number), None
         self.samplers_ = dict(zip(self.visit_sequence_, fitted[n_given:]))
-        self.training_givens_ = private.synthetic_givens(fitted[:n_given], features, self.seed_)
-        self.training_weights_ = None
+        self.training_givens_ = self._synthetic_givens(fitted[:n_given], private.n_synthetic)
+
+    def _private_samplers(self, private: Privacy, number: BoughtNumber | None) -> list[DPSampler]:
+        """Return an unfitted sampler for every column in chain order, each with its share of the budget."""
+        layout = self._layout
+        budget = private.budget_of_a_column(len(layout.features), number)
+        first = (layout.features[layout.n_given - 1].name,) if layout.with_decision else ()
+        made = []
+        for k, target in enumerate(layout.features):
+            given = range(k) if k < layout.n_given else layout.columns_given(k)
+            columns = [*(layout.features[j] for j in given), target]
+            sampler = DPSampler(
+                **budget,
+                bounds={f.name: private.encoded_edges(f) for f in columns if f.is_numeric},
+                levels="schema",
+                missing="schema",
+                first=first,
+                n_trees=private.n_trees,
+                max_depth=private.max_depth,
+                n_bins=private.n_bins,
+                n_rows=None if number is None else number.n_rows,
+                choosing=private.choosing,
+                testing_seed=private.testing_seed,
+            )
+            if k >= layout.n_given:
+                suited_to(sampler, layout, k, self.min_donors, private=True)
+            made.append(sampler)
+        return made
+
+    def _synthetic_givens(self, samplers: Sequence[ConditionalSampler], n_rows: int) -> Floats:
+        """Return drawn fixed values and decisions, from the fitted samplers of these columns."""
+        features = self._layout.features
+        drawn: Floats = np.empty((n_rows, len(samplers)), order="F")
+        for k, sampler in enumerate(samplers):
+            given = Table(tuple(features[:k]), drawn[:, :k])
+            key = derive_key(self.seed_, "synthetic", features[k].name)
+            streams = RowStreams(key, np.zeros(n_rows, dtype=np.uint64), np.arange(n_rows, dtype=np.uint64))
+            drawn[:, k] = put_on_grid(sampler.sample(given, streams), sampler, features[k], n_rows)
+        return drawn
 
     @property
     def privacy(self) -> Privacy | None:
         """What the fit is made private by, None for nothing."""
         return self.sampler if isinstance(self.sampler, Privacy) else None
 
-    @overload
-    def sample(
-        self, n: int = ..., given: Data | None = ..., *, weights: Literal[True], **options: Unpack[SampleOptions]
-    ) -> Weighted: ...
+    def rows_in_place_of_training(self) -> Data | None:
+        """Return rows drawn from a private chain; None of another one."""
+        if self.privacy is None:
+            return None
+        drawn = self.sample(n=len(self.training_givens_), progress=False)
+        return self.schema_.decode_for_model(self.schema_.encode(drawn).matrix)
 
-    @overload
-    def sample(
-        self, n: int = ..., given: Data | None = ..., *, weights: Literal[False] = ..., **options: Unpack[SampleOptions]
-    ) -> pd.DataFrame: ...
+    def describe(self) -> dict[str, object]:
+        """Return the settings that results report."""
+        told = {**super().describe(), "sampler": self.sampler, "visit_sequence": list(self.visit_sequence_)}
+        return told if self.min_donors is None else {**told, "min_donors": self.min_donors}
 
-    @one_native_thread()
-    def sample(
-        self,
-        n: int = 1,
-        given: Data | None = None,
-        *,
-        decision: bool | None = None,
-        random_state: int | None = None,
-        progress: bool | None = None,
-        within: Mapping[Any, Allowed] | None = None,
-        rules: Sequence[RowRule] = (),
-        weights: bool = False,
-        resample: bool = False,
-    ) -> pd.DataFrame | Weighted:
-        """Draw rows, inside what is allowed.
-
-        Parameters
-        ----------
-        n : int
-            Rows to draw: for each row of `given`, or in all.
-        given : DataFrame or None
-            Fixed features to condition on. None draws them too, jointly, by a bootstrap of the training rows, by
-            their weights.
-        decision : bool or None
-            For a chain fitted with a decision, the decision to condition on. None means True with `given`, and as in
-            the bootstrapped row without.
-        random_state : int or None
-            Seed of these draws; None uses the chain's `seed_`. The same seed gives the same rows.
-        within : dict or None
-            What mutable features are restricted to: ``(low, high)`` for numbers and ordered levels (None for no bound),
-            a list of levels, or a `Within` with one row for each of `given`, or one for all.
-        rules : sequence of RowRule
-            What must hold between the features of a row (`mcce.generators.base.RowRule`).
-        weights : bool
-            Whether to return the weights of the rows too.
-        resample : bool
-            Whether to resample the rows by their weights: rows of equal weight, some of them several times.
-
-        Returns
-        -------
-        DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
-        0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With `weights`,
-        also a Series of them, with mean 1 over the draws of an id (over all without `given`), rejected ones included.
-        Rejected rows could not be drawn inside; a warning counts them.
-
-        Notes
-        -----
-        Truncating one conditional after the other is not conditioning the joint: rows drawn `within` bounds or by
-        `rules` keep the distribution that earlier features have without them. The weights are what is missing.
-        Weighted, or resampled, the rows follow the chain's joint distribution conditioned on what is allowed.
-        """
-        self.check_fitted()
-        return sample_rows(
-            self,
-            self._layout,
-            list(self.samplers_.values()),
-            n,
-            given,
-            decision=decision,
-            random_state=random_state,
-            within=within,
-            rules=rules,
-            weights=weights,
-            resample=resample,
-            progress=progress,
-        )
+    def _check_incomplete(self, names: Sequence[Any]) -> None:
+        refusing = [repr(sampler) for sampler in self.samplers_.values() if not sampler.handles_missing]
+        if names and refusing:
+            raise InputError(
+                f"given has missing values in {listing(names)}, which {refusing[0]} does not handle; fill them, "
+                f"or use a sampler that does ({samplers_that_handle_missing()})."
+            )
 
     def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
         self.check_fitted()
         plan = DrawPlan.of(request, self._layout, list(self.samplers_.values()))
         jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
-        threads = jobs if all(sampler.thread_safe for sampler in plan.samplers) else 1
+        threads = jobs if self._draws_in_threads() else 1
         return draw_in_blocks(plan, request, BLOCK_ROWS, threads, progress)
-
-    @one_native_thread()
-    def log_density(
-        self,
-        X: Data,
-        *,
-        decision: bool | npt.NDArray[np.bool_] = True,
-        training: bool = False,
-        per_feature: bool = False,
-    ) -> pd.Series[float] | pd.DataFrame:
-        """Return the log density of the mutable features of each row, given its fixed ones: log p(x^m | x^f, y').
-
-        Criterion 1 of the paper, p(x^m | x^f) > epsilon, has no y': it is that of a chain fitted without a decision.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Rows with the training columns.
-        decision : bool or bool array
-            For a chain fitted with a decision, the decision to condition on.
-        training : bool
-            Whether `X` are the training rows, in their order: each row is then left out of its own density, so that
-            it does not vouch for itself. Samplers that cannot do so (`leaves_one_out`) are refused.
-        per_feature : bool
-            Whether to return one column for each mutable feature instead of their sum.
-
-        Notes
-        -----
-        Densities are with respect to the counting measure for levels and numbers with point mass, and to the Lebesgue
-        measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.density`).
-
-        Examples
-        --------
-        >>> import mcce
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "education", "salary"]]
-        >>> chain = mcce.ChainModel(sampler="ctree", fixed=["age"], random_state=1).fit(X[:800])
-        >>> density = chain.log_density(X[800:])
-        >>> of_the_best_paid = chain.log_density(X[800:].assign(salary=X["salary"].max()))
-        >>> bool(density.median() > of_the_best_paid.median())
-        True
-        >>> chain.log_density(X[800:], per_feature=True).columns.tolist()
-        ['education', 'salary']
-        """
-        self.check_fitted()
-        frame, _ = as_frame(X)
-        table = self.schema_.encode(X)
-        if training and table.n_rows != self.training_givens_.shape[0]:
-            raise InputError(
-                f"X has {table.n_rows} rows, but the chain was trained on {self.training_givens_.shape[0]}; "
-                "training=True needs the training rows in their order."
-            )
-        if self.conditions_on_decision_:
-            self._layout.check_decision(decision, table.n_rows)
-        columns = self.feature_log_densities(table.matrix, decision, training=training)
-        each = pd.DataFrame(columns, index=frame.index)
-        return each if per_feature else each.sum(axis=1).rename("log_density")
 
     def feature_log_densities(
         self, matrix: Floats, decision: bool | npt.NDArray[np.bool_] = True, *, training: bool = False
@@ -514,7 +424,7 @@ class ChainModel(Learner):
             rows = rows_by_weight(read_weights(sample_weight, table.n_rows), seed)
             where = "X_new" if rows.size >= table.n_rows else "X_new, thinned by weight,"
             table, given = table.take(rows), np.broadcast_to(given, table.n_rows)[rows]
-        check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._layout, where)
+        self._check_new_rows(self._layout.order(table.matrix, given), where)
         scores = self.scores(table.matrix, given, n_draws, seed, progress)
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
 
@@ -531,12 +441,17 @@ class ChainModel(Learner):
     ) -> Criticism:
         """Return the criticism of each feature by its scores on encoded rows, wherever these were fitted."""
         from mcce.judging.criticism import Criticism
+        from mcce.judging.feature import FeatureCriticism, criticise_feature
 
-        as_written = {name: repr(sampler) for name, sampler in self.samplers_.items()}
         ordered = self._layout.order(matrix, decision)
-        found = criticise_features(
-            scores, as_written, ordered, self._layout, seed=seed, n_jobs=self.n_jobs, progress=progress
-        )
+
+        def criticise(k: int) -> FeatureCriticism:
+            name, values = ordered.features[k].name, ordered.matrix[:, k]
+            given = self._layout.given(ordered, k)
+            return criticise_feature(scores[name], given, values, repr(self.samplers_[name]), seed)
+
+        places = range(self._layout.n_given, len(ordered.features))
+        found = list(run_in_threads(criticise, places, count_jobs(self.n_jobs), "testing", progress))
         return Criticism.of(found, level, judged_by)
 
     def scores(
@@ -548,145 +463,119 @@ class ChainModel(Learner):
         progress: bool | None = None,
     ) -> dict[Any, Scores]:
         """Return, by mutable feature, the scores of encoded rows (columns in data order) that were not fitted on."""
-        return score_features(
-            self.samplers_,
-            self._layout.order(matrix, decision),
-            self._layout,
-            n_draws=n_draws,
-            seed=self.seed_ if seed is None else seed,
-            n_jobs=self.n_jobs,
-            progress=progress,
-        )
+        ordered = self._layout.order(matrix, decision)
+        seed = self.seed_ if seed is None else seed
 
-    def save(self, path: str | os.PathLike[str], *, donors: Donors = "all") -> None:
-        """Write the fitted chain to one file, without pickle; what is there is replaced.
+        def score(k: int) -> Scores:
+            sampler, given = self.samplers_[ordered.features[k].name], self._layout.given(ordered, k)
+            return score_conditional(sampler, given, ordered.column(k), seed=seed, n_draws=n_draws)
 
-        **The file holds training values**, unless the fit was made private (`mcce.Privacy`): those that the samplers
-        draw, and the fixed values of every training row.
-        Whoever gets it can read them. ``mcce inspect FILE`` lists what it discloses.
+        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
+        places = range(self._layout.n_given, len(ordered.features))
+        return dict(zip(self.samplers_, run_in_threads(score, places, threads, "scoring", progress)))
 
-        Parameters
-        ----------
-        path : str or path
-        donors : "all" or "none"
-            "none" leaves the training values out, which samplers made of coefficients can do without (norm, logreg,
-            polyreg, polr); others refuse. What is left are ranges, level names and estimates. Such a chain draws given
-            the fixed features only, and norm has no density.
+    def _check_new_rows(self, ordered: Table, where: str) -> None:
+        """Raise if rows cannot be scored: too few, or with missing values that a sampler does not handle."""
+        if ordered.n_rows < LEAST_ROWS:
+            raise InputError(
+                Parameter(where),
+                f" has {ordered.n_rows} rows; to judge a conditional takes at least {LEAST_ROWS}, better hundreds.",
+            )
+        missing = [f.name for f, column in zip(ordered.features, ordered.matrix.T) if np.isnan(column).any()]
+        for k, (name, sampler) in enumerate(self.samplers_.items(), self._layout.n_given):
+            seen = [*self._layout.given(ordered, k).names, name]
+            concerned = [each for each in missing if each in seen]
+            if concerned and not sampler.handles_missing:
+                raise InputError(
+                    Parameter(where),
+                    f" has missing values in {listing(concerned)}, which ",
+                    Value(sampler),
+                    f" for {name!r} does not handle; fill them, leave the rows out, or use a sampler that "
+                    f"does ({samplers_that_handle_missing()}).",
+                )
 
-        Examples
-        --------
-        >>> import mcce, tempfile
-        >>> loans = mcce.datasets.load_loans(200)
-        >>> chain = mcce.ChainModel(fixed=["age", "sex"], random_state=1).fit(loans.X)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     chain.save(f"{folder}/loans.mcce")
-        ...     again = mcce.ChainModel.load(f"{folder}/loans.mcce")
-        >>> again.sample(n=5).equals(chain.sample(n=5))
-        True
-        """
-        about = {"donors": donors if self.privacy is None else "private"}
-        save_fields(path, "ChainModel", {"chain": self.stored(donors)}, about, itemgetter("chain"))
+    def _draws_in_threads(self) -> bool:
+        return all(sampler.thread_safe for sampler in self.samplers_.values())
 
-    @classmethod
-    def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
-        """Return the chain in a file that `save` wrote.
-
-        Nothing in a file is run. One that is damaged, crafted or newer is an `InputError`. Samplers of other packages
-        are made by those, which have to be installed, and registered (`mcce.register_sampler`).
-
-        Parameters
-        ----------
-        path : str or path
-        n_jobs : int or None
-            Threads to use; None for all cores.
-
-        Examples
-        --------
-        >>> import mcce, tempfile
-        >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
-        >>> chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(X)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     chain.save(f"{folder}/chain.mcce")
-        ...     again = mcce.ChainModel.load(f"{folder}/chain.mcce")
-        >>> again.sample(10).equals(chain.sample(10))
-        True
-        """
-        chain = load_fields(path, "ChainModel", itemgetter("chain"))
-        if not isinstance(chain, cls):
-            raise InputError(f"{os.fspath(path)!r} holds a {type(chain).__name__}; use its own load.")
-        chain.n_jobs = n_jobs
-        return chain
-
-    def stored(self: Self, donors: Donors) -> Self:
-        """Return the chain as it is to be stored: itself, or a copy without training values."""
-        if not hasattr(self, "samplers_"):
-            raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
-        check_donors(donors)
-        if self.privacy is not None:
-            self.privacy.refuse_storage()
-        if donors == "all":
-            return self
+    def _without_donors(self: Self) -> Self:
         bare = copy.copy(self)
-        bare.samplers_ = {name: without_training_values(name, sampler) for name, sampler in self.samplers_.items()}
+        bare.samplers_ = {name: _without_donors_of(name, sampler) for name, sampler in self.samplers_.items()}
         if self._layout.n_given:
             bare.training_givens_ = np.empty((0, self._layout.n_given), order="F")
             bare.training_weights_ = None
         return bare
 
-    def _write(self) -> Fields:
-        """Return what is stored of the chain (step 5)."""
-        if not hasattr(self, "samplers_"):
-            raise InputError("which is not fitted; call fit(X).")
-        settings = {name: unfitted(getattr(self, name)) for name in SETTINGS}
+    def stored(self: Self, donors: Donors) -> Self:
+        """Return the chain as it is to be stored: itself, or a copy without training values."""
         if self.privacy is not None:
             self.privacy.refuse_storage()
-        samplers = samplers_to_store(self.samplers_.values())
-        fields = {"samplers_": samplers, "settings": settings, "choice_": self.choice_, **fitted_fields(self, FITTED)}
-        return fields if self.account_ is None else fields | {"account_": self.account_}
+        return super().stored(donors)
+
+    def _write(self) -> Fields:
+        if self.privacy is not None:
+            self.privacy.refuse_storage()
+        fields = super()._write()
+        fields["samplers_"] = [_to_store(sampler) for sampler in self.samplers_.values()]
+        return fields if self.account_ is None else {**fields, "account_": self.account_}
 
     @classmethod
     def _read(cls: type[Self], fields: Fields) -> Self:
-        """Return the chain of these fields, checked as a whole."""
-        chain: Self = read_fitted(cls, fields, SETTINGS, FITTED)
-        chain.choice_, chain.training_hashes_ = fields.get("choice_"), None
-        check_type(chain.choice_, "choice_", Choice, type(None))
+        chain = super()._read(fields)
         chain.account_ = fields.get("account_")
         check_type(chain.account_, "account_", PrivacyAccount, type(None))
         require((chain.account_ is None) == (chain.privacy is None), "account_ and the sampler are not both private")
+        check_type(chain.choice_, "choice_", Choice, type(None))
         check_type(chain.associations_, "associations_", pd.DataFrame, type(None))
         if chain.min_donors is not None:
             check_count(chain.min_donors, "min_donors")
-        names, visited = chain.schema_.names, chain.visit_sequence_
-        check_type(visited, "visit_sequence_", list)
-        fixed = check_fixed(chain.fixed, names)
-        mutable = [name for name in names if name not in fixed]
-        require(len(visited) == len(mutable) > 0 and {*visited} == {*mutable}, "visit_sequence_ is not of the features")
-        with_decision = chain.conditions_on_decision_
-        chain._layout = ChainLayout.arrange(chain.schema_, fixed, visited, with_decision, chain.predictors)
-        n_rows = check_training_rows(chain.training_givens_, chain.training_weights_, chain._layout)
-        chain.samplers_ = check_samplers(fields["samplers_"], chain._layout, n_rows)
         return chain
 
-    def check_fitted(self) -> None:
-        """Refuse a call that needs `fit` first."""
-        if not hasattr(self, "samplers_"):
-            raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first.")
+    def _lay_out(self, mutable: list[Any]) -> ChainLayout:
+        visited = self.visit_sequence_
+        check_type(visited, "visit_sequence_", list)
+        require(len(visited) == len(mutable) and {*visited} == {*mutable}, "visit_sequence_ is not of the features")
+        conditions = self.conditions_on_decision_
+        return ChainLayout.arrange(self.schema_, self.fixed_, visited, conditions, self.predictors)
 
-    def _known_schema(self) -> Schema | None:
-        return self.schema_ if hasattr(self, "samplers_") else None
-
-    @property
-    def fixed_(self) -> list[Any]:
-        """The fixed features, in data order."""
-        return [self.schema_.names[j] for j in self._layout.fixed_positions]
-
-    def givens_of(self, matrix: Floats, decision: bool | npt.NDArray[np.bool_] = True) -> Floats:
-        """Return the givens of encoded rows (columns in data order): their fixed values, then the decision."""
-        return self._layout.givens_of(matrix, decision)
+    def check_model(self, features: Sequence[Feature], n_given: int) -> None:
+        """Raise if samplers that were read do not belong to the columns that they are given."""
+        samplers: Any = self.samplers_
+        check_type(samplers, "samplers_", list)
+        targets = features[n_given:]
+        require(len(samplers) == len(targets), "samplers_ are not as many as the features")
+        every = Table(tuple(features), np.empty((0, len(features)), order="F"))
+        for k, (target, sampler) in enumerate(zip(targets, samplers), n_given):
+            check_type(sampler, "samplers_", ConditionalSampler)
+            given = self._layout.given(every, k).features
+            try:
+                sampler.check_target(target)
+                if isinstance(sampler, LeafDonorSampler):
+                    sampler.name_columns(given, target)
+                sampler.check_state(given, target, self.training_givens_.shape[0])
+            except MCCEError as error:
+                raise InputError(f"the sampler of {target.name!r}: {error}") from None
+        self.samplers_ = {target.name: sampler for target, sampler in zip(targets, samplers)}
 
     def __repr__(self) -> str:
         sampler = self.sampler if not isinstance(self.sampler, Mapping) else dict(self.sampler)
         return f"ChainModel(sampler={sampler!r}, fixed={list(self.fixed)!r}, visit_sequence={self.visit_sequence!r})"
 
 
-register("ChainModel", ChainModel, ChainModel._write, ChainModel._read)
+def _to_store(sampler: ConditionalSampler) -> ConditionalSampler:
+    """Return a copy of a sampler without the features that a chain tells it again when it is read."""
+    copied = copy.copy(sampler)
+    if isinstance(sampler, LeafDonorSampler):
+        for name in ("given_features_", "target_feature_"):
+            vars(copied).pop(name, None)
+    return copied
+
+
+def _without_donors_of(name: object, sampler: ConditionalSampler) -> ConditionalSampler:
+    """Return the sampler of a feature without training values."""
+    try:
+        return without_training_values(sampler)
+    except SamplerError as error:
+        raise SamplerError(
+            f"donors='none' cannot be done for {name!r}: {error} Choose a sampler of coefficients for it "
+            f"({samplers_without_donors()}), or save with donors='all'."
+        ) from None

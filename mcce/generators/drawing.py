@@ -34,8 +34,8 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import run_in_threads
 from mcce.exceptions import InputError, did_you_mean
-from mcce.generators.base import RULE_ATTEMPTS, Drawn, DrawRequest, RowRule
 from mcce.generators.layout import ChainLayout
+from mcce.generators.requests import RULE_ATTEMPTS, Drawn, DrawRequest, RowRule
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers import ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.restricted import draw_until_allowed

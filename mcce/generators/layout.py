@@ -102,14 +102,6 @@ class ChainLayout:
             ordered[:, self.n_given - 1] = decision
         return Table(self.features, ordered)
 
-    def givens_of(self, matrix: Floats, decision: bool | Bools = True) -> Floats:
-        """Return the givens of encoded rows: their fixed values, then the decision."""
-        givens = np.empty((matrix.shape[0], self.n_given), order="F")
-        givens[:, : len(self.fixed_positions)] = matrix[:, list(self.fixed_positions)]
-        if self.with_decision:
-            givens[:, -1] = decision
-        return givens
-
     def in_data_order(self, givens: Floats, drawn: Floats) -> Floats:
         """Return rows with the columns of the data, from what is given and the values of the visited features."""
         rows = np.empty((givens.shape[0], len(self.place_in_chain)), order="F")
@@ -327,6 +319,11 @@ class Arranged:
     layout: ChainLayout
     visit_sequence: list[Any]
     associations: pd.DataFrame | None
+
+    @property
+    def givens(self) -> Floats:
+        """Encoded fixed values, in data order, then the decision if there is one."""
+        return np.asfortranarray(self.ordered.matrix[:, : self.layout.n_given])
 
 
 def arrange(

@@ -1,47 +1,51 @@
-"""Rows as a user asks for them: restrictions in the user's words, draws as a frame, weights and resampling.
+"""The parts of `Generator.sample`: restrictions in the user's words, fixed values to draw given, and importance.
 
-1. Bounds or levels in the user's words become a `Within` for every row.
+1. Bounds or levels in the user's words become a `Within` for every row. Fixed values are the user's, or those of a
+   bootstrap of the training rows.
 2. Rejected rows are left out, with a warning that says how many and by what; it is an error if none is left.
-3. Weights are exp(log weight), divided by their mean over the draws that stand beside each other, rejected ones
-   included: those of one row of `given`, or all without `given`.
-4. Resampling is systematic (Kitagawa 1996): with the weights' running sums W_i scaled to n, row i is taken as often as
-   numbers u, u + 1, ..., u + n - 1 lie in (W_(i-1), W_i], for one uniform u. A row is taken n w_i times, rounded up or
-   down.
+3. The importance of a row is exp(log weight), divided by its mean over the draws that stand beside each other,
+   rejected ones included: those of one row of `given`, or all without `given`.
+4. Resampling is systematic (Kitagawa 1996): with running sums W_i of the importance scaled to n, row i is taken as
+   often as numbers u, u + 1, ..., u + n - 1 lie in (W_(i-1), W_i], for one uniform u. A row is taken n w_i times,
+   rounded up or down.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 
-from mcce.base.arrays import Floats, Ints
-from mcce.base.checks import check_count
-from mcce.exceptions import InputError, did_you_mean, spell, warn
-from mcce.generators.base import Drawn, DrawRequest, RowRule
-from mcce.generators.givens import request_of
-from mcce.generators.layout import ChainLayout
-from mcce.rng import RowStreams, derive_key, resolve_seed
-from mcce.samplers import ConditionalSampler, Within
-from mcce.table import Data, Feature, Schema
-from mcce.table.frames import like_input
+from mcce.base.arrays import Floats, Ints, UInts
+from mcce.constraints import Rule, rule
+from mcce.constraints.rules import resolve_rule
+from mcce.exceptions import InputError, did_you_mean, listing, spell, warn
+from mcce.generators.layout import check_training_decision
+from mcce.generators.requests import Drawn, DrawRequest, RowRule
+from mcce.rng import RowStreams, derive_key
+from mcce.samplers import Within
+from mcce.samplers.donors.base import draw_rows
+from mcce.table import Data, Feature, Schema, Table, as_frame
+from mcce.table.checks import check_magnitudes, check_missing, rows_of
+from mcce.table.frames import is_other_frame, read_frame
+from mcce.table.weights import read_weights
 
+Rules = str | Rule | Sequence[str | Rule | RowRule]
 Allowed = Within | tuple[Any, Any] | Sequence[Any]
 Weighted = tuple[pd.DataFrame, "pd.Series[float]"]
 MOST_ROWS = 10**9  # drawn at once
 
 
 class SampleOptions(TypedDict, total=False):
-    """The options of `ChainModel.sample` beside its weights."""
+    """The options of `ChainModel.sample` beside `importance`."""
 
     decision: bool | None
     random_state: int | None
     progress: bool | None
     within: Mapping[Any, Allowed] | None
-    rules: Sequence[RowRule]
+    rules: Rules
     resample: bool
 
 
@@ -102,42 +106,85 @@ def _encode(value: Any, feature: Feature, where: str) -> float:
     return float(feature.encode(pd.Series([value], dtype=None if feature.is_numeric else object), where)[0])
 
 
-def sample_rows(
-    generator: Any,
-    layout: ChainLayout,
-    samplers: Sequence[ConditionalSampler],
-    n: int,
-    given: Data | None,
-    *,
-    decision: bool | None,
-    random_state: int | None,
-    within: Mapping[Any, Allowed] | None,
-    rules: Sequence[RowRule],
-    weights: bool,
-    resample: bool,
-    progress: bool | None,
-) -> pd.DataFrame | Weighted:
-    """Draw rows of a fitted generator, inside what is allowed, as a frame; see `mcce.ChainModel.sample`."""
-    n = check_count(n, "n", most=MOST_ROWS)
-    try:
-        seed = generator.seed_ if random_state is None else resolve_seed(random_state)
-        training, schema = (generator.training_givens_, generator.training_weights_), generator.schema_
-        request, index, group = request_of(n, given, decision, seed, training, schema, layout, samplers)
-        request = replace(
-            request,
-            restrictions=read_restrictions(within, schema, generator.fixed_, len(request) // n, n),
-            rules=tuple(rules),
-            weighted=weights or resample,
-        )
-        drawn = generator.draw(request, progress=progress)
-        rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-        frame = like_input(schema.decode(drawn.rows[rows], index[places]), schema.frames)
-        weighed = pd.Series(weight, index=index[places], name="weight")
-        return (frame, like_input(weighed, schema.frames)) if weights else frame
-    except MemoryError as error:
+def read_rules(rules: Rules, schema: Schema) -> tuple[RowRule, ...]:
+    """Return rules in the user's words for the columns of a table (step 1)."""
+    found: list[RowRule] = []
+    for each in [rules] if isinstance(rules, (str, Rule)) else rules:
+        given = rule(each) if isinstance(each, str) else each
+        if isinstance(given, Rule):
+            resolved = resolve_rule(given, schema)
+            if given.says is not None and resolved.reads_factual:
+                raise InputError(
+                    f"the rule {str(given)!r} reads the factual by was(), and sample draws rows without a factual; "
+                    "leave it out, or draw with MCCE.generate(X, constraints=...)."
+                )
+            found.append(resolved)
+        elif all(hasattr(given, name) for name in ("columns", "holds", "within_for")):
+            found.append(given)
+        else:
+            raise InputError(
+                f"rules holds {spell(given)}; give texts or mcce.rule(...), as in rules=['rent <= salary']."
+            )
+    return tuple(found)
+
+
+def weighted_rows(X: Data, decision: Any, sample_weight: object) -> tuple[Data, Any, Floats | None]:
+    """Return the training rows that have weight, their decisions and their weights; None if there are none."""
+    if sample_weight is None:
+        return X, decision, None
+    n_rows = len(as_frame(X)[0])
+    weights = read_weights(sample_weight, n_rows)
+    check_training_decision(decision, n_rows)
+    kept = np.flatnonzero(weights)
+    if kept.size == n_rows:
+        return X, decision, weights
+    return rows_of(X, kept), None if decision is None else np.asarray(decision)[kept], weights[kept]
+
+
+def encode_given(given: Data, schema: Schema, fixed: list[Any]) -> tuple[Floats, pd.Index[Any]]:
+    """Encode the fixed features that a user gives; return them with the names of the rows."""
+    if is_other_frame(given):
+        given = read_frame(given, "given")
+    if not isinstance(given, pd.DataFrame):
         raise InputError(
-            f"n is {n}: so many rows do not fit into memory ({error}); draw fewer at a time, each with a random_state."
-        ) from error
+            f"given is a {type(given).__name__}; give a DataFrame with the fixed features {listing(fixed)}."
+        )
+    extra = [name for name in given.columns if name not in fixed]
+    if extra:
+        raise InputError(f"given has the column(s) {listing(extra)}, which are not fixed; leave them out.")
+    if isinstance(given.index, pd.MultiIndex):
+        raise InputError("the index of given has several levels; it names the rows. Use given.reset_index(drop=True).")
+    table = schema.subset(fixed).encode(given, "given") if fixed else Table((), np.empty((len(given), 0)))
+    check_magnitudes(table, "given")
+    check_missing(table, given.index, "given")
+    return table.matrix, given.index
+
+
+def bootstrap_givens(givens: Floats, n: int, decision: bool | None, seed: int, weights: Floats | None = None) -> Floats:
+    """Draw the givens of n rows from those of the training rows; `decision` keeps the rows that have it."""
+    if decision is not None:
+        has_it = givens[:, -1] == float(decision)
+        givens, weights = givens[has_it], None if weights is None else weights[has_it]
+        if not len(givens):
+            raise InputError(
+                f"no training row has the decision {decision}; there is nothing to draw the fixed features from."
+            )
+    streams = RowStreams(derive_key(seed, "bootstrap"), np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64))
+    drawn = draw_rows(np.arange(len(givens)), streams, weights)
+    return np.asarray(givens[drawn])
+
+
+def draw_index(ids: pd.Index[Any], n: int) -> pd.MultiIndex:
+    """Return the index (id, draw) of `n` draws for each id."""
+    codes, distinct = pd.factorize(ids)
+    levels: Any = [distinct, pd.RangeIndex(n)]
+    pairs: Any = [np.repeat(codes, n), np.tile(np.arange(n), len(ids))]
+    return pd.MultiIndex(levels=levels, codes=pairs, names=["id", "draw"])
+
+
+def occurrences(keys: UInts) -> UInts:
+    """Return how many rows before each one have its key, so that equal rows get different draws."""
+    return np.asarray(pd.Series(keys).groupby(keys, sort=False).cumcount(), dtype=np.uint64)
 
 
 def choose_rows(drawn: Drawn, request: DrawRequest, group: Ints, *, resample: bool) -> tuple[Ints, Ints, Floats]:

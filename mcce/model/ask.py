@@ -3,16 +3,16 @@
 1. `ask_table` asks about the user's own table, `Asker` about drawn rows, decoded to the training dtypes.
 2. `SpotCheck` keeps a few training rows and the model's answers about them. They are asked again with the factuals: a
    model that answers differently is not deterministic, and the user is told.
-3. `RememberingAsker` asks about no row twice, for a search that comes back to the same candidates.
+3. `RememberingAsker` queries the model about no row twice, for a search that returns to the same candidates.
 4. `TrainingTable` keeps the training rows after `fit`, by reference, not copied; before they are used again they are
    compared with the rows of the spot check, and refused if they were changed since. A saved copy is without the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,13 @@ from mcce.wording import Either, Part, PythonOnly, Setting
 
 ASK_ROWS = 200_000  # rows per question to the model
 SPOT_ROWS = 16  # training rows that are asked about again
+
+
+class AsksEncoded(Protocol):
+    """A model that is queried with encoded rows."""
+
+    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return the scores of encoded rows, and which have the wanted decision."""
 
 
 @dataclass(frozen=True)
@@ -47,27 +54,44 @@ class Asker:
 
 
 class RememberingAsker:
-    """Asks about each row once; `ask` returns (scores, wanted) for encoded rows. Answers are kept, so give it few."""
+    """Queries a model about each distinct row once, and from one thread at a time, as it need not be thread-safe.
 
-    def __init__(self, ask: Callable[[Floats], tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> None:
-        self.ask = ask
-        self._answers: dict[int, tuple[Any, bool]] = {}
+    Answers are kept as long as this object: use one for each block of factuals.
 
-    @property
-    def n_asked(self) -> int:
-        """How many rows the model was asked about."""
-        return len(self._answers)
+    Parameters
+    ----------
+    question : the model.
+    whole : another one, whose count includes what this one asks; None for none. The answers are not shared, so that
+        the rows of a query do not depend on what other threads asked before.
+    """
+
+    def __init__(self, question: AsksEncoded, whole: RememberingAsker | None = None) -> None:
+        self.n_asked = 0
+        self._question, self._whole = question, whole
+        self._lock: threading.Lock = threading.Lock() if whole is None else whole._lock
+        self._place: dict[int, int] = {}  # of the answer about a row, by its hash
+        self._scores: npt.NDArray[Any] = np.empty(0)
+        self._wanted = np.empty(0, dtype=bool)
 
     def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Return the scores of encoded candidates, and which have the wanted decision."""
+        """Return the scores of encoded rows, and which have the wanted decision."""
         keys = hash_rows(rows).tolist()
-        new = {key: i for i, key in enumerate(keys) if key not in self._answers}
+        new = {key: i for i, key in enumerate(keys) if key not in self._place}
         if new:
-            scores, wanted = self.ask(rows[list(new.values())])
-            self._answers.update(zip(new, zip(scores, wanted.tolist())))
-        found = [self._answers[key] for key in keys]
-        scores = np.array([score for score, _ in found], dtype=type(found[0][0]) if found else float)
-        return scores, np.array([wanted for _, wanted in found], dtype=bool)
+            with self._lock:
+                scores, wanted = self._question.ask_encoded(rows[list(new.values())])
+                self._count(len(new))
+            first = len(self._place)
+            self._place.update(zip(new, range(first, first + len(new))))
+            self._scores = np.concatenate([self._scores, scores]) if first else scores
+            self._wanted = np.append(self._wanted, wanted)
+        places = [self._place[key] for key in keys]
+        return self._scores[places], self._wanted[places]
+
+    def _count(self, n_rows: int) -> None:
+        self.n_asked += n_rows
+        if self._whole is not None:
+            self._whole._count(n_rows)
 
 
 def ask_table(decision: Decision, X: Data, what: str = "the training rows") -> Answer:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,13 +43,6 @@ NEIGHBOURS = 32  # of a row, with noise
 MISTAKEN = 0.05  # how often a row of just the share that is demanded may pass
 USUAL_NOISE = 0.02  # where a share alone is asked for
 Noise = float | Mapping[Any, float]
-
-
-class AsksEncoded(Protocol):
-    """Whoever can be asked about encoded rows."""
-
-    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
-        """Return the scores of encoded candidates, and which have the wanted decision."""
 
 
 @dataclass(frozen=True, kw_only=True)

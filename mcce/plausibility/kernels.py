@@ -2,6 +2,9 @@
 
 Cells come column by column: `bins[j, i]` is the bin of column j of row i. A node asks whether the bin of a column is at
 most `cut`, or (`single`) whether it is `cut`; the left child is for yes, the right one stands next to it.
+
+The trees are kept beside `mcce.trees.cart`: they split by a chi-square test, which sees changes of spread and of modes
+where CART sees changes of the mean, and they are grown on bytes, one for each column and fold.
 """
 
 from __future__ import annotations
@@ -16,6 +19,16 @@ from mcce.base.compiling import entry, inner
 # mypy: disable-error-code="no-untyped-def"
 
 LEAF = -1
+
+
+@inner
+def _chi_square(inside, n_inside, total, expected, size):
+    """Return the chi-square statistic of two sides, given the weight of each class on one of them, `inside`."""
+    statistic = 0.0
+    for c in range(total.size):
+        gap = inside[c] - n_inside * total[c] / size
+        statistic += gap * gap * expected[c]
+    return statistic * (size / (n_inside * (size - n_inside)))
 
 
 @inner
@@ -46,21 +59,13 @@ def best_question(histogram, held, total, expected, size, is_ordered, fewest):
             for c in range(n_classes):
                 histogram[running, c] += histogram[b, c]
             if left >= fewest and size - left >= fewest:
-                statistic = 0.0
-                for c in range(n_classes):
-                    gap = histogram[running, c] - left * total[c] / size
-                    statistic += gap * gap * expected[c]
-                statistic *= size / (left * (size - left))
+                statistic = _chi_square(histogram[running], left, total, expected, size)
                 if statistic > best:
                     best = statistic
                     cut = b
                     single = False
         if (b == 0 or not is_ordered) and here >= fewest and size - here >= fewest:
-            statistic = 0.0
-            for c in range(n_classes):
-                gap = histogram[b, c] - here * total[c] / size
-                statistic += gap * gap * expected[c]
-            statistic *= size / (here * (size - here))
+            statistic = _chi_square(histogram[b], here, total, expected, size)
             if statistic > best:
                 best = statistic
                 cut = b
@@ -68,7 +73,7 @@ def best_question(histogram, held, total, expected, size, is_ordered, fewest):
     return best, cut, single
 
 
-class Nodes(NamedTuple):
+class GrowingNodes(NamedTuple):
     """The nodes of a tree that is grown; the rows of a node are from `begin` to before `end`."""
 
     column: npt.NDArray[np.int32]
@@ -80,7 +85,7 @@ class Nodes(NamedTuple):
     level: npt.NDArray[np.int64]
 
     @classmethod
-    def room_for(cls, most: int) -> Nodes:
+    def room_for(cls, most: int) -> GrowingNodes:
         """Return room for so many nodes."""
         return cls(
             np.empty(most, np.int32),
@@ -91,7 +96,7 @@ class Nodes(NamedTuple):
         )
 
 
-class Room(NamedTuple):
+class GrowingRoom(NamedTuple):
     """Room for growing: places of rows, and counts of one node by bin and class."""
 
     rows: npt.NDArray[np.int64]
@@ -102,7 +107,7 @@ class Room(NamedTuple):
     expected: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, n_rows: int, n_bins: int, n_classes: int) -> Room:
+    def of(cls, n_rows: int, n_bins: int, n_classes: int) -> GrowingRoom:
         """Return room for trees of so many rows."""
         (rows, spare), (total, expected) = np.empty((2, n_rows), np.int64), np.empty((2, n_classes))
         return cls(rows, spare, np.empty((n_bins + 1, n_classes)), np.empty(n_bins, np.bool_), total, expected)
@@ -233,7 +238,7 @@ def beyond(value, low, high, reach):
     return far / reach if far > 0.0 else 0.0
 
 
-class Bins(NamedTuple):
+class CellBins(NamedTuple):
     """The bins of the columns, and the ranges of the rows outside a fold.
 
     edges, first : the edges of all columns, one column after the other, and where each column's begin.
@@ -247,7 +252,7 @@ class Bins(NamedTuple):
     reach: npt.NDArray[np.float64]
 
 
-class Trees(NamedTuple):
+class CellTrees(NamedTuple):
     """The trees of a fold, their nodes one after the other; `share[left[leaf], bin]` is the share of a cell."""
 
     targets: npt.NDArray[np.int32]

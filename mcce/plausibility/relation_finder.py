@@ -4,45 +4,67 @@ What is searched for:
 
 1. Copies and exact linear functions of a column: two currencies, age and year of birth.
 2. Sums, differences, products and quotients of two columns: ``total == a + b``, ``rate == a / b``.
-3. Other functions: a column that another one determines in every row. Linear functions that were rounded, monotone
-   functions, bands of a number, codes of levels. Columns that determine each other are tied.
-4. Orders that every row keeps: ``a <= b``, for numbers and for dates.
-5. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
+3. Equations of several columns (`mcce.plausibility.equations`): ``dti == (rent + instalment) / income``; days, months
+   and years between two dates.
+4. Other functions: a column that another one determines in every row. Linear functions that were rounded, thresholds,
+   monotone functions, bands of a number, codes of levels. Columns that determine each other are tied.
+5. Orders that every row keeps: ``a <= b``, for numbers and for dates.
+6. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
    levels, or is 0, that code or missing as well; a level, if, and only if, another column has one of its own.
+
+Equations and thresholds that at most 1 % of the rows break are proposals: they are listed, not kept. Orders and values
+that come together in all but 2 % of the rows are soft: they are kept for factuals that keep them.
 
 Numbers are compared to half of the last digit that the column has. An equation can often be written with each of its
 columns on the left. The text that leaves the least room is taken, so the finest column is the one that is determined:
 ``monthly == amount / months`` holds to half a cent, ``months == amount / monthly`` only to half a month. A total rises
-with its largest part: a function between columns of the equations in 2 is kept only if these do not explain it. Columns
-are taken in the order of their names, so their order in the table does not matter.
+with its largest part: a function between columns of the equations in 2 and 3 is kept only if these do not explain it.
+Columns are taken in the order of their names, so their order in the table does not matter.
 
 Rows count in which all columns of a relation are known; in orders and in 2, codes such as -9 in a column of other
 numbers from 0 on count as missing.
 
-A relation has to hold in every row, and chance may not explain it. The chance is that of a column whose values stand in
-another order, drawn by lot. Of n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look different:
-a copy takes one of them, a monotone function two, any function of k values at most m ** k, where m is the number of its
-own values. Of a <= b it is counted how many orders keep it: all of them, where the ranges do not overlap. The chance is
-multiplied by the number of relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns
-at most one has any: that is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order
-needs rows near equality as well: two numbers that are far apart in every row are in no relation worth telling.
+Chance may not explain a relation. The chance is that of a column whose values stand in another order, drawn by lot. Of
+n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look different: a copy takes one of them, a
+monotone function two, any function of k values at most m ** k, where m is the number of its own values. Of a <= b it is
+counted how many orders keep it: all of them, where the ranges do not overlap. The chance is multiplied by the number of
+relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns at most one has any: that
+is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in nine of
+ten rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
+worth telling. For equations, the chance is that of the rows that keep it when a column is put in another order, times
+the number of equations that could have been written with so many columns and constants, and of ways to choose the
+exceptions. For soft relations it is stated at `_Finder.soft_orders` and `_Finder.soft_together`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.constraints.rules import Rule, rule
+from mcce.constraints.conditions import Compared
+from mcce.constraints.rules import Rule, resolve_rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
-from mcce.plausibility.relations import ROOM, Relation, Relations, Tied, resolution, resolve_relation, slack_of
+from mcce.plausibility.derived import MOST_LABELS, Formula, column_text, plain_label
+from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, EquationCandidate, find_candidates, shortest_between
+from mcce.plausibility.predictable import find_predictable, warn_of_predictable
+from mcce.plausibility.relations import (
+    ROOM,
+    Relation,
+    Relations,
+    Tied,
+    derived_relation,
+    resolution,
+    resolve_relation,
+    slack_of,
+)
 from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -56,20 +78,38 @@ LINKED = 5  # columns of a tied group that all others are compared with
 NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
 FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together with others, and how many a column has
 MOST_NAMED = 5  # relations in a warning
-FAMILIES = 4  # of relations, which share the rate
+FAMILIES = 8  # of relations, which share the rate
+MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # share of rows that may break a proposal, and a soft relation
+BY_CHANCE = 0.1  # least share of rows that break a soft order by chance, or one that no row is near
+LONGER = 1000  # letters that a difference counts
+CONSTANTS = 2e4  # that a coefficient of an equation is chosen from
+FEW_VALUES = 5  # of a column that is no divisor of sums
+MOST_DATES = 20  # columns whose differences are tried
+DATE_FORMS = (
+    "days({} - {})",
+    "years({} - {})",
+    "months({} - {})",
+    *(f"{by.format('days({} - {})', days)}" for days in (7, 30, 365, 365.25) for by in ("{} / {}", "floor({} / {})")),
+    "12 * days({} - {}) / 365.25",
+    "floor(12 * days({} - {}) / 365.25)",
+)
 CODES = {-float(str(digit) * times) for digit in (6, 7, 8, 9) for times in (1, 2, 3, 4, 5)} | {-1.0}
 T = TypeVar("T")
-_BARE = re.compile(r"[^\W\d][\w.]*\Z")
 _LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, LOOKED_AT + 2)))])
 
 
 def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relations:
-    """Return the ties and relations between the columns of a table that hold in every row, and not by chance.
+    """Return the ties and relations between the columns of a table that do not hold by chance.
 
-    Copies, linear and monotone functions, codes of levels, sums, differences, products and quotients of two columns,
-    orders such as ``start <= end``, and values that come together (0 if and only if "none"). The test against chance is
-    described in `mcce.plausibility.relation_finder`. The finest column of an equation is the determined one, and the
-    order of the columns does not matter. `MCCE.fit` searches for them as well; give it some of these as `relations`.
+    Copies, linear and monotone functions, codes of levels, thresholds, sums and differences of up to four columns,
+    products, quotients, logarithms of these, days, months and years between dates, orders such as ``start <= end``, and
+    values that come together (0 if and only if "none"). Those that hold in every row are the items of what is returned.
+    Its `proposals` are equations that at most 1 % of the rows break; its `soft` relations are orders and values that
+    come together in at least 98 % of the rows. A warning names columns that the others predict almost perfectly though
+    no formula was found. The test against chance is described in `mcce.plausibility.relation_finder`.
+
+    The finest column of an equation is the determined one, and the order of the columns does not matter. `MCCE.fit`
+    searches for relations as well; give it some of these as `relations`.
 
     Parameters
     ----------
@@ -86,35 +126,58 @@ def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relat
     """
     X = own_frame(X)
     schema = Schema.from_data(X, kinds)
-    return _Finder(schema.encode(X).matrix, schema).relations()
+    matrix = schema.encode(X).matrix
+    labels = list(X.index) if isinstance(X, pd.DataFrame) else None
+    found = _Finder(matrix, schema, labels).relations()
+    warn_of_predictable(find_predictable(matrix, schema, _explained_by(found)))
+    return found
+
+
+def _explained_by(found: Relations) -> set[Hashable]:
+    """Return the columns that equations and functions hold, kept or proposed."""
+    every = (*found, *found.proposals)
+    return {name for each in every if each.kind not in ("order", "together") for name in each.columns}
 
 
 def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = ()) -> Relations:
     """Return the relations in encoded rows, but those of fixed columns alone, and warn of them."""
     names = {schema.names[j] for j in fixed}
-    found = [each for each in _Finder(matrix, schema).relations() if not names.issuperset(each.columns)]
-    if found:
-        shown = "; ".join(each.says for each in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        one = "1 relation" if len(found) == 1 else f"{len(found)} relations"
-        warn(
-            f"{one} between columns found, kept by sparse counterfactuals: {shown}{more}",
-            PythonOnly(" (see relations_)" if more else ""),
-            ".",
-            PythonOnly(
-                " To confirm, fit(X, relations=explainer.relations_); to leave one out, "
-                "relations=explainer.relations_.without(...); for none, relations=()."
-            ),
-            category=AdviceWarning,
-        )
-    return Relations(tuple(found))
+    every = _Finder(matrix, schema).relations()
+    parts = ([r for r in some if not names.issuperset(r.columns)] for some in (every, every.soft, every.proposals))
+    found, soft, proposals = parts
+    _warn_of(found, "kept by sparse counterfactuals", "relation")
+    _warn_of(soft, "kept by sparse counterfactuals of rows that keep them", "soft relation")
+    _warn_of(proposals, "with exceptions and so not kept, unless given", "possible relation")
+    warn_of_predictable(find_predictable(matrix, schema, names | _explained_by(every)))
+    return Relations(tuple(found), soft=tuple(soft), proposals=tuple(proposals))
+
+
+def _warn_of(found: Sequence[Relation], what: str, called: str) -> None:
+    if not found:
+        return
+    shown = "; ".join(f"{r.says} ({r.exceptions:,} exceptions)" if r.exceptions else r.says for r in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    one = f"1 {called}" if len(found) == 1 else f"{len(found)} {called}s"
+    warn(
+        f"{one} between columns found, {what}: {shown}{more}",
+        PythonOnly(" (see relations_)" if more else ""),
+        ".",
+        PythonOnly(
+            " To confirm, fit(X, relations=explainer.relations_); to leave one out, "
+            "relations=explainer.relations_.without(...); for none, relations=()."
+            if not found[0].exceptions
+            else ""
+        ),
+        category=AdviceWarning,
+    )
 
 
 def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
     """Return the relations that a user gives: texts of rules, `tied` columns, and relations that were found."""
     if given is False:
         given = ()
-    if isinstance(given, (str, Tied, Relation, Rule)):
+    soft = given.soft if isinstance(given, Relations) else ()
+    if isinstance(given, (str, Tied, Relation, Rule, Formula)):
         given = [given]
     if given is True or not isinstance(given, Iterable):
         raise InputError(
@@ -123,14 +186,16 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
         )
     given = list(given)
     if not given:
-        return Relations(are_given=True)
+        return Relations(are_given=True, soft=soft)
     finder = _Finder(matrix, schema)
     found: list[Relation] = []
     for each in given:
-        if isinstance(each, Relation):
+        if isinstance(each, Relation):  # of the proposals as well
             for name in each.columns:
                 schema.position(name, f"a column of the relation {each.says!r},", "X")
             found.append(each)
+        elif isinstance(each, Formula):
+            found.append(derived_relation(each))
         elif isinstance(each, Tied):
             found.extend(finder.tied(each.columns))
         elif isinstance(each, (str, Rule)):
@@ -140,7 +205,7 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
             found.append(finder.given(one.says))
         else:
             raise InputError(f"relations has {spell(each)}; give texts such as 'a <= b', or mcce.tied(...).")
-    return Relations(tuple(dict.fromkeys(found)), are_given=True)
+    return Relations(tuple(dict.fromkeys(found)), are_given=True, soft=soft)
 
 
 class _Finder:
@@ -150,10 +215,12 @@ class _Finder:
     ----------
     matrix : all rows.
     schema : their columns.
+    labels : names of the rows; their positions unless given.
     """
 
-    def __init__(self, matrix: Floats, schema: Schema) -> None:
+    def __init__(self, matrix: Floats, schema: Schema, labels: Sequence[Any] | None = None) -> None:
         self.matrix = matrix
+        self.labels = range(matrix.shape[0]) if labels is None else labels
         self.schema = schema
         self.features = schema.features
         some = np.unique(np.linspace(0, matrix.shape[0] - 1, LOOKED_AT).astype(np.intp))
@@ -165,6 +232,7 @@ class _Finder:
         # by name, so that the order of the columns in the table does not matter
         self.columns = sorted(range(len(self.features)), key=lambda j: (str(self.features[j].name), j))
         self.rank = {j: place for place, j in enumerate(self.columns)}
+        self.n_values = np.array([np.unique(values).size for values in known])
         self.varying = [j for j in self.columns if known[j].size > 1 and (known[j] != known[j][0]).any()]
         self.n_functions = 4 * len(self.varying) * (len(self.varying) - 1)  # that are tried
         self.numbers = [j for j in self.varying if self._is_number(j)]
@@ -172,13 +240,21 @@ class _Finder:
         self.chances: dict[tuple[int, int], float] = {}  # of functions
         self.triples: list[tuple[int, ...]] = []  # columns of sums and the like, what is determined first
         self.explained: set[frozenset[int]] = set()  # pairs of columns in functions and sums
+        self.texts: dict[tuple[int, int], str] = {}  # of functions of a column, such as logarithms
+        self.ordered: set[tuple[int, int]] = set()  # pairs of columns in orders
         self.lead = {j: j for j in range(len(self.features))}  # the first of the columns that a column is tied to
 
     def relations(self) -> Relations:
-        """Return the relations that hold in every row, and not by chance."""
+        """Return the relations that hold in every row, the soft ones and the proposals, none of them by chance."""
         with np.errstate(all="ignore"):  # what overflows is in no relation
-            copies, linear, sums, functions = self.copies(), self.linear(), self.sums(), self.functions()
-            return Relations((*copies, *linear, *functions, *sums, *self.orders(), *self.together()))
+            copies, linear, sums = self.copies(), self.linear(), self.sums()
+            equations = self.equations(sums)
+            functions = self.functions()
+            proposals = [each for each in equations if each.exceptions] + self.thresholds()
+            exact = [each for each in equations if not each.exceptions]
+            kept = (*copies, *linear, *functions, *sums, *exact, *self.orders(), *self.together())
+            soft = (*self.soft_orders(), *self.soft_together(kept))
+            return Relations(kept, soft=soft, proposals=tuple(proposals))
 
     def tied(self, names: Sequence[Hashable]) -> Iterator[Relation]:
         """Yield the relations of columns that a user says are tied, each to the first."""
@@ -313,7 +389,12 @@ class _Finder:
         if self._is_ordered(x) and new.sum() > new.size / 2:  # most values are seen once: all columns are functions
             rises = ~(rows < np.fmax.accumulate(rows)).any(axis=0)
             falls = ~(rows > np.fmin.accumulate(rows)).any(axis=0)
-            seen &= rises | falls | ~np.array([self._is_ordered(j) for j in range(len(self.features))])
+            bands = (rows[1:] != rows[:-1]).sum(axis=0) < self.n_values
+            # of values that are seen once each, no function is evidence but a monotone one, and one that has bands
+            repeated = self.sample.shape[0] - self.n_values[x]
+            told = repeated * np.log(np.maximum(self.n_values, 1)) >= -self._least(self.n_functions)
+            may_be = bands | told | np.isnan(rows).any(axis=0)
+            seen &= rises | falls | (may_be & ~np.array([self._is_ordered(j) for j in range(len(self.features))]))
         return [y for y in self.varying if y != x and seen[y]]
 
     def _chance(self, x: int, y: int) -> float:
@@ -353,7 +434,25 @@ class _Finder:
         linear = [each for j in tied if (each := self._linear_relation(j, y, both=False)) is not None]
         if linear:
             return replace(min(linear, key=lambda one: one[0])[1], chance=chance)
-        return self._write_table(x, y, False, chance)
+        written = self._write_table(x, y, False, chance)
+        if (x, y) in self.texts:
+            return replace(written, says=self.texts[x, y], table=None)
+        threshold = (
+            self._exact_threshold(x, y) if written.says.endswith(f"determines {self.features[y].name}") else None
+        )
+        return written if threshold is None else replace(written, says=threshold, table=None)
+
+    def _exact_threshold(self, x: int, y: int) -> str | None:
+        """Return the text of y as a threshold of x, if it is one in every row."""
+        table = self._table(x, y)
+        steps = np.flatnonzero(table[1:, 1] != table[:-1, 1])
+        if steps.size != 1 or not self._is_plain(x):
+            return None
+        below, above = table[steps[0]], table[steps[0] + 1]
+        at = shortest_between(float(np.nextafter(below[0], np.inf)), float(above[0]))
+        says = None if at is None else self._threshold_text(x, y, at, below[1], above[1])
+        names = self.features[x].name, self.features[y].name
+        return says if says is not None and self._is_kept(Relation("function", says, names, 0)) else None
 
     def _write_tie(self, x: int, y: int, chance: float | None) -> Relation:
         """Return the tie of two columns: linear where possible."""
@@ -371,12 +470,13 @@ class _Finder:
     def _words(self, x: int, y: int, table: Floats) -> str:
         """Return the words of a function: of one that tells whether x is 0, as a rule; else that it is one."""
         level, of_zero = np.unique(table[:, 1]), table[table[:, 0] == 0.0, 1]
-        number, name = _name(self.features[x].name), _name(self.features[y].name)
+        number, name = column_text(self.features[x].name), column_text(self.features[y].name)
         if not self.features[y].is_numeric and level.size == 2 and of_zero.size == 1:
             text = _level(self.features[y], int(of_zero[0]))
             alone = (table[:, 1] == of_zero[0]).sum() == 1
-            if alone and number is not None and name is not None and text is not None:
-                return f"if {name} == {text} then {number} == 0 else {number} != 0"
+            zero = "0" if self.features[x].is_numeric else _level(self.features[x], 0)
+            if alone and None not in (number, name, text, zero):
+                return f"if {name} == {text} then {number} == {zero} else {number} != {zero}"
         return f"{self.features[x].name} determines {self.features[y].name}"
 
     def _table(self, x: int, y: int) -> Floats:
@@ -426,7 +526,7 @@ class _Finder:
 
     def _linear_text(self, x: int, y: int) -> _LinearText | None:
         """Return the shortest text of y as a linear function of x that all rows keep; None if there is none."""
-        a, b = _name(self.features[x].name), _name(self.features[y].name)
+        a, b = column_text(self.features[x].name), column_text(self.features[y].name)
         if a is None or b is None or not (self._is_plain(x) and self._is_plain(y)):
             return None
         known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
@@ -500,7 +600,7 @@ class _Finder:
         kept = []
         for form in forms:
             kind, target, one, other = form
-            names = [_name(self.features[j].name) for j in (target, one, other)]
+            names = [column_text(self.features[j].name) for j in (target, one, other)]
             columns = tuple(self.features[j].name for j in (one, other, target))
             relation = Relation(kind, f"{names[0]} == {names[1]} {_FORMS[kind][0]} {names[2]}", columns, 0)
             if None in names or not self._is_kept(relation):
@@ -560,10 +660,223 @@ class _Finder:
             chance = max(chance, different, n * np.log(share))
         return float(chance), int(shown[1].sum())
 
+    # ---- equations of several columns
+
+    def equations(self, sums: Sequence[Relation]) -> list[Relation]:
+        """Return equations of several columns that no others give, with at most a few exceptions."""
+        plain = [j for j in self._leads(self.numbers) if self._is_plain(j)]
+        n_tried = max(len(self.numbers), 2) ** (MOST_TERMS + 1)
+        rows = self._in_units(self.sample)[:, plain]
+        candidates: list[tuple[EquationCandidate | None, str, tuple[int, ...]]] = list(self._date_differences())
+        if 2 <= len(plain) <= MOST_SUMMED and rows.shape[0] > SUBSET_ROWS // 2:
+            slack = np.column_stack([slack_of(self.features[j], rows[:, k]) for k, j in enumerate(plain)])
+            fine = self.n_values[plain] > FEW_VALUES
+            may_divide = fine & ((rows != 0.0).mean(axis=0) > 0.9)
+            decimals = [self.features[j].decimals for j in plain]
+            for each in find_candidates(rows, slack, decimals, may_divide):
+                places = tuple(plain[k] for k in (*each.inputs, each.target))
+                names = [column_text(self.features[j].name) for j in places]
+                if None not in names:
+                    candidates.append((each, f"{names[-1]} == {each.text.format(*names[:-1])}", places))
+        found: dict[
+            frozenset[int], list[tuple[float, int, tuple[EquationCandidate | None, Relation, tuple[int, ...]]]]
+        ] = {}
+        for candidate, says, places in candidates:
+            relation = self._checked(
+                Relation("equation", says, tuple(self.features[j].name for j in places), 0), places
+            )
+            if relation is None:
+                continue
+            if len(places) == 2 and not relation.exceptions:
+                self.texts[places[0], places[1]] = says  # functions of one column are looked for on their own
+                continue
+            n_forms = n_tried * CONSTANTS ** (candidate.n_constants if candidate is not None else 1)
+            chance = self._chance_of_equation(relation, places)
+            if chance <= self._least(n_forms):
+                relation = replace(relation, chance=self._adjusted(chance, n_forms))
+                room = self._room(candidate, places)
+                length = len(says) + LONGER * says.count(" - ")  # a sum rather than a difference
+                found.setdefault(frozenset(places), []).append((room, length, (candidate, relation, places)))
+        return list(self._independent(found, sums))
+
+    def _independent(self, found: Mapping[Any, Any], sums: Sequence[Relation]) -> Iterator[Relation]:
+        """Yield the tightest equation of each set of columns, exact ones first, but those that others give."""
+        spans: dict[str, list[Floats]] = {"linear": [], "monomial": []}
+        determined: set[int] = set()
+        for relation in sums:
+            one, other, target = (self.schema.names.index(name) for name in relation.columns)
+            sign = 1.0 if relation.kind in ("sum", "product") else -1.0
+            form = "linear" if relation.kind in ("sum", "difference") else "monomial"
+            spans[form].append(self._vector((one, other, target), (-1.0, 1.0, sign)))
+            determined.add(target)
+        best = []
+        for alike in found.values():
+            exact = [each for each in alike if not each[2][1].exceptions]
+            best += _tightest(exact or alike)
+        best.sort(key=lambda each: (each[1].exceptions > 0, len(each[2]), each[1].exceptions, each[1].says))
+        for candidate, relation, places in best:
+            if candidate is None or not candidate.weights:
+                if places[-1] in determined:
+                    continue
+            else:
+                if _are_related(places, spans[candidate.form]):
+                    continue
+                spans[candidate.form].append(self._vector(places, candidate.weights))
+            determined.add(places[-1])
+            if not relation.exceptions:
+                self.triples.append((places[-1], *places[:-1]))
+                self.explained |= {frozenset((places[-1], j)) for j in places[:-1]}
+            yield relation
+
+    def _vector(self, places: Sequence[int], weights: Sequence[float]) -> Floats:
+        """Return the coefficients of an equation over all columns; `places` has the target last, `weights` first."""
+        vector = np.zeros(len(self.features))
+        vector[[places[-1], *places[:-1]]] = weights
+        return vector
+
+    def _room(self, candidate: EquationCandidate | None, places: Sequence[int]) -> float:
+        """Return how much room an equation leaves, in a unit that all equations of the same columns share."""
+        target = self.features[places[-1]]
+        if candidate is not None and candidate.form == "linear" and candidate.weights:
+            weights = dict(zip((places[-1], *places[:-1]), candidate.weights))
+            return resolution(target, *(self.features[j] for j in places)) / abs(weights[min(places)])
+        values = self.sample[:, places[-1]]
+        values = values[~np.isnan(values) & (values != 0.0)]
+        if candidate is not None and candidate.form.startswith("log"):
+            return float(np.median(slack_of(target, values)))
+        return float(np.median(slack_of(target, values) / np.abs(values))) if values.size else np.inf
+
+    def _checked(self, relation: Relation, columns: Sequence[int], most: float = MOST_EXCEPTIONS) -> Relation | None:
+        """Return a relation with the rows that show it and those that break it; None if too many do."""
+        try:
+            holds = resolve_relation(relation, self.schema).holds
+        except InputError:
+            return None
+        for rows in (self.screen, self.sample, self.matrix):
+            shown = self._uncoded(rows, columns)
+            broken = shown & ~holds(rows)
+            few = self.screen is rows and shown.sum() * most < 5.0
+            if broken.sum() > max(most * shown.sum(), 5.0 if few else 0.0):
+                return None
+        wrong = np.flatnonzero(broken)
+        first = tuple(plain_label(self.labels[row]) for row in wrong[:MOST_LABELS])
+        return replace(relation, rows=int(shown.sum()) - wrong.size, exceptions=wrong.size, first=first)
+
+    def _chance_of_equation(self, relation: Relation, columns: Sequence[int]) -> float:
+        """Return the logarithm of the chance of an equation that some rows may break.
+
+        It is that of `_chance_of_sum`, times the number of ways to choose the rows that break it.
+        """
+        holds = resolve_relation(relation, self.schema).holds
+        rows = self.sample[self._uncoded(self.sample, columns)]
+        n = rows.shape[0]
+        if n < 2:
+            return np.inf
+        broken = int((~holds(rows)).sum())
+        ways = _log_choices(n, broken)
+        chance = -np.inf
+        for j in columns:
+            share = 0.0
+            for shift in (n // 2, n // 3 + 1):
+                turned = rows.copy()
+                turned[:, j] = np.roll(rows[:, j], shift)
+                share = max(share, (holds(turned).sum() + 1.0) / (n + 1.0))
+            counts = np.unique(rows[:, j], return_counts=True)[1]
+            different = _log_chance(counts) + broken * np.log(counts.size)
+            chance = max(chance, different, (n - broken) * np.log(share))
+        return float(chance + ways)
+
+    def _date_differences(self) -> Iterator[tuple[None, str, tuple[int, ...]]]:
+        """Yield numbers that seem to be days, months or years between two dates, by some rows."""
+        dates = [j for j in self._leads(self.numbers) if getattr(self.features[j].dtype, "kind", "O") == "M"]
+        plain = [j for j in self._leads(self.numbers) if self._is_plain(j)]
+        if not plain:
+            return
+        targets = self._in_units(self.screen)[:, plain]
+        slack = np.column_stack([slack_of(self.features[j], targets[:, k]) for k, j in enumerate(plain)])
+        for pair in combinations(dates[:MOST_DATES], 2):
+            names = [column_text(self.features[j].name) for j in pair]
+            if None in names or self._family(pair[0]) != self._family(pair[1]):
+                continue
+            later, earlier = names if np.nanmedian(np.diff(self._in_units(self.screen)[:, pair])) < 0 else names[::-1]
+            done: set[int] = set()
+            for form in DATE_FORMS:
+                text = form.format(later, earlier)
+                values = _values_of(text, self.screen, self.schema)
+                off = np.abs(targets - values[:, None]) > slack
+                known = ~np.isnan(targets) & ~np.isnan(values)[:, None]
+                right = (off & known).mean(axis=0) <= 2.0 * MOST_EXCEPTIONS
+                for k in np.flatnonzero(right & (known.sum(axis=0) > 1)):
+                    name = column_text(self.features[plain[k]].name)
+                    if name is not None and plain[k] not in done:
+                        done.add(plain[k])
+                        yield None, f"{name} == {text}", (*pair, plain[k])
+
+    def thresholds(self) -> list[Relation]:
+        """Return columns of two values that are those of a number above and below a threshold, with few exceptions."""
+        numbers = [j for j in self._leads(self.numbers) if self._is_plain(j)]
+        flags = [j for j in self._leads(self.varying) if self._two_values(j) is not None]
+        n_tried = len(numbers) * len(flags)
+        found: list[Relation] = []
+        for x in numbers:
+            column = self.screen[:, x]
+            known = ~np.isnan(column)
+            order = np.argsort(column[known], kind="stable")
+            for y in flags:
+                if x == y or self._is_explained(x, y):
+                    continue
+                low, high = self._two_values(y) or (0.0, 0.0)
+                is_high = self.screen[known, y][order] == high
+                if _split(is_high)[1] > 2.0 * MOST_EXCEPTIONS * is_high.size + 2.0:
+                    continue
+                relation = self._threshold(x, y, low, high, n_tried)
+                found += [] if relation is None else [relation]
+        return found
+
+    def _threshold(self, x: int, y: int, low: float, high: float, n_tried: int) -> Relation | None:
+        known = ~np.isnan(self.sample[:, [x, y]]).any(axis=1)
+        order = np.argsort(self.sample[known, x], kind="stable")
+        values, is_high = self.sample[known, x][order], self.sample[known, y][order] == high
+        at, errors, rises = _split(is_high)
+        rare = min(int(is_high.sum()), int((~is_high).sum()))
+        if not 0 < at < values.size or errors > min(MOST_EXCEPTIONS * values.size, rare / 10.0):
+            return None
+        between = shortest_between(float(np.nextafter(values[at - 1], np.inf)), float(values[at]))
+        if between is None:
+            return None
+        says = self._threshold_text(x, y, between, *((low, high) if rises else (high, low)))
+        names = self.features[x].name, self.features[y].name
+        chance = _log_choices(values.size, errors) + np.log(2.0 * values.size + 2.0)
+        chance += _log_chance(np.array([is_high.sum(), (~is_high).sum()]))
+        if says is None or chance > self._least(n_tried):
+            return None
+        relation = self._checked(Relation("function", says, names, 0, self._adjusted(chance, n_tried)), (x, y))
+        return relation if relation is not None and relation.exceptions else None
+
+    def _threshold_text(self, x: int, y: int, at: float, below: float, above: float) -> str | None:
+        """Return the text that y is one value from a threshold of x on, and another one below."""
+        of, to, feature = column_text(self.features[x].name), column_text(self.features[y].name), self.features[y]
+        if of is None or to is None:
+            return None
+        if feature.is_numeric:
+            return f"{to} == if({of} >= {at:.12g}, {above:.12g}, {below:.12g})"
+        assert feature.levels is not None
+        if [type(each) for each in feature.levels] in ([bool, bool], [np.bool_, np.bool_]):
+            return f"{to} == ({of} {'>=' if feature.levels[int(above)] else '<'} {at:.12g})"
+        texts = _level(feature, int(above)), _level(feature, int(below))
+        return None if None in texts else f"{to} == if({of} >= {at:.12g}, {texts[0]}, {texts[1]})"
+
+    def _two_values(self, j: int) -> tuple[float, float] | None:
+        """Return the two values of a column; None if it has more or fewer."""
+        if self.n_values[j] != 2:
+            return None
+        column = self.sample[:, j]
+        return float(np.nanmin(column)), float(np.nanmax(column))
+
     # ---- orders
 
     def orders(self) -> list[Relation]:
-        """Return the orders that no others give."""
+        """Return the orders that all rows keep and no others give."""
         n_tried = len(self.numbers) * (len(self.numbers) - 1)
         family = {j: self._family(j) for j in self.numbers}
         found: dict[tuple[int, int], float] = {}
@@ -580,6 +893,7 @@ class _Finder:
                 chance = self._chance_of_order(a, b)
                 if chance <= self._least(n_tried) and self._says_order(a, b) is not None:
                     found[a, b] = chance
+        self.ordered = set(found)
         relations = []
         for (a, b), chance in found.items():
             if (b, a) in found or any((a, c) in found and (c, b) in found for c in self.numbers):
@@ -601,14 +915,68 @@ class _Finder:
         scale = max(float(np.abs(below).max()), float(np.abs(above).max()))
         gap, spread = above / scale - below / scale, float((above / scale).std())
         near = gap <= NEAR * spread
-        if (gap < 0.0).any() or near.sum() < max(3.0, FEW_NEAR * gap.size) or near.all():
+        if (gap < 0.0).any() or near.all():
+            return np.inf
+        if near.sum() < max(3.0, FEW_NEAR * gap.size) and _share_above(below, above) < BY_CHANCE:
             return np.inf
         possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
         return float(np.log(possible).sum() - _LOG_FACTORIALS[gap.size])
 
+    def soft_orders(self) -> list[Relation]:
+        """Return the orders that nearly all rows keep, far more than by chance; to be called after `orders`.
+
+        If the rows of a are put in any order by lot, the number of rows with a > b has the mean m, and is at most m - t
+        with a probability of at most 2 exp(-t ** 2 / (4 m + 2 t)) (Chatterjee, 2007, Stein's method for concentration
+        inequalities, proposition 1.1). At most a fifth of m may be there, and m has to be a tenth of the rows or more.
+        """
+        n_tried = len(self.numbers) * (len(self.numbers) - 1)
+        screened = self._in_units(self.screen)
+        found: dict[tuple[int, int], Relation] = {}
+        for a in self.numbers:
+            rare = (screened[:, [a]] > screened).sum(axis=0) <= 2.0 * MOST_SOFT * screened.shape[0] + 2.0
+            for b in self.numbers:
+                if a == b or not rare[b] or (a, b) in self.ordered or self._family(a) != self._family(b):
+                    continue
+                if _share_above(screened[:, a], screened[:, b]) < BY_CHANCE / 2.0:
+                    continue
+                chance = np.inf if self._is_explained(a, b) else self._chance_of_soft_order(a, b)
+                if chance > self._least(n_tried):
+                    continue
+                one, other = (column_text(self.features[j].name) for j in (a, b))
+                coded = [name for name, j in ((one, a), (other, b)) if self.codes[j]]
+                where = f"if {' and '.join(f'{name} >= 0' for name in coded)} then " if coded else ""
+                names = self.features[a].name, self.features[b].name
+                relation = Relation("order", f"{where}{one} <= {other}", names, 0, self._adjusted(chance, n_tried))
+                checked = None if None in (one, other) else self._checked(relation, (a, b), MOST_SOFT)
+                if checked is not None and checked.exceptions:
+                    found[a, b] = checked
+        every = self.ordered | set(found)
+        return [
+            relation
+            for (a, b), relation in found.items()
+            if (b, a) not in every and not any((a, c) in every and (c, b) in every for c in self.numbers)
+        ]
+
+    def _chance_of_soft_order(self, a: int, b: int) -> float:
+        """Return the logarithm of a bound on the chance that so few rows break an order; infinite if too many do."""
+        below, above = _sorted_pairs(self.measured[:, a], self.measured[:, b])
+        n = below.size
+        if n < 2:
+            return np.inf
+        scale = max(float(np.abs(below).max()), float(np.abs(above).max()), np.finfo(np.float64).tiny)
+        gap, spread = above / scale - below / scale, float((above / scale).std())
+        broken, near = int((gap < 0.0).sum()), np.abs(gap) <= NEAR * spread
+        expected = n * _share_above(below, above)
+        if not 0 < broken <= min(MOST_SOFT * n, expected / 5.0) or expected < BY_CHANCE * n:
+            return np.inf
+        if near.sum() < max(3.0, FEW_NEAR * n) or near.all():
+            return np.inf
+        step = expected - broken
+        return float(np.log(2.0) - step**2 / (4.0 * expected + 2.0 * step))
+
     def _says_order(self, a: int, b: int) -> str | None:
         """Return the text of an order that all rows keep; None if they do not."""
-        one, other = _name(self.features[a].name), _name(self.features[b].name)
+        one, other = column_text(self.features[a].name), column_text(self.features[b].name)
         texts = [f"{one} <= {other}"]
         coded = [name for name, j in ((one, a), (other, b)) if self.codes[j]]
         if coded:
@@ -647,6 +1015,77 @@ class _Finder:
                 found.extend(self._written_together(says, (i, j), chances[place] + np.log(2.0), n_tried))
         return found
 
+    def soft_together(self, kept: Sequence[Relation]) -> list[Relation]:
+        """Return which marked values nearly always come together, far more than by chance; beside those in `kept`.
+
+        Of the patterns of so many marked rows, at most those count that differ from the pattern of the other column in
+        as many rows; of a column of levels, from the pattern of any of its sets of levels. No more than a fifth of the
+        rarer value may be exceptions.
+        """
+        marks = [(j, value) for j in self.columns for value in self._marked(j)]
+        levels = [j for j in self.varying if not self.features[j].is_numeric and self.features[j].n_levels <= 50]
+        if not marks:
+            return []
+        n_tried = len(marks) * (len(levels) + len(marks))
+        shown = _marks_of(self.sample, marks)
+        patterns = dict.fromkeys((each.tobytes(), place) for place, each in enumerate(shown.T))
+        firsts = [place for place in dict((digest, p) for digest, p in reversed(list(patterns))).values()]
+        done = {frozenset(self.schema.names.index(name) for name in each.columns) for each in kept}
+        found: dict[frozenset[int], Relation] = {}
+        tried = self._soft_pairs(marks, shown, sorted(firsts), levels)
+        for errors, n_sets, columns, marked, says in sorted(tried, key=lambda each: each[0]):
+            pair = frozenset(columns)
+            rare = min(int(marked.sum()), int((~marked).sum()))
+            if pair in done or pair in found or self._is_explained(*columns) or not 0 < errors <= rare / 5.0:
+                continue
+            chance = _log_choices(marked.size, errors) + np.log(2.0) * n_sets
+            chance += _log_chance(np.array([marked.sum(), (~marked).sum()]))
+            text = says()
+            if text is None or chance > self._least(n_tried):
+                continue
+            names = tuple(self.features[j].name for j in columns)
+            relation = Relation("together", text, names, 0, self._adjusted(chance, n_tried))
+            checked = self._checked(relation, (), MOST_SOFT)
+            if checked is not None and checked.exceptions:
+                found[pair] = checked
+        return list(found.values())
+
+    def _soft_pairs(
+        self, marks: Sequence[tuple[int, float]], shown: Any, firsts: Sequence[int], levels: Sequence[int]
+    ) -> Iterator[tuple[int, int, tuple[int, int], Bools, Callable[[], str | None]]]:
+        """Yield pairs of a mark and another one, or some levels: errors, ways, columns, marked rows, and the text."""
+        n = shown.shape[0]
+        held = shown[:, firsts].astype(np.float32)
+        counts = held.sum(axis=0)
+        differ = counts[:, None] + counts[None, :] - 2.0 * (held.T @ held)
+        for at, to in zip(*np.nonzero(np.triu(differ <= MOST_SOFT * n, 1))):
+            (i, value), (j, other) = marks[firsts[at]], marks[firsts[to]]
+            if i != j:
+                says = partial(self._says_together, i, value, j, other)
+                yield int(differ[at, to]), 1, (i, j), shown[:, firsts[to]], says
+        for by in levels:
+            codes = np.where(np.isnan(self.sample[:, by]), -1.0, self.sample[:, by]).astype(np.intp) + 1
+            total = np.bincount(codes, minlength=self.features[by].n_levels + 1)
+            for place in firsts:
+                j, value = marks[place]
+                if j == by or self._is_level(j, value):
+                    continue
+                with_it = np.bincount(codes, shown[:, place], minlength=total.size)
+                most = with_it > total / 2.0
+                errors = int(np.minimum(with_it, total - with_it).sum())
+                if errors <= MOST_SOFT * n and not most[0] and most.any() and not most[total > 0].all():
+                    says = partial(self._says_with_levels, by, np.flatnonzero(most[1:]), j, value)
+                    yield errors, int((total > 0).sum()), (by, j), shown[:, place], says
+
+    def _says_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
+        """Return the text that a value comes with some levels of another column."""
+        texts = [_level(self.features[by], int(code)) for code in codes]
+        one, has = column_text(self.features[by].name), self._has(j, value)
+        if None in texts or one is None or has is None:
+            return None
+        where = f"{one} == {texts[0]}" if len(texts) == 1 else f"{one} in [{', '.join(map(str, texts))}]"
+        return f"if {where} then {has[0]} else {has[1]}"
+
     def _with_levels(self, j: int, value: float, marked: Bools, by: int, n_tried: int) -> Iterator[Relation]:
         """Yield the relation that a value comes with some levels of another column, and with no others."""
         codes = self.sample[:, by]
@@ -659,12 +1098,9 @@ class _Finder:
         if mixed.any() or not with_it.any() or (with_it == total).all() or self._is_explained(by, j):
             return
         chance = _log_chance(np.array([with_it.sum(), total.sum() - with_it.sum()])) + np.log(2.0) * (total > 0).sum()
-        texts = [_level(self.features[by], int(code)) for code in np.flatnonzero(with_it > 0)]
-        one, has = _name(self.features[by].name), self._has(j, value)
-        if chance > self._least(n_tried) or None in texts or one is None or has is None:
-            return
-        where = f"{one} == {texts[0]}" if len(texts) == 1 else f"{one} in [{', '.join(map(str, texts))}]"
-        yield from self._written_together(f"if {where} then {has[0]} else {has[1]}", (by, j), chance, n_tried)
+        if chance <= self._least(n_tried):
+            says = self._says_with_levels(by, np.flatnonzero(with_it > 0), j, value)
+            yield from self._written_together(says, (by, j), chance, n_tried)
 
     def _says_together(self, i: int, value: float, j: int, other: float) -> str | None:
         one, two = self._has(i, value), self._has(j, other)
@@ -672,7 +1108,7 @@ class _Finder:
 
     def _has(self, j: int, value: float) -> tuple[str, str] | None:
         """Return the texts that a column has a marked value, and that it does not; None if rules cannot say it."""
-        name = _name(self.features[j].name)
+        name = column_text(self.features[j].name)
         if name is None:
             return None
         if np.isnan(value):
@@ -736,7 +1172,9 @@ class _Finder:
         """Return in which rows some columns are known and no codes."""
         held = np.ones(rows.shape[0], dtype=bool)
         for j in columns:
-            held &= ~np.isnan(rows[:, j]) & ~np.isin(rows[:, j], list(self.codes[j]))
+            held &= ~np.isnan(rows[:, j])
+            if self.codes.get(j):
+                held &= ~np.isin(rows[:, j], list(self.codes[j]))
         return held
 
     def _in_units(self, rows: Floats) -> Floats:
@@ -785,6 +1223,45 @@ def _log_chance(counts: Ints) -> float:
     return float(_LOG_FACTORIALS[counts].sum() - _LOG_FACTORIALS[counts.sum()])
 
 
+def _log_choices(n: int, most: int) -> float:
+    """Return the logarithm of the number of ways to choose at most some of n rows."""
+    some = np.arange(min(most, n) + 1)
+    each = _LOG_FACTORIALS[n] - _LOG_FACTORIALS[some] - _LOG_FACTORIALS[n - some]
+    return float(each.max() + np.log(np.exp(each - each.max()).sum()))
+
+
+def _split(is_high: Bools) -> tuple[int, int, bool]:
+    """Return where to split rows so that few are on the wrong side, how many are, and whether the high ones follow."""
+    n, total = is_high.size, int(is_high.sum())
+    before = np.concatenate([[0], np.cumsum(is_high)])
+    rising = before + (n - np.arange(n + 1)) - (total - before)  # high ones before, and low ones from there on
+    at, down = int(rising.argmin()), int(rising.argmax())
+    if rising[at] <= n - rising[down]:
+        return at, int(rising[at]), True
+    return down, int(n - rising[down]), False
+
+
+def _share_above(a: Floats, b: Floats) -> float:
+    """Return the share of pairs of any two rows in which a of the one is above b of the other."""
+    a, b = a[~np.isnan(a)], b[~np.isnan(b)]
+    return float(np.searchsorted(np.sort(b), a, side="left").mean() / b.size) if a.size and b.size else 0.0
+
+
+def _are_related(columns: Sequence[int], equations: Sequence[Floats]) -> bool:
+    """Return whether some combination of equations, as coefficients over all columns, has none but these columns."""
+    if not equations:
+        return False
+    elsewhere = np.delete(np.array(equations), columns, axis=1)
+    return int(np.linalg.matrix_rank(elsewhere)) < int(np.linalg.matrix_rank(np.array(equations)))
+
+
+def _values_of(text: str, rows: Floats, schema: Schema) -> Floats:
+    """Return what a text computes for encoded rows."""
+    condition = resolve_rule(rule(f"{text} == 0"), schema).condition
+    assert isinstance(condition, Compared)
+    return condition.left.of(rows, rows)
+
+
 def _tightest(found: Sequence[tuple[float, int, T]]) -> list[T]:
     """Return the text of a relation that leaves the least room, if any; each comes with its room and a preference.
 
@@ -820,16 +1297,6 @@ _FORMS: dict[str, tuple[str, Callable[[Floats, Floats], Floats]]] = {
 def _marks_of(rows: Floats, marks: Sequence[tuple[int, float]]) -> Any:
     """Return which rows have each marked value."""
     return np.column_stack([np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in marks])
-
-
-def _name(name: Hashable) -> str | None:
-    """Return a column as rules name it; None if they cannot."""
-    text = str(name)
-    from mcce.constraints.grammar import FUNCTIONS, WORDS  # loaded with the first rule
-
-    if _BARE.match(text) and text.lower() not in (*WORDS, *FUNCTIONS, "true", "false"):
-        return text
-    return f"`{text}`" if text and "`" not in text else None
 
 
 def _level(feature: Feature, code: int) -> str | None:

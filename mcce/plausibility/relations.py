@@ -14,17 +14,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.constraints.conditions import ColumnValue, Compared, Computed, Condition, Constant, IsMissing, Value
+from mcce.constraints.conditions import ColumnValue, Computed, Constant, IsMissing, Value, columns_read
 from mcce.constraints.rules import resolve_rule, rule
 from mcce.distances.measures import changed_columns
 from mcce.exceptions import InputError, spell
+from mcce.plausibility.derived import Formula, FrameFunction, agree, encoded_value, equation
 from mcce.storage.fields import FLOAT, check_codes, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Schema
@@ -40,13 +41,17 @@ class Relation:
     Attributes
     ----------
     kind : "tied" (each determines the other), "function" (the first determines the other), "sum", "difference",
-        "product", "quotient" (the first two determine the last), "order", "together", or "rule" (given by the user).
-    says : the relation in words; a text that `mcce.rule` reads, unless it has a table.
+        "product", "quotient" (the first two determine the last), "equation" (the others determine the last), "order",
+        "together", "rule" (given by the user), or "derived" (a formula given by the user).
+    says : the relation in words; a text that `mcce.rule` reads, unless it has a table or a function.
     columns : the names of its columns.
     rows : how many training rows show it.
     chance : the probability that unrelated columns look like that, for all relations tried together; None of those
         that a user gives.
     table : encoded values of the first column and what the second has with each; None if `says` tells it all.
+    exceptions : how many training rows break it, beside those that show it.
+    first : the labels of the first rows that break it.
+    formula : the formula of a derived column that is a Python function; None if `says` tells it all.
 
     Examples
     --------
@@ -62,10 +67,17 @@ class Relation:
     rows: int = stored(int, least=0)
     chance: float | None = stored(float, least=0.0, most=1.0, optional=True, default=None)
     table: Floats | None = field(default=None, compare=False, repr=False)
+    exceptions: int = stored(int, least=0, default=0)
+    first: tuple[Hashable, ...] = stored(tuple, default=())
+    formula: Formula | None = stored(Formula, optional=True, default=None)
 
     def check_state(self) -> None:
-        """Refuse a table that is none, and what does not read as a rule."""
+        """Raise if the table is invalid, or if the text cannot be read as a rule."""
         require(len(self.columns) >= 1, "columns is empty")
+        if self.formula is not None:
+            require(self.kind == "derived" and self.table is None, "formula does not fit its kind")
+            require(set(self.columns) == {*self.formula.inputs, self.formula.target}, "formula has other columns")
+            return
         if self.table is None:
             rule(self.says)
             return
@@ -85,6 +97,14 @@ class Relation:
 class Relations(Sequence[Relation]):
     """Relations between columns, in the order in which they were found or given; a sequence of `Relation`.
 
+    Attributes
+    ----------
+    soft : tuple of Relation
+        Orders and values that come together in at least 98 % of the rows, far more often than by chance. A
+        counterfactual keeps those that its factual keeps.
+    proposals : tuple of Relation
+        Formulas that at most 1 % of the rows break. They are not kept; to keep one, give its text at `fit`.
+
     Examples
     --------
     >>> import mcce, numpy as np, pandas as pd
@@ -101,6 +121,8 @@ class Relations(Sequence[Relation]):
 
     relations: tuple[Relation, ...] = stored(tuple, of=Relation, default=())
     are_given: bool = stored(bool, default=False)  # by the user, not found
+    soft: tuple[Relation, ...] = stored(tuple, of=Relation, default=())
+    proposals: tuple[Relation, ...] = stored(tuple, of=Relation, default=())
 
     def __getitem__(self, place: Any) -> Any:
         return self.relations[place]
@@ -109,32 +131,75 @@ class Relations(Sequence[Relation]):
         return len(self.relations)
 
     def __str__(self) -> str:
-        lines = (f"{each} ({each.kind}, {each.rows:,} rows)" for each in self.relations)
+        lines = []
+        for status, each in self._listed():
+            shown = f"{each.kind}, {each.rows:,} rows"
+            if status != "kept":
+                first = f", the first: {', '.join(map(str, each.first))}" if each.first else ""
+                shown = f"{status}, {shown}, {each.exceptions:,} exceptions{first}"
+            lines.append(f"{each} ({shown})")
         return "\n".join(lines) or "no relations"
 
     def __repr__(self) -> str:
         return f"Relations({[str(each) for each in self.relations]})"
 
+    def _listed(self) -> Iterator[tuple[str, Relation]]:
+        for status, some in (("kept", self.relations), ("soft", self.soft), ("proposed", self.proposals)):
+            for each in some:
+                yield status, each
+
     @property
     def frame(self) -> pd.DataFrame:
-        """A table of them: kind, the relation in words, columns, rows that show it, and the chance of that."""
+        """A table of all of them.
+
+        It has the kind, the relation in words, its columns, how many rows show it, the chance of that, how many rows
+        break it, and whether it is kept, soft (kept where the factual keeps it) or proposed.
+        """
+        status, listed = zip(*self._listed()) if any(self._listed()) else ((), ())
         columns = {
-            "kind": pd.Series([each.kind for each in self.relations], dtype=object),
-            "relation": pd.Series([each.says for each in self.relations], dtype=object),
-            "columns": pd.Series([list(each.columns) for each in self.relations], dtype=object),
-            "rows": pd.Series([each.rows for each in self.relations], dtype=np.int64),
-            "chance": pd.Series([each.chance for each in self.relations], dtype=np.float64),
+            "kind": pd.Series([each.kind for each in listed], dtype=object),
+            "relation": pd.Series([each.says for each in listed], dtype=object),
+            "columns": pd.Series([list(each.columns) for each in listed], dtype=object),
+            "rows": pd.Series([each.rows for each in listed], dtype=np.int64),
+            "chance": pd.Series([each.chance for each in listed], dtype=np.float64),
+            "exceptions": pd.Series([each.exceptions for each in listed], dtype=np.int64),
+            "status": pd.Series(list(status), dtype=object),
         }
         return pd.DataFrame(columns)
 
     def without(self, *left_out: Hashable) -> Relations:
         """Return the relations but some, named by their words, or by a column of theirs."""
-        known = {each.says for each in self.relations} | {name for each in self.relations for name in each.columns}
+        every = [each for _, each in self._listed()]
+        known = {each.says for each in every} | {name for each in every for name in each.columns}
         for each in left_out:
             if each not in known:
                 raise InputError(f"without({spell(each)}): no relation says that or has that column; {self!r}.")
         named = set(left_out)
-        return Relations(tuple(r for r in self.relations if r.says not in named and not named & set(r.columns)))
+        parts = (
+            tuple(r for r in some if r.says not in named and not named & set(r.columns))
+            for some in (self.relations, self.soft, self.proposals)
+        )
+        return Relations(next(parts), soft=next(parts), proposals=next(parts))
+
+    def with_functions(self, functions: Mapping[Hashable, FrameFunction]) -> Relations:
+        """Return the relations with the functions of derived columns, which are not stored."""
+        found = []
+        for each in self.relations:
+            formula = each.formula
+            if formula is not None and formula.target in functions:
+                each = replace(each, formula=formula.with_function(functions[formula.target]))
+            found.append(each)
+        return replace(self, relations=tuple(found))
+
+
+def derived_relation(formula: Formula) -> Relation:
+    """Return the relation that a formula computes its column."""
+    columns = (*formula.inputs, formula.target)
+    shown = formula.rows - formula.exceptions
+    given = formula if formula.is_function else None
+    return Relation(
+        "derived", formula.says, columns, shown, exceptions=formula.exceptions, first=formula.first, formula=given
+    )
 
 
 @dataclass(frozen=True)
@@ -187,6 +252,9 @@ class _Resolved:
 
 
 def resolve_relation(relation: Relation, schema: Schema) -> _Resolved:
+    """Return a relation for encoded rows."""
+    if relation.formula is not None:
+        return _resolve_function(relation, relation.formula, schema)
     return _resolve_says(relation, schema) if relation.table is None else _resolve_table(relation, schema)
 
 
@@ -229,6 +297,25 @@ def _look_up(table: Floats, values: Floats, of: Feature, to: Feature) -> Floats:
     return np.where(keys[place] == values, images[place], np.where(outside, np.nan, found))
 
 
+def _resolve_function(relation: Relation, formula: Formula, schema: Schema) -> _Resolved:
+    """Return a derived column that a Python function computes."""
+    places = [schema.position(name, "a column of a relation,", "the training data") for name in relation.columns]
+    target = places[-1]
+    feature = schema.features[target]
+
+    def solve(rows: Floats, column: int) -> Floats:
+        found = formula.compute_encoded(rows, schema)
+        return (
+            np.where((found >= feature.low) & (found <= feature.high), found, np.nan) if feature.is_numeric else found
+        )
+
+    def holds(rows: Floats) -> Bools:
+        found = formula.compute_encoded(rows, schema)
+        return agree(feature, found, rows[:, target]) | (np.isnan(found) & np.isnan(rows[:, target]))
+
+    return _Resolved(relation, tuple(sorted(places)), (target,), (target,), holds, solve)
+
+
 def _resolve_says(relation: Relation, schema: Schema) -> _Resolved:
     """Return a relation that a rule says: an equation is solved for its columns, all else is asked."""
     resolved = resolve_rule(rule(relation.says), schema)
@@ -236,9 +323,11 @@ def _resolve_says(relation: Relation, schema: Schema) -> _Resolved:
     assert condition is not None
     if resolved.reads_factual:
         raise InputError(f"the relation {relation.says!r} reads the factual (was); give it as a constraint.")
-    equation = _equation(condition)
-    if equation is not None:
-        return _resolve_equation(relation, *equation, schema)
+    found = equation(condition)
+    if found is not None and found[0].n_levels:
+        return _resolve_levels(relation, *found)
+    if found is not None:
+        return _resolve_equation(relation, *found, schema)
     reads_missing = _reads_missing(condition)
 
     def holds(rows: Floats) -> Bools:
@@ -248,6 +337,20 @@ def _resolve_says(relation: Relation, schema: Schema) -> _Resolved:
         return np.asarray(held)
 
     return _Resolved(relation, resolved.columns, (), (), holds, lambda rows, column: rows[:, column])
+
+
+def _resolve_levels(relation: Relation, target: ColumnValue, value: Value) -> _Resolved:
+    """Return ``target == value`` for a column of levels."""
+    reads = sorted({target.column, *(each.column for each in columns_read(value))})
+
+    def holds(rows: Floats) -> Bools:
+        found = encoded_value(target, value, rows)
+        return np.asarray((found == rows[:, target.column]) | np.isnan(rows[:, reads]).any(axis=1))
+
+    solvable = (target.column,)
+    return _Resolved(
+        relation, tuple(reads), solvable, solvable, holds, lambda rows, column: encoded_value(target, value, rows)
+    )
 
 
 def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, schema: Schema) -> _Resolved:
@@ -262,6 +365,8 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
         with np.errstate(all="ignore"):
             left, right = target.of(rows, rows), value.of(rows, rows)
             close = np.abs(left - right) <= slack_of(schema.features[target.column], left) * abs(target.times)
+        if relation.kind == "derived":  # a value that is out of date does not pass for want of a formula's value
+            return np.asarray(close | (np.isnan(left) & np.isnan(right)))
         return np.asarray(close | np.isnan(left) | np.isnan(right))
 
     def solve(rows: Floats, column: int) -> Floats:
@@ -273,7 +378,7 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
                 assert linear is not None
                 assert coefficients is not None
                 rest = np.full(rows.shape[0], linear[0])
-                unit = {target.column: target} | {part.column: part for part in _parts(value)}
+                unit = {target.column: target} | {part.column: part for part in columns_read(value)}
                 for other, weight in coefficients.items():
                     if other != column:
                         rest = rest + weight * unit[other].of(rows, rows)
@@ -286,7 +391,7 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
     exactly = list(solvable)
     if coefficients is not None and len(numbers) == len(reads):
         solvable += [j for j in reads if j != target.column and j in coefficients]
-        unit = {part.column: part.times for part in (target, *_parts(value))}
+        unit = {part.column: part.times for part in (target, *columns_read(value))}
         room = {j: abs(weight * unit[j]) * resolution(schema.features[j]) for j, weight in coefficients.items()}
         exactly += [j for j in solvable[1:] if room[j] <= ROOM * room[target.column]]
     return _Resolved(relation, tuple(reads), tuple(solvable), tuple(exactly), holds, solve)
@@ -311,26 +416,8 @@ def _precision(feature: Feature) -> float:
     return 1e-5 if feature.is_numeric and feature.grid.narrow is not None else 1e-9
 
 
-def _equation(condition: Condition) -> tuple[ColumnValue, Value] | None:
-    """Return the column alone on a side of an equation of numbers, and the other side."""
-    if not isinstance(condition, Compared) or condition.sign != "==":
-        return None
-    for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
-        if isinstance(one, ColumnValue) and not one.n_levels and one.column not in _columns(other):
-            return (one, other) if _columns(other) else None
-    return None
-
-
-def _parts(value: Value) -> Iterator[ColumnValue]:
-    if isinstance(value, ColumnValue):
-        yield value
-    elif isinstance(value, Computed):
-        for part in value.parts:
-            yield from _parts(part)
-
-
 def _columns(value: Value) -> set[int]:
-    return {part.column for part in _parts(value)}
+    return {part.column for part in columns_read(value)}
 
 
 def _linear(value: Value) -> tuple[float, dict[int, float]] | None:
@@ -339,6 +426,8 @@ def _linear(value: Value) -> tuple[float, dict[int, float]] | None:
         return value.value, {}
     if isinstance(value, ColumnValue):
         return 0.0, {value.column: 1.0}
+    if not isinstance(value, Computed):
+        return None
     parts = [_linear(part) for part in value.parts]
     if len(parts) != 2 or parts[0] is None or parts[1] is None:
         return None
@@ -433,9 +522,9 @@ class FactualRelations:
 
 def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -> KeptRelations | None:
     """Return relations ready to be kept, where some columns are fixed; None if there are none."""
-    if not len(relations):
+    if not relations.relations and not relations.soft:
         return None
-    resolved = [resolve_relation(each, schema) for each in relations]
+    resolved = [resolve_relation(each, schema) for each in (*relations, *relations.soft)]
     equations: dict[int, list[_Resolved]] = {}
     for each in resolved:
         for j in each.columns if each.solvable else ():

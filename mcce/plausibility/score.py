@@ -39,15 +39,15 @@ import scipy
 from mcce.base.arrays import Bools, Floats, Int32s, Ints, UInts
 from mcce.base.threads import count_jobs, run_in_threads
 from mcce.distances.measures import columnwise, gower, rowwise
-from mcce.generators.givens import occurrences
+from mcce.generators.sampling import occurrences
 from mcce.plausibility.kernels import (
-    Bins,
+    CellBins,
+    CellTrees,
+    GrowingNodes,
+    GrowingRoom,
     KnownCells,
     KnownDistances,
     KnownScores,
-    Nodes,
-    Room,
-    Trees,
     encode_bins,
     find_leaves,
     grow_cells,
@@ -83,7 +83,10 @@ MOST_KEPT = 1_024  # factuals of which something is kept
 @stateful("plausibility.Binning")
 @dataclass(frozen=True)
 class Binning:
-    """The values at which the bins of each column end; bin b > 0 holds values above edge b - 2, up to edge b - 1."""
+    """The values at which the bins of each column end; bin b > 0 holds values above edge b - 2, up to edge b - 1.
+
+    A bin fits in a byte, so that a tree reads a cell at the price of one: the other binnings need exact values.
+    """
 
     edges: tuple[Floats, ...] = stored(tuple, of=stored(FLOAT, None, rising=True))
 
@@ -345,14 +348,14 @@ class Plausibility:
         return np.minimum.reduce([self.cells.share(least), self.outside.share(-outside), self.joint.share(joint)])
 
     @cached_property
-    def _bins(self) -> list[Bins]:
+    def _bins(self) -> list[CellBins]:
         reach = [_reach(low, high) for low, high in zip(self.low, self.high)]
-        return [Bins(*self.binning.joined, *of_fold) for of_fold in zip(self.low, self.high, reach)]
+        return [CellBins(*self.binning.joined, *of_fold) for of_fold in zip(self.low, self.high, reach)]
 
     @cached_property
-    def _trees(self) -> list[Trees]:
+    def _trees(self) -> list[CellTrees]:
         return [
-            Trees(each.targets, each.roots, each.column, each.cut, each.single, each.left, each.share)
+            CellTrees(each.targets, each.roots, each.column, each.cut, each.single, each.left, each.share)
             for each in self.conditionals
         ]
 
@@ -593,11 +596,11 @@ def _grow_fold(
     questions = max(1, (p - 1) * CLASSES)
     needed = np.append(0.0, scipy.stats.chi2.isf(LEVEL / questions, np.arange(1, CLASSES + 1)))
     most = 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
-    room = Room.of(n, BINS, CLASSES + 1)
+    room = GrowingRoom.of(n, BINS, CLASSES + 1)
     grown, density = [], np.empty((mutable.size, meeting.size))
     for a, j in enumerate(mutable):
         target = columns[a]
-        nodes, leaf = Nodes.room_for(most), np.zeros(n, dtype=np.int64)
+        nodes, leaf = GrowingNodes.room_for(most), np.zeros(n, dtype=np.int64)
         classes = target.classes[learned[j]]
         n_nodes = grow_cells(learned, int(j), classes, weight, ordered, needed, FEWEST, DEPTH, nodes, room, leaf)
         column, cut = nodes.column[:n_nodes], nodes.cut[:n_nodes]

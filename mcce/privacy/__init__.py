@@ -1,1 +1,1 @@
-"""Differential privacy: exact noise (`noise`), and what it adds up to (`account`)."""
+"""Differential privacy: exact noise (`noise`), what it adds up to (`account`), and `mcce.Privacy` (`settings`)."""

@@ -29,12 +29,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.constraints import read
+from mcce import report
+from mcce.constraints import Allow, Constraint, read
+from mcce.constraints.reading import read_sections
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, did_you_mean, listing, spell, warn
-from mcce.explain.factuals import encode_factuals
-from mcce.explain.result import with_left_out
+from mcce.explain.problem import encode_factuals
 from mcce.explain.stored import check_fields, read_decision
+from mcce.explain.tabulate import with_left_out
 from mcce.explainer import MCCE
 from mcce.generators.chain import ChainModel
 from mcce.model.decisions import Interval, Not, OneOf
@@ -53,6 +55,7 @@ from mcce.rcompat.columns import (
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
 from mcce.rcompat.r_session import RError, lend
 from mcce.rcompat.wording import RDialect
+from mcce.report.plots import changes_plot
 from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.storage import load_fields
@@ -186,7 +189,7 @@ def changes(found: Counterfactuals) -> dict[str, Any]:
 
 def sentences(found: Counterfactuals) -> dict[str, Any]:
     """Return one sentence for each factual, and the ids."""
-    texts = found.sentences()
+    texts = report.sentences(found)
     return {"texts": join_texts([str(text) for text in texts]), "ids": _index(texts.index)}
 
 
@@ -203,15 +206,10 @@ def suspicious(found: Counterfactuals) -> dict[str, Any]:
 def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
     """Judge each conditional of a chain by new rows."""
     _check_names(options, inspect.signature(ChainModel.criticise).parameters, "criticise()")
-    chain = fitted.explainer.generator_
-    if not isinstance(chain, ChainModel):
-        raise InputError(
-            f"criticise() judges the conditionals of a chain, and this explainer draws from a {type(chain).__name__}; "
-            "fit it without a generator."
-        )
+    generator = fitted.explainer.generator_
     frame, _ = _read(data)
-    wanted = fitted.explainer.decision_.ask(frame, "new rows").wanted if chain.conditions_on_decision_ else None
-    found = chain.criticise(frame, decision=wanted, progress=False, **_whole(options))
+    wanted = fitted.explainer.decision_.ask(frame, "new rows").wanted if generator.conditions_on_decision_ else None
+    found = generator.criticise(frame, decision=wanted, progress=False, **_whole(options))
     table = _written(index_as_columns(found.table))
     return {"table": table, "accused": list(map(str, found.accused)), "words": repr(found)}
 
@@ -235,7 +233,7 @@ def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequenc
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    axes = found.plot_changes() if id is None else found.plot(_label(found, id), int(rank))
+    axes = changes_plot(found) if id is None else found.plot(_label(found, id), int(rank))
     figure: Any = axes.figure
     figure.set_size_inches(float(size[0]), float(size[1]))
     figure.savefig(path, dpi=float(size[2]), bbox_inches="tight")
@@ -244,7 +242,7 @@ def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequenc
 
 def letter(found: Counterfactuals, id: Any) -> str:
     """Return the letter about one factual."""
-    return found.letter(_label(found, id))
+    return report.letter(found, _label(found, id))
 
 
 def dump(stored: Any) -> bytearray:
@@ -497,12 +495,22 @@ def _sampler(sent: Any) -> Any:
     return cls(**parameters)
 
 
-def _constraints(sent: Any) -> Any:
+def _constraints(sent: Any) -> list[Constraint]:
+    """Return constraints: texts of rules, allow() as a named list, or named lists with the sections of a file."""
     if isinstance(sent, (str, Mapping)):
         sent = [sent]
     if not isinstance(sent, list):
         raise InputError(f"constraints are a {type(sent).__name__}; give a list of allow() and of rules as text.")
-    return read(_whole(sent))
+    found: list[Any] = []
+    for place, each in enumerate(_whole(sent)):
+        where = f"constraints, entry {place}"
+        if not isinstance(each, Mapping):
+            found.append(each)
+        elif "feature" in each:
+            found.append(Allow.from_table(each, where))
+        else:
+            found += read_sections(each, where)
+    return read(found)
 
 
 def _check_names(given: Iterable[str], known: Iterable[str], of: str) -> None:

@@ -57,6 +57,7 @@ from mcce.samplers.predictions import (
 )
 from mcce.samplers.restricted import draw_until_allowed, log_of
 from mcce.storage.fields import FLOAT, check_array, check_type, require, stored
+from mcce.storage.learned import learned_attributes
 from mcce.storage.state import stateful
 from mcce.table import KINDS, Column, Feature, Table
 from mcce.wording import Parameter, Value
@@ -155,7 +156,7 @@ class RConditional(ConditionalSampler):
         """Let R learn (step 1), with quantiles also without each fold, and see that rows do not depend on others."""
         self.check_parameters()
         self.check_target(target.feature)
-        for name in self._fitted():
+        for name in learned_attributes(self):
             delattr(self, name)
         self.target_ = spell(target.feature.name)
         values = target.values

@@ -115,7 +115,9 @@ class RDialect(Dialect):
         cls = member if isinstance(member, type) else type(member)
         if issubclass(cls, RConditional):
             return cls.maker
-        names = {each: name for family in (SAMPLERS, GENERATORS) for name, each in family.known.items()}
+        names: dict[type[Any], str] = {
+            each: name for family in (SAMPLERS, GENERATORS) for name, each in family.known.items()
+        }
         name = self._value(names.get(cls, cls.__name__))
         changed = {} if isinstance(member, type) else changed_parameters(member)
         options = [f"{_name(key)} = {self._value(each)}" for key, each in changed.items()]

@@ -1,1 +1,7 @@
-"""Results for people: words, changed cells, pages and pictures."""
+"""Results for people: sentences, letters, pages and pictures of a `mcce.Counterfactuals`."""
+
+from mcce.report import plots
+from mcce.report.result_letters import letter, letters, unlettered
+from mcce.report.result_words import answers, sentences
+
+__all__ = ["answers", "letter", "letters", "plots", "sentences", "unlettered"]

@@ -6,7 +6,8 @@
 4. The model is asked about each change of a counterfactual alone, and about all the others without it
    (`ask_about_changes`): a change that is enough alone, one that is needed.
 
-Tables have the names and values of the data; `in_words` and `reasons_in_words` put labels, units and formats for them.
+Tables have the names and values of the data; `in_words` and `contributions_in_words` replace them by labels, units and
+formats.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ def in_words(table: pd.DataFrame, features: Iterable[Hashable], names: Names) ->
     return told
 
 
-def reasons_in_words(table: pd.DataFrame, names: Names) -> pd.DataFrame:
+def contributions_in_words(table: pd.DataFrame, names: Names) -> pd.DataFrame:
     """Return a table of `ask_about_changes` with labels, and its values and predictions as texts."""
     told = in_words(table, table.index, names)
     for column in ("alone", "without"):

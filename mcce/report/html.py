@@ -41,8 +41,10 @@ import pandas as pd
 from mcce.base.progress import progress_bar
 from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
 from mcce.report.plots.change import MOST_ROWS, ROW
-from mcce.report.plots.changes import MOST_BARS
-from mcce.report.words import ConstraintWords, constraint_words
+from mcce.report.plots.changes import MOST_BARS, changes_plot
+from mcce.report.result_words import result_headline, sentence
+from mcce.report.rows import Result, compare_rows, incidental_cells, owners
+from mcce.report.words import ConstraintWords, constraint_words, reasons_in_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -471,10 +473,41 @@ def as_png(draw: Callable[[Figure], object], width: float, height: float) -> byt
 SENTENCES, UNEXPLAINED, PICTURES = 5, 2, 3
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
 WIDE, NARROW_PICTURE = 8.0, 4.2  # inches of a picture
+RANKS_SHOWN, FACTUALS_ON_PAGE = 5, 25
 
 
-def result_page(found: Any, title: str, intro: Sequence[str], *, examples: Any, diagnostics: Any, table: str) -> str:
-    """Return the page of a `Counterfactuals`: words and pictures of `examples`, which is one too, and its table."""
+def result_table(found: Result, n_factuals: int) -> str:
+    """Return the table of the first explained factuals as HTML, changed cells marked."""
+    factual_of_row = owners(found)
+    explained = list(dict.fromkeys(factual_of_row.tolist()))
+    chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
+    rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
+    before, changed = compare_rows(found, rows)
+    return html_table(
+        Shown(
+            before=before,
+            after=found.frame.iloc[rows],
+            changed=changed,
+            along=incidental_cells(found, rows),
+            measures=found.measures.iloc[rows],
+            factual_of_row=factual_of_row[rows],
+            factual_predictions=found.factual_predictions.iloc[factual_of_row[rows]],
+            kinds=found.kinds,
+            fixed=found.fixed,
+            names=found.names,
+            headline=result_headline(found),
+            reasons=reasons_in_lines(found.unexplained),
+            n_more_rows=len(found) - len(rows),
+            n_more_factuals=max(len(explained) - n_factuals, 0),
+        )
+    )
+
+
+def result_page(
+    found: Result, title: str, intro: Sequence[str], *, examples: Result | None = None, diagnostics: Any = None
+) -> str:
+    """Return the page of a result; see `mcce.Counterfactuals.to_html`."""
+    examples = found if examples is None else examples
     places = list(examples.frame.index)
     if examples is found:
         places = [(id, rank) for id, rank in places if rank == 1]
@@ -489,12 +522,12 @@ def result_page(found: Any, title: str, intro: Sequence[str], *, examples: Any, 
             title=title,
             intro=intro,
             figures=_figures(found),
-            sentences=[f"{_begin(id)}: {examples.sentence(id, rank)}" for id, rank in places[:SENTENCES]]
+            sentences=[f"{_begin(id)}: {sentence(examples, id, rank)}" for id, rank in places[:SENTENCES]]
             + _without(found),
             pictures=pictures,
             overall=overall,
             constraints=constraint_words(found.constraints),
-            table=table,
+            table=result_table(found, FACTUALS_ON_PAGE),
             predicted=found.names.label(PREDICTION),
             diagnostics="" if diagnostics is None else str(diagnostics._repr_html_()),
             diagnosed=None if diagnostics is None else _diagnosed(diagnostics),
@@ -503,15 +536,15 @@ def result_page(found: Any, title: str, intro: Sequence[str], *, examples: Any, 
     )
 
 
-def _without(found: Any) -> list[str]:
+def _without(found: Result) -> list[str]:
     """Return why some have no counterfactual, in words: those that were looked into."""
     if "would_help" not in found.unexplained:
         return []
     told = found.unexplained.index[found.unexplained["would_help"].notna()]
-    return [found.sentence(id) for id in told[:UNEXPLAINED]]
+    return [sentence(found, id) for id in told[:UNEXPLAINED]]
 
 
-def _figures(found: Any) -> list[tuple[str, str]]:
+def _figures(found: Result) -> list[tuple[str, str]]:
     ids = found.frame.index.get_level_values("id")
     best = found.measures[found.frame.index.get_level_values("rank") == 1]
     figures = [("factuals", f"{len(found.factuals):,}"), ("with a counterfactual", f"{ids.nunique():,}")]
@@ -523,8 +556,9 @@ def _figures(found: Any) -> list[tuple[str, str]]:
     return [*figures, ("wanted", found.decision)]
 
 
-def _picture(found: Any, id: Hashable, rank: int) -> Picture:
-    n_changes = min(max(int(found.measures["L0"].loc[(id, rank)]), 1), MOST_ROWS)
+def _picture(found: Result, id: Hashable, rank: int) -> Picture:
+    place: Any = (id, rank)
+    n_changes = min(max(int(found.measures["L0"].loc[place]), 1), MOST_ROWS)
     names = ", ".join(map(found.names.label, found.frame.columns))
     wide, narrow = (
         as_png(
@@ -536,15 +570,15 @@ def _picture(found: Any, id: Hashable, rank: int) -> Picture:
     )
     way = f" {rank}" if rank > 1 else ""
     caption = f"{_begin(id)}: from the factual (open circle) to counterfactual{way} (filled circle)."
-    return Picture(wide, narrow, found.sentence(id, rank), caption)
+    return Picture(wide, narrow, sentence(found, id, rank), caption)
 
 
-def _overall(found: Any) -> Picture:
+def _overall(found: Result) -> Picture:
     table = found.changed_features()
     changing = table[table["times"] > 0]
     height = 1.8 + 0.3 * min(max(len(changing), 1), MOST_BARS)
     wide, narrow = (
-        as_png(lambda figure: found.plot_changes(ax=figure.subplots()), width, height + more)
+        as_png(lambda figure: changes_plot(found, figure.subplots()), width, height + more)
         for width, more in ((WIDE, 0), (NARROW_PICTURE, 0.7))
     )
     shares = ", ".join(f"{found.names.label(name)} {share:.0%}" for name, share in changing["share"].items())
@@ -561,7 +595,7 @@ def _diagnosed(diagnostics: Any) -> Picture | None:
     return Picture(wide, narrow, "The figures above as a picture.", "Diagnostics: generated rows, counterfactuals.")
 
 
-def _settings(found: Any) -> list[tuple[str, str]]:
+def _settings(found: Result) -> list[tuple[str, str]]:
     """Return settings, the seed among them, and seconds as text."""
     rows = [("wanted decision", found.decision), ("fixed", ", ".join(map(found.names.label, found.fixed)) or "none")]
     for name, value in found.run.settings.items():

@@ -13,7 +13,7 @@
 4. Sentences, pages, pictures and printed tables ask `Names` for a label or a text. Without a format a value is written
    by `value_text`, with as many digits as it takes to tell a change. Tables that one computes with keep the names and
    values of the data.
-5. In a result whose numbers were put on what is written (`mcce.explain.rounding`), a new value has all the digits that
+5. In a result whose numbers were put on what is written (`mcce.explain.finish`), a new value has all the digits that
    it takes to be read back as itself (`exact`, features and the floats that hold them). Thousands are marked in all
    numbers but years, which are the features that a result says (`years`); without one, numbers of four digits are
    taken for years.
@@ -38,7 +38,7 @@ from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.storage.fields import check_type, require, stored
 from mcce.storage.state import add_check, register, stateful
 from mcce.table import Schema
-from mcce.table.dtypes import date_text, is_dated
+from mcce.table.dtypes import date_text, is_dated, numpy_dtype
 from mcce.wording import Either, Parameter, Part, PythonOnly, Setting, Value, entry
 
 MARKS = ",.' \u00a0\u202f"
@@ -332,6 +332,7 @@ def is_same(before: Any, after: Any) -> bool:
 PREDICTION = "prediction"
 BEFORE = ("$", "£", "¥")  # units that stand before a number
 MOST_DECIMALS = 14
+FIRST_YEAR, LAST_YEAR = 1800, 2200
 ROLES = ("labels", "units", "formats")
 FLOATS = ("float16", "float32", "float64")
 
@@ -394,6 +395,14 @@ class Names:
                     raise InputError(entry(role, name), " is ", Value(text), "; give a text.")
         patterns = {name: read_pattern(form, name) for name, form in self.formats.items()}
         object.__setattr__(self, "patterns", patterns)
+
+    def for_display(self, schema: Schema, *, exact: bool) -> Names:
+        """Return names that know which features are years, and, if `exact`, which are written in full."""
+        features = [f for f in schema.features if f.is_numeric and not is_dated(f.dtype)]
+        years = tuple(f.name for f in features if f.decimals == 0 and f.low >= FIRST_YEAR and f.high <= LAST_YEAR)
+        dtypes = {f.name: numpy_dtype(f.dtype) for f in features} if exact else {}
+        held = {name: dtype.name if dtype.kind == "f" else "float64" for name, dtype in dtypes.items()}
+        return replace(self, years=years, exact=held)
 
     @classmethod
     def read(cls, names: Names | Mapping[str, Any] | None, columns: Iterable[Hashable]) -> Names:

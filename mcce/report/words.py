@@ -83,7 +83,7 @@ def care_sentence(plausibility: float, floor: float) -> str:
     )
 
 
-def why_unexplained(unexplained: pd.DataFrame, id: Hashable) -> str:
+def unexplained_sentence(unexplained: pd.DataFrame, id: Hashable) -> str:
     """Return why a factual has no counterfactual, as a sentence."""
     reason = "no reason was recorded"
     place = find_labels(unexplained.index, pd.Index([id], tupleize_cols=False))[0]

@@ -29,7 +29,7 @@ from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
 from mcce.storage.fields import check_fields
-from mcce.storage.state import flatten, from_state, to_state, unflatten
+from mcce.storage.learned import learned_attributes
 from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
 from mcce.wording import Parameter, Value
@@ -165,8 +165,11 @@ class ConditionalSampler(Parameters, ABC):
         Whether `fit` heeds ``target.weights``, which are None or the positive weights of the training rows: a row of
         weight 2 counts as two (`mcce.table.weights`); "counts": whole numbers only. A chain with weights refuses
         samplers that do not.
-    draws_without_donors : bool
-        Whether `without_donors` gives a sampler that draws, whatever the target is.
+    discloses, dispensable, unstorable : str, tuple of str or None, str
+        What a file tells of the training values; the attributes that it can draw without, for a file without training
+        values; why it cannot be stored. See `mcce.storage.learned`. All that `fit` keeps in attributes with a trailing
+        underscore is stored: arrays, numbers, text, lists, tuples, dicts, and objects of classes that
+        `mcce.storage.state` knows.
 
     Notes
     -----
@@ -199,20 +202,11 @@ class ConditionalSampler(Parameters, ABC):
         What `log_density` is a density of, once fitted, missing values left aside: "counting" (probabilities; always so
         for levels), "lebesgue" (numbers, in encoded units), or "mixed" (probabilities of the numbers with point mass, a
         density of the others). Only densities with the same base measure can be compared.
-    ``get_state()``, ``set_state(state)``
-        The fitted state as a dict of numpy arrays and JSON values. The default takes all attributes that end in an
-        underscore: arrays, numbers, text, lists, tuples, dicts, and objects of classes that `mcce.storage.state` knows.
     ``check_state(given, target, n_rows)``
         Refuse, by an `InputError`, a state that does not belong to these features or to so many training rows. A chain
         that is loaded calls it before anything is drawn, since somebody may have changed the file. The default checks
         the attributes that are declared (`mcce.storage.fields.learned`); the lengths "rows" and "levels" are those of
         the training rows and of the target's levels.
-    ``without_donors()``
-        A fitted copy that draws the same and holds no training values, for ``save(..., donors="none")``; the default
-        refuses.
-    ``disclosed()``
-        What the state tells of the training values of the target, in words that go on from "holds", for
-        ``mcce inspect``.
 
     Examples
     --------
@@ -248,10 +242,6 @@ class ConditionalSampler(Parameters, ABC):
     ('mixed', (300,))
     >>> bool(sampler.supports(given, target.values).all())
     True
-    >>> again = CartSampler().set_state(sampler.get_state())
-    >>> draws = [each.sample(given, RowStreams.from_seed(1, 300)) for each in (sampler, again)]
-    >>> bool((draws[0] == draws[1]).all())
-    True
     >>> copula = GaussianCopulaSampler().fit(given, target)
     >>> values, latents = copula.sample_carrying(given, RowStreams.from_seed(1, 300), None)
     >>> values.shape
@@ -268,7 +258,9 @@ class ConditionalSampler(Parameters, ABC):
     carries_over: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
     takes_weights: ClassVar[bool | Literal["counts"]] = False
-    draws_without_donors: ClassVar[bool] = False
+    discloses: ClassVar[str] = "a state of its own, which may be training values"
+    dispensable: ClassVar[tuple[str, ...] | None] = None
+    unstorable: ClassVar[str] = ""
 
     _fit_key: int | None = None
 
@@ -330,48 +322,9 @@ class ConditionalSampler(Parameters, ABC):
         """Whether `log_density` of counted numbers says little of the draws, as the shares of three donors do."""
         return False
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the fitted state: numpy arrays and JSON values by name."""
-        state = {}
-        for name in self._fitted():
-            value = getattr(self, name)
-            try:
-                state[name] = to_state(value, f"{type(self).__name__}.{name}")
-            except InputError as error:
-                raise SamplerError(
-                    f"{type(self).__name__}.{name} is a {type(value).__name__}; {error} A sampler with such state "
-                    "implements get_state() and set_state() itself."
-                ) from error
-        if not state:
-            raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
-        return flatten(state)
-
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        for name in self._fitted():
-            delattr(self, name)
-        for name, value in unflatten(state).items():
-            if not _is_fitted(name):
-                raise InputError(
-                    f"{name!r} is no fitted attribute of {type(self).__name__}; they end in an underscore."
-                )
-            setattr(self, name, from_state(value))
-        return self
-
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse a state that does not belong to these features: attributes that do not hold what they declare."""
         check_fields(self, rows=n_rows, levels=target.n_levels)
-
-    def without_donors(self: Self) -> Self:
-        """Return a fitted copy without training values that draws the same; the default refuses."""
-        raise SamplerError(Value(self), " draws training values, or may: it cannot do without them.")
-
-    def disclosed(self) -> str:
-        """Return what the state tells of the training values, in words that go on from "holds"."""
-        return "a state of its own, which may be training values"
-
-    def _fitted(self) -> list[str]:
-        return [name for name in vars(self) if _is_fitted(name)]
 
     # ---- what follows is the same for every sampler
 
@@ -380,7 +333,7 @@ class ConditionalSampler(Parameters, ABC):
         return type(self)(**self.get_params(deep=False))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return bool(self._fitted())
+        return bool(learned_attributes(self))
 
     def check_target(self, feature: Feature) -> None:
         """Refuse a target that the class does not declare to handle."""
@@ -458,8 +411,4 @@ def samplers_with_min_donors() -> str:
 
 def samplers_without_donors() -> str:
     """Return the names of the samplers that can be stored without training values, for a message."""
-    return SAMPLERS.names_that(lambda cls: cls.draws_without_donors)
-
-
-def _is_fitted(name: str) -> bool:
-    return name.endswith("_") and not name.startswith("_")
+    return SAMPLERS.names_that(lambda cls: cls.dispensable is not None)

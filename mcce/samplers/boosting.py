@@ -443,6 +443,9 @@ class BoostingSampler(ConditionalSampler):
     thread_safe = True
     draws_observed = True
     takes_weights = True
+    discloses = (
+        "{classes_} frequent values of it and {cells_.values} others, beside trees that say how often each is drawn"
+    )
 
     n_levels_: int = learned(int, least="levels", most="levels")
     always_missing_: bool = learned(bool)
@@ -595,11 +598,6 @@ class BoostingSampler(ConditionalSampler):
             trees.check_outputs(columns, 0)
         check_type(self.tails_, "tails_", Tails)
         check_type(self.cells_, "cells_", Cells)
-
-    def disclosed(self) -> str:
-        """Return that the distinct training values stand in the state."""
-        n_values = self.cells_.values.size if hasattr(self, "cells_") else 0
-        return f"{n_values + self.classes_.size:,} distinct values of it, beside trees that say how often each is drawn"
 
     def _draw(self, given: Table, rng: RowStreams, within: Within) -> tuple[Floats, Floats]:
         """Draw an allowed value that is not missing, NaN where there is none; return also the probability of these."""

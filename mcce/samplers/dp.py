@@ -25,6 +25,8 @@
    made non-negative without changing their sum (Wang et al. 2020, "norm-sub") and drawn towards the shares of the node
    above by as many rows as the noise has standard deviations: sqrt(noise variance x number of counts in the node).
 5. A row is drawn from the mean of its leaves' shares: a bin, then a number uniformly in it, or the level.
+
+Trees and bins are kept apart from all others: neither may look at the data, except through noise.
 """
 
 from __future__ import annotations
@@ -264,11 +266,11 @@ class DPSampler(ConditionalSampler):
         value of another target is not counted.
     first : names
         Givens to split before others.
-    trees : int
+    n_trees : int
         Number of trees, which share the budget.
-    depth : int or None
+    max_depth : int or None
         How often each splits. None: as often as `n_rows` allows, else 3 times.
-    bins : int
+    n_bins : int
         Bins of a number between two bounds.
     n_rows : int or None
         About how many rows there are, if that is public or was bought from the same account.
@@ -302,7 +304,8 @@ class DPSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
-    draws_without_donors = True
+    dispensable = ()
+    discloses = "{counts_} {noise}"
 
     bins_: PublicBins = learned(PublicBins)
     trees_: RandomTrees = learned(RandomTrees)
@@ -321,9 +324,9 @@ class DPSampler(ConditionalSampler):
         levels: Mapping[Any, Sequence[Any]] | Literal["schema"] | None = None,
         missing: Collection[Any] | Literal["schema"] = (),
         first: Sequence[Any] = (),
-        trees: int = 1,
-        depth: int | None = None,
-        bins: int = 16,
+        n_trees: int = 1,
+        max_depth: int | None = None,
+        n_bins: int = 16,
         n_rows: int | None = None,
         choosing: float | Fraction = 0.0,
         random_state: int = 0,
@@ -336,9 +339,9 @@ class DPSampler(ConditionalSampler):
         self.levels = levels
         self.missing = missing
         self.first = first
-        self.trees = trees
-        self.depth = depth
-        self.bins = bins
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.n_bins = n_bins
         self.n_rows = n_rows
         self.choosing = choosing
         self.random_state = random_state
@@ -349,8 +352,8 @@ class DPSampler(ConditionalSampler):
         self.check_target(target.feature)
         if target.weights is not None:
             self.check_weights(target.feature)
-        n_trees = check_count(self.trees, "trees", self, most=MOST_TREES)
-        check_count(self.bins, "bins", self, most=MOST_BINS)
+        n_trees = check_count(self.n_trees, "n_trees", self, most=MOST_TREES)
+        check_count(self.n_bins, "n_bins", self, most=MOST_BINS)
         self._shares = None
         self.bins_ = self._public_bins(target.feature)
         account, mechanism = self._budget(n_trees)
@@ -434,21 +437,13 @@ class DPSampler(ConditionalSampler):
         self.check_fitted("counts_")
         return "lebesgue" if self.bins_.is_number else "counting"
 
-    def without_donors(self: Self) -> Self:
-        """Return the sampler itself: it holds no training value."""
-        return self
-
-    def disclosed(self) -> str:
-        """Return what the noisy counts are worth."""
+    @property
+    def noise(self) -> str:
+        """What the noise of the counts is worth."""
         if self.account_.for_tests:
-            return f"{self.counts_.size:,} counts with noise of a testing seed, which is not private"
+            return "counts with noise of a testing seed, which is not private"
         delta = "" if self.account_.is_pure else f" at delta = {float(self.account_.delta):g}"
-        return f"{self.counts_.size:,} noisy counts, epsilon = {float(self.account_.epsilon_spent):.4g}{delta}"
-
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        self._shares = None
-        return super().set_state(state)
+        return f"noisy counts, epsilon = {float(self.account_.epsilon_spent):.4g}{delta}"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse counts that are not of the bins and trees, and these if they are not of the columns."""
@@ -479,12 +474,12 @@ class DPSampler(ConditionalSampler):
             return PublicBins(np.empty(0), self._public_codes(feature), bool(missing))
         edges, none = self._public_edges(feature), np.empty(0, dtype=np.int64)
         if not _is_whole(feature):
-            edges = np.linspace(edges[0], edges[1], self.bins + 1) if edges.size == 2 else edges
+            edges = np.linspace(edges[0], edges[1], self.n_bins + 1) if edges.size == 2 else edges
             return PublicBins(np.unique(edges), none, bool(missing))  # which a narrow range does not tell apart
         low, high = edges[0], edges[-1]
         if edges.size == 2:  # bins of whole numbers, as many in each as there can be
             points = high - low + 1.0
-            edges = low + np.floor(np.linspace(0.0, points, int(min(points, self.bins)) + 1))
+            edges = low + np.floor(np.linspace(0.0, points, int(min(points, self.n_bins)) + 1))
         else:
             edges[-1] += 1.0
         return PublicBins(np.unique(edges - 0.5), none, bool(missing))
@@ -541,8 +536,8 @@ class DPSampler(ConditionalSampler):
         return mechanism.part(1 - share), mechanism.part(share / levels).choosing, depth
 
     def _depth(self, counting: Mechanism) -> int:
-        if self.depth is not None:
-            return check_count(self.depth, "depth", self, least=0, most=MOST_DEPTH)
+        if self.max_depth is not None:
+            return check_count(self.max_depth, "max_depth", self, least=0, most=MOST_DEPTH)
         if self.n_rows is None:
             return DEPTH
         n_rows = check_count(self.n_rows, "n_rows", self, least=0)
@@ -562,7 +557,7 @@ class DPSampler(ConditionalSampler):
     ) -> RandomTrees:
         """Return trees that split the givens inside what is public of them (step 2)."""
         rng = np.random.default_rng(self.fit_seed(self.random_state) % 2**64)
-        givens, n_nodes, n_trees = given.features, 2**depth - 1, self.trees
+        givens, n_nodes, n_trees = given.features, 2**depth - 1, self.n_trees
         rooms = [self._room(f) for f in givens]
         most = max((f.n_levels for f in givens), default=0)
         column = np.full((n_trees, n_nodes), -1, dtype=np.int64)

@@ -51,7 +51,6 @@ from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.base import (
-    SAMPLERS,
     BaseMeasure,
     ConditionalSampler,
     RestrictedDraw,
@@ -468,6 +467,10 @@ class EstimatorSampler(ConditionalSampler):
     """
 
     takes_weights = True
+    unstorable = (
+        "it holds a scikit-learn estimator, which cannot be written as arrays and JSON: it is made of code. Fit again "
+        "where it is needed, or use a sampler without an estimator."
+    )
 
     def __init__(
         self,
@@ -598,14 +601,6 @@ class EstimatorSampler(ConditionalSampler):
             return self.donors_.log_weight(self._predict(given), drawn, low, high)
         first, after = self.residuals_.between(self._predict(given)[:, 0], low, high)
         return log_of(np.maximum(after - first, 0) / self.residuals_.values.size)
-
-    def get_state(self) -> dict[str, Any]:
-        """Refuse: a scikit-learn estimator is not arrays and JSON."""
-        raise SamplerError(
-            f"{self!r} holds a scikit-learn estimator, which cannot be written as arrays and JSON: it is made of code. "
-            "Fit again where it is needed, or use a sampler that can be saved "
-            f"({SAMPLERS.names_that(lambda cls: cls.get_state is not EstimatorSampler.get_state)})."
-        )
 
     def _probabilities(self, given: Table) -> Floats:
         """Probabilities of all levels, those the classifier has not seen included."""

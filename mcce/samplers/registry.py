@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from mcce import exceptions
 from mcce.exceptions import InputError, SamplerError
 from mcce.samplers.base import SAMPLERS, ConditionalSampler
-from mcce.storage.state import Fields, flatten, from_state, register, to_state, unflatten
+from mcce.storage.learned import check_storable, learned_attributes, set_learned
+from mcce.storage.state import Fields, register
 
 Class = TypeVar("Class", bound=type[ConditionalSampler])
 
@@ -84,28 +84,19 @@ def _write_recipe(recipe: Recipe) -> Fields:
 
 
 def _write(sampler: ConditionalSampler) -> Fields:
-    """Return a sampler as its registered name, its parameters and its fitted state, None before `fit`."""
+    """Return a sampler as its registered name, its parameters and what it has learned, None before `fit`."""
     try:
-        fitted = sampler.get_state()
-        if type(sampler).get_state is ConditionalSampler.get_state:  # what a plug-in writes itself it also reads itself
-            fitted = {part: from_state(value) for part, value in unflatten(fitted).items()}
-    except exceptions.NotFittedError:
-        fitted = None
+        check_storable(sampler)
     except SamplerError as error:
         raise InputError(f"which has no state: {error}") from error
-    return {**_write_recipe(Recipe(sampler)), "fitted": fitted}
+    return {**_write_recipe(Recipe(sampler)), "fitted": learned_attributes(sampler) or None}
 
 
 def _read(fields: Fields) -> ConditionalSampler:
     name, params, fitted = fields["name"], fields["params"], fields.get("fitted")
     if not isinstance(name, str) or not isinstance(params, dict) or not isinstance(fitted, (dict, type(None))):
         raise InputError("a sampler needs a name, its parameters and its state; one of these is something else.")
-    sampler = type(make_sampler(name))(**params)
-    if fitted is None:
-        return sampler
-    if type(sampler).get_state is ConditionalSampler.get_state:
-        fitted = flatten(to_state(fitted))
-    return sampler.set_state(fitted)
+    return set_learned(type(make_sampler(name))(**params), fitted or {})
 
 
 register("sampler", ConditionalSampler, _write, _read, family=True)

@@ -53,7 +53,7 @@ from mcce.storage.state import Fields, from_state, put_back_arrays, take_out_arr
 from mcce.wording import PythonOnly, parts_of
 
 FORMAT, VERSION = "mcce", 1
-KINDS = ("ChainModel", "JointGenerator", "MCCE", "Counterfactuals")
+KINDS = ("Generator", "MCCE", "Counterfactuals")
 OTHERS = {  # what other files are, by their endings
     ".csv": "a table as text",
     ".tsv": "a table as text",

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+from typing import Any
 
-from mcce.exceptions import InputError, spell
-from mcce.generators.base import GENERATORS, METHODS, Generator
+from mcce.exceptions import InputError
+from mcce.generators.base import GENERATORS, Generator, check_is_generator
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import make_sampler
 from mcce.testing.generators import (
@@ -127,7 +128,7 @@ GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
 )
 
 
-def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = False, seed: int = 0) -> None:
+def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = False, random_state: int = 0) -> None:
     """Check that a sampler keeps the contract of `ConditionalSampler`.
 
     Parameters
@@ -139,7 +140,7 @@ def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = 
         Whether to require as well that draws are distributed as the training data of the suite, which are about normal
         numbers and levels of any shares. A sampler of another family, such as a log-normal distribution, keeps the
         contract and does not fit these data.
-    seed : int
+    random_state : int
         Seed of the data and of the draws.
 
     Raises
@@ -163,19 +164,19 @@ def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = 
         )
     forget_fits(sampler)  # an estimator among the parameters may have been changed since
     for check in (*CHECKS, *(GOODNESS_OF_FIT if goodness_of_fit else ())):
-        check(sampler, seed)
+        check(sampler, random_state)
 
 
-def check_generator(generator: Generator | str, *, seed: int = 0) -> None:
-    """Check that a generator keeps the protocol of `mcce.generators.base.Generator`.
+def check_generator(generator: Generator | str, *, random_state: int = 0) -> None:
+    """Check that a generator keeps the contract of `mcce.generators.Generator`.
 
     Parameters
     ----------
     generator : Generator or str
-        An unfitted generator with the parameters to check, and an attribute `fixed` that says what it is given. It is
+        An unfitted generator with the parameters to check; its attribute `fixed` says what it is given. It is
         copied; `fixed` of the copies is that of the tables of the suite. Or the name that one is registered by, for
-        its default parameters and `random_state=seed`.
-    seed : int
+        its default parameters and the same `random_state`.
+    random_state : int
         Seed of the data and of the draws.
 
     Raises
@@ -195,15 +196,11 @@ def check_generator(generator: Generator | str, *, seed: int = 0) -> None:
     if isinstance(generator, str):
         cls = GENERATORS.find(generator)
         seeded = "random_state" in inspect.signature(cls).parameters
-        made: Generator = cls(fixed=[], **({"random_state": seed} if seeded else {}))
-        return check_generator(made, seed=seed)
-    lacking = [name for name in METHODS if not callable(getattr(generator, name, None))]
-    if isinstance(generator, type) or lacking or not hasattr(generator, "fixed"):
-        raise InputError(
-            f"check_generator got {spell(generator)}; give an unfitted object with the methods of "
-            "mcce.generators.base.Generator and an attribute `fixed`, or its registered name."
-        )
+        make: Any = cls
+        made: Generator = make(fixed=[], **({"random_state": random_state} if seeded else {}))
+        return check_generator(made, random_state=random_state)
+    check_is_generator(generator, "check_generator")
     forget_generator_fits()
     unfitted = copy.deepcopy(generator)
     for check in GENERATOR_CHECKS:
-        check(unfitted, seed)
+        check(unfitted, random_state)

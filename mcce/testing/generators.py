@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import itertools
 import pickle
 import random
@@ -25,7 +24,8 @@ from mcce.base.arrays import Bools, Floats
 from mcce.constraints import allow
 from mcce.exceptions import MCCEError, SamplerError
 from mcce.explainer import MCCE
-from mcce.generators.base import Drawn, DrawRequest, Generator
+from mcce.generators.base import Generator
+from mcce.generators.requests import Drawn, DrawRequest
 from mcce.samplers import Within
 from mcce.testing.requirements import ConformanceError, check_generator_by, require
 
@@ -203,7 +203,7 @@ def check_settings(generator: Generator, seed: int) -> None:
     training, fitted = fitted_once(generator, seed)
     made: Any = copy.deepcopy(generator)
     made.fixed = list(training.fixed)
-    before = made.get_params(deep=False) if hasattr(made, "get_params") else {}
+    before = made.get_params(deep=False)
     made.fit(training.X, training.decision, progress=False)
     for name, value in before.items():
         now = getattr(made, name)
@@ -212,7 +212,7 @@ def check_settings(generator: Generator, seed: int) -> None:
     other.fit(training.X, training.decision, progress=False)
     request = request_for(fitted, training, 40, seed)
     same = equal(other.draw(request).rows, fitted.draw(request).rows)
-    random_state = getattr(generator, "random_state", 0)
+    random_state = before.get("random_state", 0)
     require(same or random_state is None, "a generator that was fitted before draws otherwise than a fresh one.")
 
 
@@ -223,8 +223,6 @@ def check_storage(generator: Generator, seed: int) -> None:
     request = request_for(fitted, training, 60, seed)
     rows = fitted.draw(request).rows
     require(equal(pickle.loads(pickle.dumps(fitted)).draw(request).rows, rows), "a pickled copy draws other rows.")
-    if not hasattr(fitted, "save"):
-        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "generator.mcce"
         try:
@@ -371,7 +369,7 @@ def check_conditioning(generator: Generator, seed: int) -> None:
 @check
 def check_weights(generator: Generator, seed: int) -> None:
     """Require that a generator which takes weights draws by them, and not from rows of weight 0."""
-    if "sample_weight" not in inspect.signature(generator.fit).parameters:
+    if not generator.takes_weights:
         return
     training = mixed_table(seed)
     grade = training.X["grade"].to_numpy(dtype=object)

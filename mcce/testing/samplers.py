@@ -40,6 +40,7 @@ from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within
 from mcce.samplers.base import BASE_MEASURES
 from mcce.samplers.rounding import put_on_grid
+from mcce.storage.learned import get_state, set_state
 from mcce.table import KINDS, Column
 from mcce.testing.requirements import (
     LEVEL,
@@ -52,7 +53,7 @@ from mcce.testing.requirements import (
     require_array,
     require_valid,
 )
-from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, kinds_of, make_problem, trained
+from mcce.testing.tables import DRAWS_PER_ROW, FitProblem, draw, fit, kinds_of, make_problem, trained
 
 
 @check
@@ -374,7 +375,7 @@ def check_rounded(sampler: ConditionalSampler, seed: int) -> None:
         )
 
 
-def _on_grids(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[str, Problem, Floats, Floats]]:
+def _on_grids(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[str, FitProblem, Floats, Floats]]:
     """Yield problems with a target on a grid: their name, the draws, and the draws as a chain rounds them."""
     if "numeric" not in sampler.handles:
         return
@@ -400,7 +401,8 @@ def check_weights(sampler: ConditionalSampler, seed: int) -> None:
             return
         weighted = Column(problem.target.feature, values, np.where(heavy, 3.0, 1.0))
         draws = [
-            draw(fit(sampler, Problem(problem.given, each)), problem.given, seed) for each in (problem.target, weighted)
+            draw(fit(sampler, FitProblem(problem.given, each)), problem.given, seed)
+            for each in (problem.target, weighted)
         ]
         before, found = (
             float((drawn > np.median(values)).mean() if kind == "numeric" else (drawn == values[0]).mean())
@@ -470,7 +472,7 @@ def _check_bounds_between_points(sampler: ConditionalSampler, seed: int) -> None
         )
 
 
-def _restrictions(problem: Problem, free: Floats, possible: npt.NDArray[np.bool_]) -> list[tuple[str, Within]]:
+def _restrictions(problem: FitProblem, free: Floats, possible: npt.NDArray[np.bool_]) -> list[tuple[str, Within]]:
     """Restrict to a probable part of the unrestricted draws `free`, and to nothing where not `possible`."""
     found = []
     if problem.kind != "categorical":
@@ -585,7 +587,7 @@ def _require_local_support(sampler: ConditionalSampler, seed: int) -> None:
     problem = make_problem("numeric", seed, givens=("sex",))
     values = problem.target.values
     split = values + _GAP * (values > np.median(values))
-    fitted = fit(sampler, Problem(problem.given, Column(problem.target.feature, split)))
+    fitted = fit(sampler, FitProblem(problem.given, Column(problem.target.feature, split)))
     n = values.size * DRAWS_PER_ROW
     free = draw(fitted, problem.given.take(np.zeros(n, dtype=np.intp)), seed)
     drawn = np.unique(free)
@@ -710,32 +712,24 @@ def _grid(low: float, high: float) -> Floats:
 
 @check
 def check_state(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that get_state() gives arrays and JSON values by name, with which a clone draws the same."""
+    """Require that what fit() leaves can be written as arrays and JSON values, with which a clone draws the same."""
+    if sampler.unstorable:
+        return
     for kind, problem, fitted in trained(sampler, seed, or_missing=True):
         try:
-            state = fitted.get_state()
-        except SamplerError:  # a refusal
-            return
-        restored = sampler.clone().set_state({name: _stored(name, value) for name, value in state.items()})
-        require(isinstance(restored, type(sampler)), "set_state() must return self.")
+            state = get_state(fitted)
+        except SamplerError as error:
+            raise ConformanceError(f"{error} Keep arrays and plain values, or declare `unstorable`.") from error
+        written = {name: value if isinstance(value, np.ndarray) else json.dumps(value) for name, value in state.items()}
+        read = {name: json.loads(value) if isinstance(value, str) else value.copy() for name, value in written.items()}
+        restored = set_state(sampler.clone(), read)
         drawn = draw(fitted, problem.given, seed)
         same = equal(drawn, draw(restored, problem.given, seed))
-        require(same, f"{kind} target: a clone with the state of the fitted sampler draws other values.")
-
-
-def _stored(name: str, value: Any) -> Any:
-    """Return a value as it comes back from a file of arrays and JSON."""
-    require(isinstance(name, str), f"get_state() has the key {name!r}; use strings.")
-    if isinstance(value, np.ndarray):
         require(
-            not value.dtype.hasobject,
-            f"get_state()[{name!r}] is an array of objects; use numbers or strings.",
+            same,
+            f"{kind} target: a clone with the attributes of the fitted sampler that end in an underscore draws other "
+            "values.",
         )
-        return value.copy()
-    try:
-        return json.loads(json.dumps(value))
-    except (TypeError, ValueError) as error:
-        raise ConformanceError(f"get_state()[{name!r}] is neither an array nor a JSON value: {error}.") from error
 
 
 @check

@@ -25,7 +25,7 @@ _CUTS = (-1.0, 0.5, 2.0)  # of a logistic variable: four levels, none rare
 
 
 @dataclass(frozen=True)
-class Problem:
+class FitProblem:
     """Training data of one conditional."""
 
     given: Table
@@ -46,11 +46,11 @@ class Problem:
         return np.tile(np.arange(self.given.n_rows), times)
 
 
-def make_problem(kind: Kind, seed: int, *, givens: tuple[str, ...] = _GIVENS, **options: bool) -> Problem:
+def make_problem(kind: Kind, seed: int, *, givens: tuple[str, ...] = _GIVENS, **options: bool) -> FitProblem:
     """Return a training problem of its own, which a sampler may spoil."""
     table = _make_table(kind, seed, givens, **options)
     table = Table(table.features, table.matrix.copy(order="F"))
-    return Problem(table.first(len(givens)), table.column(len(givens)))
+    return FitProblem(table.first(len(givens)), table.column(len(givens)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,7 +112,7 @@ def kinds_of(sampler: ConditionalSampler) -> list[Kind]:
     return [kind for kind in KINDS if kind in sampler.handles]
 
 
-def fit(sampler: ConditionalSampler, problem: Problem) -> ConditionalSampler:
+def fit(sampler: ConditionalSampler, problem: FitProblem) -> ConditionalSampler:
     """Return a clone of the sampler, fitted to the problem."""
     fitted = sampler.clone()
     fitted.fit(problem.given, problem.target)
@@ -127,7 +127,7 @@ def draw(fitted: ConditionalSampler, given: Table, seed: int, within: Within | N
 
 def trained(
     sampler: ConditionalSampler, seed: int, *, or_missing: bool = False, **options: Any
-) -> Iterator[tuple[Kind, Problem, ConditionalSampler]]:
+) -> Iterator[tuple[Kind, FitProblem, ConditionalSampler]]:
     """Fit a clone to a target of each kind that the sampler handles; with `or_missing`, to one with gaps as well.
 
     Checks that ask for the same problem get the same fitted clone: they only draw from it.
@@ -137,12 +137,12 @@ def trained(
             yield kind, *_fitted_once(sampler, kind, seed, missing_target=missing, **options)
 
 
-_SHARED: dict[int, dict[Hashable, tuple[Problem, ConditionalSampler]]] = {}  # by identity: equal samplers may differ
+_SHARED: dict[int, dict[Hashable, tuple[FitProblem, ConditionalSampler]]] = {}  # by identity: equal samplers may differ
 
 
 def _fitted_once(
     sampler: ConditionalSampler, kind: Kind, seed: int, **options: Any
-) -> tuple[Problem, ConditionalSampler]:
+) -> tuple[FitProblem, ConditionalSampler]:
     """Return a problem and a clone fitted to it, which live as long as the sampler and its parameters."""
     if id(sampler) not in _SHARED:
         _SHARED[id(sampler)] = {}

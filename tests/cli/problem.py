@@ -9,4 +9,4 @@ def explain(folder, *more, train="train.csv", new="new.csv"):
 
 
 def trained(folder, *more, **files):
-    return explain(folder, "--response", "default", "--wanted", "False", *more, **files)
+    return explain(folder, "--response", "default", "--decision", "False", *more, **files)

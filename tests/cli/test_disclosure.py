@@ -6,7 +6,7 @@ import pytest
 
 import mcce
 from mcce.cli import BAD_INPUT, DONE, main
-from tests.diagnostics.privacy.test_disclosure import accept, people
+from tests.diagnostics.disclosure_risk.test_disclosure import accept, people
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def test_response_trains_a_model_and_writes_both_files(folder, tmp_path, capsys)
 
 
 def test_model_is_asked_with_the_columns_and_dtypes_of_the_file(folder, capsys):
-    wanted = ["--model", folder / "model.joblib", "--wanted", "[0,0.1)", "--fixed", "age,sex", "--out", "-"]
+    wanted = ["--model", folder / "model.joblib", "--decision", "[0,0.1)", "--fixed", "age,sex", "--out", "-"]
     assert explain(folder, *wanted, "--n-counterfactuals", "2") == 0
     said = capsys.readouterr()
     found = pd.read_csv(io.StringIO(said.out))
@@ -42,7 +42,7 @@ def test_model_is_asked_with_the_columns_and_dtypes_of_the_file(folder, capsys):
 def test_the_same_seed_gives_the_same_file_for_any_number_of_jobs(folder, capsys):
     texts = []
     for jobs in ("1", "2"):
-        assert trained(folder, "--out", "-", "--seed", "5", "--jobs", jobs) == 0
+        assert trained(folder, "--out", "-", "--random-state", "5", "--n-jobs", jobs) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
 
@@ -53,7 +53,7 @@ def test_without_out_a_table_for_people_is_printed(folder, capsys):
 
 
 def test_regression_wants_an_interval_and_3_says_that_some_rows_have_nothing(folder, tmp_path, capsys):
-    wanted = ["--response", "Ozone", "--wanted", "(-inf,15]", "--fixed", "Wind"]
+    wanted = ["--response", "Ozone", "--decision", "(-inf,15]", "--fixed", "Wind"]
     files = {"train": "air.csv", "new": "air.csv"}
     assert explain(folder, *wanted, "--out", tmp_path / "cf.csv.gz", **files) == 3
     said = capsys.readouterr().err
@@ -68,7 +68,7 @@ def test_a_poor_model_is_called_poor(folder, tmp_path, capsys):
     noise = pd.DataFrame({"a": rng.normal(size=200), "y": rng.choice(["no", "yes"], 200)})
     noise.to_csv(tmp_path / "noise.csv", index=False)
     files = {"train": "noise.csv", "new": "noise.csv"}
-    assert explain(tmp_path, "--response", "y", "--wanted", "yes", "--out", "-", **files) == 0
+    assert explain(tmp_path, "--response", "y", "--decision", "yes", "--out", "-", **files) == 0
     assert "warning: that is poor" in capsys.readouterr().err
 
 
@@ -81,7 +81,7 @@ def test_categorical_numbers_and_codes_that_look_like_numbers_survive(tmp_path, 
     table = pd.DataFrame({"code": code, "grade": grade, "size": rng.normal(size=300).round(2), "y": y})
     table.to_csv(tmp_path / "train.csv", index=False)
     table[table["code"] == "01"].head(5).to_csv(tmp_path / "new.csv", index=False)  # alone it reads as 1
-    wanted = ["--response", "y", "--wanted", "yes", "--categorical", "grade"]
+    wanted = ["--response", "y", "--decision", "yes", "--kinds", "grade=categorical"]
     assert explain(tmp_path, *wanted, "--out", tmp_path / "cf.parquet") == 0
     found = pd.read_parquet(tmp_path / "cf.parquet")
     assert list(found["code"].cat.categories) == ["01", "02", "x"]

@@ -8,7 +8,7 @@ import pytest
 
 import mcce
 from mcce.cli import main
-from mcce.cli.checking import read_interval, read_wanted
+from mcce.cli.checking import read_decision, read_interval
 from tests.cli.problem import explain, trained
 
 MODEL = "model.joblib"
@@ -17,52 +17,52 @@ MODEL = "model.joblib"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--wanted", "1"], "there is no model: give --model FILE, or --response COLUMN"),
-        (["--response", "default"], "--response default needs --wanted: one of 'False', 'True'"),
+        (["--decision", "1"], "there is no model: give --model FILE, or --response COLUMN"),
+        (["--response", "default"], "--response default needs --decision: one of 'False', 'True'"),
         (
-            ["--response", "defalt", "--wanted", "1"],
+            ["--response", "defalt", "--decision", "1"],
             "--response 'defalt' is not a column of .*; did you mean 'default'",
         ),
-        (["--response", "default", "--wanted", "nope"], "--wanted is 'nope', which is no class of the model"),
+        (["--response", "default", "--decision", "nope"], "--decision is 'nope', which is no class of the model"),
         (
-            ["--response", "default", "--wanted", "0,1", "--of", "Tru"],
+            ["--response", "default", "--decision", "0,1", "--of", "Tru"],
             "--of is 'Tru', .* did you mean 'True'",
         ),
-        (["--response", "default", "--wanted", "True", "--of", "True"], "--of True goes with an interval"),
-        (["--response", "default", "--wanted", "[0,1"], r"--wanted is '\[0,1'; write an interval as"),
-        (["--response", "default", "--wanted", "1,0"], "low > high; swap the ends"),
+        (["--response", "default", "--decision", "True", "--of", "True"], "--of True goes with an interval"),
+        (["--response", "default", "--decision", "[0,1"], r"--decision is '\[0,1'; write an interval as"),
+        (["--response", "default", "--decision", "1,0"], "low > high; swap the ends"),
         (
-            ["--model", MODEL, "--wanted", "False", "--fixed", "sexx"],
-            "--fixed 'sexx' is not a column of the features of .*train.csv; did you mean 'sex'",
+            ["--model", MODEL, "--decision", "False", "--fixed", "sexx"],
+            "fixed feature 'sexx' is not a column of the table; did you mean 'sex'",
         ),
         (
-            ["--model", MODEL, "--wanted", "False", "--sampler", "cartt"],
+            ["--model", MODEL, "--decision", "False", "--sampler", "cartt"],
             "no sampler 'cartt'; did you mean 'cart'",
         ),
         (
-            ["--model", MODEL, "--wanted", "False", "--categorical", "a"],
-            "--categorical 'a' is not a column",
+            ["--model", MODEL, "--decision", "False", "--kinds", "a=numeric"],
+            "--kinds 'a' is not a column",
         ),
-        (["--model", MODEL, "--wanted", "False", "--id", "who"], "--id 'who' is not a column of"),
+        (["--model", MODEL, "--decision", "False", "--id", "who"], "--id 'who' is not a column of"),
         (
-            ["--model", MODEL, "--wanted", "False", "--id", "sex"],
+            ["--model", MODEL, "--decision", "False", "--id", "sex"],
             "--id sex: .* 'female' more than once",
         ),
         (
-            ["--model", MODEL, "--wanted", "False", "--visit-sequence", "age"],
+            ["--model", MODEL, "--decision", "False", "--visit-sequence", "age"],
             "--visit-sequence must name each",
         ),
-        (["--model", MODEL, "--wanted", "False", "--out", "/nowhere/cf.csv"], "/nowhere"),
-        (["--model", MODEL, "--wanted", "False", "--out", "."], "--out . is a folder; give the name of a file"),
-        (["--model", MODEL, "--wanted", "False", "--out", "/"], "--out / is a folder; give the name of a file"),
-        (["--model", MODEL, "--wanted", "False", "--html", "."], "--html . is a folder; give the name of a file"),
+        (["--model", MODEL, "--decision", "False", "--out", "/nowhere/cf.csv"], "/nowhere"),
+        (["--model", MODEL, "--decision", "False", "--out", "."], "--out . is a folder; give the name of a file"),
+        (["--model", MODEL, "--decision", "False", "--out", "/"], "--out / is a folder; give the name of a file"),
+        (["--model", MODEL, "--decision", "False", "--html", "."], "--html . is a folder; give the name of a file"),
         (
-            ["--model", MODEL, "--wanted", "False", "--n-samples", "1000000000000"],
-            "--n-samples is 1000000000000; it must be a whole number of at least 1 and at most 10000000, or auto",
+            ["--model", MODEL, "--decision", "False", "--n-samples", "1000000000000"],
+            "--n-samples is 1000000000000; it must be a whole number of at least 1 and at most 10000000, or 'auto'",
         ),
         (
-            ["--response", "default", "--wanted", "False", "--dates", "age=%d%d"],
-            "column 'age' of .* is named by --dates with %d%d, but line 2 holds '[0-9]+', which is no date like",
+            ["--response", "default", "--decision", "False", "--date-format", "age=%d%d"],
+            "column 'age' of .* holds dates by option, read as 3131, but line 2 holds '[0-9]+'",
         ),
         (["--model", "/nowhere/m.joblib"], "--model /nowhere/m.joblib: there is no such file"),
         (["--model", __file__], "cannot be loaded .* written by joblib.dump"),
@@ -78,11 +78,11 @@ def test_bad_values_are_one_line_and_exit_code_2(arguments, message, folder, cap
 
 
 def test_an_interval_says_whose_score_it_is():
-    assert read_wanted("0.5,1", None, [0, 1]) == read_interval("0.5,1", None)
-    assert read_wanted("0.5,1", "good", ["bad", "good"]).of == "good"
+    assert read_decision("0.5,1", None, [0, 1]) == read_interval("0.5,1", None)
+    assert read_decision("0.5,1", "good", ["bad", "good"]).of == "good"
     for classes, listed in ((["bad", "good"], "'bad', 'good'"), ([0, 1, 2], "'0', '1', '2'")):
-        with pytest.raises(mcce.InputError, match=rf"--wanted \[0.5, 1\] needs --of, .*: one of {listed}"):
-            read_wanted(None, None, classes)
+        with pytest.raises(mcce.InputError, match=rf"--decision \[0.5, 1\] needs --of, .*: one of {listed}"):
+            read_decision(None, None, classes)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_an_interval_says_whose_score_it_is():
         (None, "there is no such file"),
         (b"", "is empty; it needs a header and rows"),
         (b"a,b,default\n", "has a header but no rows"),
-        (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as a table"),
-        (b"\xff\xfe\x00\x81,\n1,2", "; save it as UTF-8"),
-        (b"a,default\nBod\x81,x\n", "; save it as UTF-8"),
+        (b"a,b\n1,2\n1,2,3,4\n", "line 3: Expected 2 fields in line 3, saw 4"),
+        (b"\xff\xfe\x00\x81,\n1,2", "or save it as UTF-8"),
+        (b"a,default\nBod\x81,x\n", "or save it as UTF-8"),
         (
             b"a,default\n0,x,1\n1,x,2\n",
-            "has more values in its rows than names in its header; give every column a name",
+            "line 2: Expected 2 fields in line 2, saw 3. Correct the line: a quote must be closed, and the header must",
         ),
-        (b"a,default\n1,x,\n2,x,\n", "'x' in 2 rows only; training needs two values"),  # separators at the ends
+        (b"a,default,\n1,x,\n2,x,\n", "'x' in 2 rows only; training needs two values"),  # separators at the ends
         (b"a/b/default\n1/2/3\n", "--response 'default' is not a column of"),
         (b"a,default\n1,x\n2,x\n", "'x' in 2 rows only; training needs two values"),
     ],
@@ -112,7 +112,7 @@ def test_bad_training_files(content, message, folder, tmp_path, capsys):
             folder,
             "--response",
             "default",
-            "--wanted",
+            "--decision",
             wanted,
             train=tmp_path / "bad.csv",
             new=tmp_path / "bad.csv",
@@ -127,21 +127,21 @@ def test_bad_training_files(content, message, folder, tmp_path, capsys):
 def test_a_separator_that_is_given_is_believed(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text("a;b;default\n1;2;3\n")
-    assert explain(tmp_path, "--response", "default", "--wanted", "3", "--sep", ",", train=path, new=path) == 2
+    assert explain(tmp_path, "--response", "default", "--decision", "3", "--sep", ",", train=path, new=path) == 2
     assert "has one column, 'a;b;default'; is it separated by --sep ';'" in capsys.readouterr().err
 
 
 def test_a_response_of_one_number_cannot_be_trained_on(tmp_path, capsys):
     path = tmp_path / "one.csv"
     path.write_text("a,default\n1,7\n2,7\n")
-    assert explain(tmp_path, "--response", "default", "--wanted", "0,8", train=path, new=path) == 2
+    assert explain(tmp_path, "--response", "default", "--decision", "0,8", train=path, new=path) == 2
     assert "default has 7 in 2 rows only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.assign(housing="castle"), "bad.csv holds the level 'castle' on line 2, which"),
+        (lambda t: t.assign(housing="castle"), "bad.csv holds the level 'castle' (row 1), unknown here"),
         (lambda t: t.drop(columns="salary"), "the feature 'salary' is not a column of"),
         (lambda t: t.assign(salary="much"), "bad.csv is numeric in the training data, but line 2 holds 'much'"),
     ],
@@ -160,22 +160,22 @@ def test_model_features_must_be_in_the_training_file(folder, tmp_path, capsys):
 
 def test_a_number_as_response_refuses_a_label(folder, capsys):
     files = {"train": "air.csv", "new": "air.csv"}
-    assert explain(folder, "--response", "Ozone", "--wanted", "15", **files) == 2
+    assert explain(folder, "--response", "Ozone", "--decision", "15", **files) == 2
     assert "--response Ozone is a number (" in (said := capsys.readouterr().err)
-    assert "if its values are classes, add --categorical Ozone" in said
+    assert "if its values are classes, add --kinds Ozone=categorical" in said
 
 
 def test_a_response_that_our_own_model_cannot_take(tmp_path, capsys):
     pd.DataFrame({"x": range(40), "y": [1.0, 2.0, 3.0, np.inf] * 10}).to_csv(tmp_path / "t.csv", index=False)
     files = {"train": "t.csv", "new": "t.csv"}
-    assert explain(tmp_path, "--response", "y", "--wanted", "0,2", **files) == 2
+    assert explain(tmp_path, "--response", "y", "--decision", "0,2", **files) == 2
     assert "no model can be trained on" in capsys.readouterr().err
 
 
 def test_too_many_levels_for_our_own_model(tmp_path, capsys):
     table = pd.DataFrame({"name": [f"n{i}" for i in range(300)], "y": ["a", "b"] * 150})
     table.to_csv(tmp_path / "t.csv", index=False)
-    assert explain(tmp_path, "--response", "y", "--wanted", "a", train="t.csv", new="t.csv") == 2
+    assert explain(tmp_path, "--response", "y", "--decision", "a", train="t.csv", new="t.csv") == 2
     assert "column 'name' of" in (said := capsys.readouterr().err)
     assert "has 300 different values, more than the 255" in said
 
@@ -201,7 +201,7 @@ def test_what_is_no_name_for_the_other_commands(command, name, why, capsys):
     assert f"{name!r} is no name of a file or folder: {why}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["n-samples", "n-counterfactuals", "max-changes", "min-donors", "seed"])
+@pytest.mark.parametrize("option", ["n-samples", "n-counterfactuals", "max-changes", "min-donors", "random-state"])
 def test_numbers_of_thousands_of_digits(option, folder, capsys):
     with pytest.raises(SystemExit, match="2"):
         explain(folder, f"--{option}", "1" * 5000)

@@ -52,7 +52,7 @@ def test_people_are_read_as_the_explainer_knows_them(saved, opened, capsys):
     written = X.head(30).assign(name=[f"n{i}" for i in range(30)], since=X["since"].head(30).dt.strftime("%d.%m.%Y"))
     written = written.assign(salary=[f"{x:,.2f}".translate(str.maketrans(",.", ".,")) for x in written["salary"]])
     written.to_csv(folder / "people.csv", sep=";", index=False)
-    assert explore(folder, "--id", "name") == 0
+    assert explore(folder, "--id", "name", "--date-format", "%d.%m.%Y") == 0
     told = capsys.readouterr()
     assert told.out.strip() == "http://127.0.0.1:1/token/"
     assert "30 people" in told.err

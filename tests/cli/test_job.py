@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
-from mcce.cli.cells import Decimals
 from mcce.cli.options import OPTIONS, job_text, read_config
 
 if sys.version_info >= (3, 11):
@@ -22,7 +21,7 @@ CONFIG = """
 train = "data/train.csv"
 explain = "data/new.csv"
 response = "loan"
-wanted = "yes"
+decision = "yes"
 fixed = ["job"]
 id = "who"
 n-samples = 150
@@ -31,7 +30,7 @@ floor = 0.02
 measures = ["gower", "L0"]
 out = "cf.csv"
 
-[weights]
+[feature_weights]
 income = 2
 
 [ordered]
@@ -81,7 +80,7 @@ def no_training(monkeypatch):
 @pytest.mark.usefixtures("no_pictures")
 def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys):
     (folder / "results").mkdir()
-    given = ["--config", "my.toml", "--out", "results/cf.csv", "--html", "results/cf.html", "--seed", "7"]
+    given = ["--config", "my.toml", "--out", "results/cf.csv", "--html", "results/cf.html", "--random-state", "7"]
     assert main(["explain", *given]) in (0, 3)
     assert "mcce explain --config results/cf.job.toml repeats it" in capsys.readouterr().err
     first = contents(folder / "results")
@@ -89,7 +88,7 @@ def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys)
     job = first["cf.job.toml"].decode()
     assert str(folder) not in job  # files are seen from there, on any machine
     assert tomllib.loads(job)["train"] == "../data/train.csv"
-    assert tomllib.loads(job)["seed"] == 7
+    assert tomllib.loads(job)["random_state"] == 7
     after = pd.read_csv("results/cf.csv")
     before = pd.read_csv("data/new.csv").set_index("who").loc[after["id"]]
     assert (after["income"].to_numpy() >= before["income"].to_numpy()).all()
@@ -108,7 +107,7 @@ def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys)
 
 def test_a_job_is_not_written_over_by_another_one(folder, no_training, capsys):
     (folder / "cf.job.toml").write_text(CONFIG)
-    assert main(["explain", "--config", "cf.job.toml", "--seed", "2", "--force"]) == 2
+    assert main(["explain", "--config", "cf.job.toml", "--random-state", "2", "--force"]) == 2
     assert "would be overwritten by this job, which has other options; give another --out" in capsys.readouterr().err
     assert (folder / "cf.job.toml").read_text() == CONFIG
 
@@ -127,20 +126,20 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("mcce.cli.fitting.train_model", stop)
-    more = ["--n-samples", "33", "--fixed", "job,size", "--ordered", "small<medium<large"]
+    more = ["--n-samples", "33", "--fixed", "job,size", "--ordered", "size=small<medium<large"]
     assert main(["explain", "--config", "my.toml", *more]) == 130
     assert seen["n_samples"] == 33
     assert seen["fixed"] == ["job", "size"]
-    assert seen["weights"] == {"income": 2.0}
+    assert seen["feature_weights"] == {"income": 2.0}
     assert seen["sparse"] is True
-    assert seen["seed"] == 1
-    assert seen["ordered"] == {"": ["small", "medium", "large"]}
+    assert seen["random_state"] == 1
+    assert seen["ordered"] == {"size": ["small", "medium", "large"]}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('wanted = "yes"', "wanted = yes"), r"--config my.toml is no TOML file: .*line 5"),
+        (('decision = "yes"', "decision = yes"), r"--config my.toml is no TOML file: .*line 5"),
         (("n-samples", "n-sample"), "--config my.toml: there is no option 'n-sample'; did you mean 'n_samples'"),
         (
             ("n-samples = 150", "n-samples = -1"),
@@ -148,7 +147,7 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
         ),
         (("sparse = true", 'sparse = "yes"'), "--config my.toml: sparse: 'yes' is not true or false"),
         (('fixed = ["job"]', "fixed = [3]"), "--config my.toml: fixed: 3 is not text"),
-        (("income = 2", 'income = "two"'), "--config my.toml: weights: 'two' is not a number"),
+        (("income = 2", 'income = "two"'), "--config my.toml: feature_weights: 'two' is not a number"),
         (("[[allow]]", 'constraints = "x.toml"\n[[allow]]'), r"ordered: 'x.toml' is not levels from the lowest to"),
         (('id = "who"', 'id = "who"\nconstraints = "x"'), r"names a file of constraints and has \[\[allow\]\]"),
         (('feature = "income"', 'feature = "incom"'), "--config my.toml: .*'incom' .*did you mean 'income'"),
@@ -173,38 +172,75 @@ def test_a_job_without_training_rows(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--fixed", "job,sizes,incom"], "--fixed 'sizes', 'incom' are not columns of the features of data/train.csv"),
-        (["--fixed", "loan"], "--fixed names 'loan', which is the column of --response and no feature; leave it out"),
-        (["--fixed", "who"], "--fixed names 'who', which is the column of --id and no feature"),
-        (["--fixed", "income,rent,size,job"], "--fixed names every feature"),
-        (["--sampler", "carrt"], "there is no sampler 'carrt'; did you mean 'cart'"),
-        (["--sampler", "incme=cart,*=cart"], "--sampler 'incme' is not a column of the features"),
-        (["--sampler", "job=cart,*=cart"], "--sampler names 'job', which --fixed keeps"),
-        (["--sampler", "income=cart"], "--sampler says nothing of 'rent', 'size'; add *=cart for the rest"),
-        (["--sampler", "norm"], "cannot model 'size': it is ordered"),
-        (["--sampler", "income=norm,*=cart", "--min-donors", "5"], "for 'income' does not draw from pools of training"),
-        (["--measures", "gowr"], "--measures names 'gowr'; did you mean 'gower'"),
-        (["--weights", "incme=2"], "--weights 'incme' is not a column of the features"),
-        (["--noise", "1.5"], "--noise is 1.5; it must be a number from 0 to below 1"),
-        (["--robust", "0.9"], "--robust 0.9 goes with --noise"),
-        (["--diverse"], "--diverse goes with --n-counterfactuals of 2 or more"),
-        (["--visit-sequence", "rent"], "--visit-sequence must name each mutable feature once"),
-        (["--kinds", "income=numbr"], "--kinds says income=numbr; did you mean 'number'"),
-        (["--kinds", "size=level", "--dates", "size"], "--dates and --kinds ...=level both name 'size'"),
-        (["--dates", "rent=dmy"], "'rent' of data/train.csv is named by --dates, but line 2 holds"),
-        (["--kinds", "job=number"], "'job' of data/train.csv is named by --numeric, but line 2 holds"),
-        (["--ordered", "a<b"], "--ordered a<b fits no column of data/train.csv"),
-        (["--encoding", "klingon"], "--encoding is 'klingon', which is not known; write utf-8"),
+        (["--kinds", "income=numbr"], "--kinds says income=numbr; did you mean 'numeric'"),
+        (["--kinds", "size=categorical", "--date-format", "size=%Y"], "--kinds and --date-format both name 'size'"),
+        (["--decimal", ",", "--thousands", ","], "--decimal and --thousands are both ','; give different marks"),
+        (
+            ["--date-format", "rent=%d.%m.%Y"],
+            "'rent' of data/train.csv holds dates by option, read as 31.12.2024, but line",
+        ),
+        (["--kinds", "job=numeric"], "column 'job' of data/train.csv is numeric by option, but line 2 holds"),
+        (["--ordered", "siz=a<b"], "--ordered 'siz' is not a column of data/train.csv; did you mean 'size'"),
+        (["--encoding", "klingon"], "--encoding is 'klingon', which is not an encoding of text; write utf-8"),
         (["--out", "cf.ods"], "--out cf.ods: results are written as .csv, .csv.gz, .xlsx or .parquet"),
     ],
 )
-def test_options_are_checked_before_anything_is_trained(options, message, folder, no_training, capsys):
+def test_options_on_files_are_checked_before_anything_is_trained(options, message, folder, no_training, capsys):
     assert main(["explain", "--config", "my.toml", *options]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+class Affordable:
+    """Accept whose income is more than three rents."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def predict(self, X):
+        return self.classes_[(X["income"] > 3 * X["rent"]).to_numpy().astype(int)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--fixed", "job,sizes"], "fixed feature 'sizes' is not a column of the table; did you mean 'size'"),
+        (["--fixed", "income,rent,size,job"], "all 4 columns of the table are fixed; leave at least one mutable"),
+        (["--sampler", "carrt"], "there is no sampler 'carrt'; did you mean 'cart'"),
+        (["--sampler", "incme=cart,*=cart"], "--sampler names 'incme', which is not a column of the table"),
+        (["--sampler", "job=cart,*=cart"], "--sampler names 'job', which is fixed and has no sampler"),
+        (["--sampler", "income=cart"], "--sampler says nothing of 'rent', 'size'; name one for the rest under '*'"),
+        (["--sampler", "norm"], "norm cannot model 'size': it is ordered"),
+        (["--sampler", "income=norm,*=cart", "--min-donors", "5"], "norm for 'income' cannot guarantee --min-donors 5"),
+        (["--measures", "gowr"], "--measures names 'gowr'; did you mean 'gower'"),
+        (
+            ["--feature-weights", "incme=2"],
+            "--feature-weights names 'incme', which is not a feature; did you mean 'income'",
+        ),
+        (["--noise", "1.5"], "--noise is 1.5; it is a share of the value"),
+        (["--robust", "3"], "--robust is 3.0; it is a share, above 0 and at most 1"),
+        (["--max-gower", "-1"], "--max-gower is -1.0; it must be a number of at least 0"),
+        (["--n-jobs", "0"], "--n-jobs is 0; it must be a whole number other than 0"),
+        (["--visit-sequence", "rent"], "--visit-sequence must name each mutable feature once"),
+        (["--labels", "incom=x"], "--labels names 'incom', which is not a column of the table; did you mean 'income'"),
+    ],
+)
+def test_errors_of_fit_and_explain_name_the_options(options, message, folder, monkeypatch, capsys):
+    monkeypatch.setattr("mcce.cli.fitting.train_model", lambda X, *_: (Affordable(), X))
+    assert main(["explain", "--config", "my.toml", *options]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", ["seed", "jobs", "wanted", "categorical", "numeric", "dates"])
+def test_an_option_that_python_does_not_have_is_refused(name, folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["explain", "--config", "my.toml", f"--{name}", "1"])
+    assert f"unrecognized arguments: --{name}" in capsys.readouterr().err
+    (folder / "my.toml").write_text(f"{name} = 1\n{CONFIG}")
+    assert main(["explain", "--config", "my.toml"]) == 2
+    assert f"--config my.toml: there is no option '{name}'" in capsys.readouterr().err
+
+
 def test_further_options_reach_the_method(folder, capsys):
-    asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--wanted", "yes"]
+    asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
     asked += ["--id", "who", "--n-samples", "200", "--out", "cf.csv"]
     more = ["--n-counterfactuals", "3", "--diverse", "--max-changes", "2", "--exclude-training"]
     more += ["--noise", "income=0.02", "--robust", "0.5", "--measures", "gower"]
@@ -221,8 +257,8 @@ def test_the_job_that_is_documented_is_one(tmp_path):
     page = (Path(__file__).parents[2] / "vignettes" / "getting-started.md").read_text(encoding="utf-8")
     (tmp_path / "job.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
     found = read_config(str(tmp_path / "job.toml"))
-    assert found["wanted"] == "False"
-    assert found["decimal"] == Decimals(",")
+    assert found["decision"] == "False"
+    assert found["decimal"] == ","
     assert found["constraints"]["allow"] == [{"feature": "salary", "direction": "increase"}]
 
 
@@ -230,16 +266,17 @@ def test_what_is_written_is_read_back_alike(tmp_path):
     values = {
         "train": "a b.csv",
         "explain": 'q"uote\\back.csv',
-        "wanted": "ja\x7f\tnein",
+        "decision": "ja\x7f\tnein",
         "fixed": ["a.b", "c d"],
         "missing": ["?", "k. A."],
-        "decimal": Decimals(None, (("price €", ","),)),
-        "dates": {"born": "%d.%m.%Y", "seen": ""},
-        "ordered": {"size": ["s", "m"], "": ["low", "high"]},
+        "decimal": ",",
+        "thousands": " ",
+        "date_format": {"born": "%d.%m.%Y", "": "%d/%m/%y"},
+        "ordered": {"size": ["s", "m"], "risk": ["low", "high"]},
         "sep": "\t",
         "sheet": {"train": "A=B", "explain": "C,D"},
         "noise": {"x": 0.1},
-        "weights": {"x y": 2.5},
+        "feature_weights": {"x y": 2.5},
         "max_gower": 1e-07,
         "sampler": {"*": "cart"},
         "visit_sequence": ["a", "b"],
@@ -275,8 +312,8 @@ def test_what_is_written_is_read_back_alike(tmp_path):
             "floor: a whole number of about 401 digits, .* is not a number that a float can hold",
         ),
         (
-            f"weights = {{income = 1{'0' * 400}}}",
-            "weights: a whole number of about 401 digits, more than a float holds",
+            f"feature_weights = {{income = 1{'0' * 400}}}",
+            "feature_weights: a whole number of about 401 digits, more than a float holds",
         ),
         ('out = ""', "out: '' is no name of a file or folder: it is empty"),
         (r'out = "a\u0000b"', "out: 'a.x00b' is no name of a file or folder: it holds a NUL character"),

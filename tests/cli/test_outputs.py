@@ -9,7 +9,7 @@ import pytest
 
 import mcce
 from mcce.cli import BAD_INPUT, DONE, main
-from mcce.cli.workbook import write_workbook
+from mcce.cli.outputs import write_workbook
 from mcce.report.reasons import ALREADY
 from mcce.table.spreadsheet import escape_formulas
 from tests.cli.conftest import Rule
@@ -105,9 +105,10 @@ def test_explain_batches_writes_missing_cells_of_every_kind(out):
 def test_a_result_writes_missing_cells_of_every_kind(explainer, tmp_path):
     found = explainer.explain(holed_table().head(8), n_samples=50, sparse=True)
     check_holes(pd.read_csv(io.StringIO(found.to_csv()), dtype=str, keep_default_na=False))
-    check_holes(read_back(str(found.to_parquet(tmp_path / "found.parquet"))))
-    assert len(found.letters(all=True)) == 8
-    assert "<html" in found.letter(2, html=True)
+    found.to_frame().to_parquet(tmp_path / "found.parquet", index=False)
+    check_holes(read_back(str(tmp_path / "found.parquet")))
+    assert len(mcce.report.letters(found, all=True)) == 8
+    assert "<html" in mcce.report.letter(found, 2, html=True)
     assert "missing" in found.to_html()
     found.save(tmp_path / "found.mcce")
     pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").frame, found.frame)

@@ -34,13 +34,22 @@ def workbook_of_text(path, table):
     workbook(path, table, cells=as_cells(table, swap=",.", born="%d.%m.%Y").assign(rooms=table["rooms"]))
 
 
+GERMAN_DATES = ["--date-format", "born=%d.%m.%Y"]
 GOOD = {
     "plain": ("csv", csv(), []),
     "a mark for Excel": ("csv", csv("utf-8-sig"), []),
     "Excel's Unicode text": ("txt", csv("utf-16", sep="\t"), []),
     "UTF-16 the other way round": ("csv", csv("utf-16-be", before="\ufeff"), []),
-    "German Excel": ("csv", csv("cp1252", sep=";", swap=",.", born="%d.%m.%Y"), []),
-    "German Excel with thousands": ("csv", csv("cp1252", sep=";", amount="{:,.2f}", swap=",.", born="%d.%m.%Y"), []),
+    "German Excel": (
+        "csv",
+        csv("cp1252", sep=";", swap=",.", born="%d.%m.%Y"),
+        ["--encoding", "cp1252", *GERMAN_DATES],
+    ),
+    "German Excel with thousands": (
+        "csv",
+        csv("cp1252", sep=";", amount="{:,.2f}", swap=",.", born="%d.%m.%Y"),
+        ["--encoding", "cp1252", *GERMAN_DATES],
+    ),
     "Latin-1, named": ("csv", csv("latin-1"), ["--encoding", "latin-1"]),
     "central European, named": (
         "csv",
@@ -49,28 +58,34 @@ GOOD = {
     ),
     "English thousands, tabs": ("tsv", csv(sep="\t", amount="{:,.2f}"), []),
     "Swiss thousands, pipes": ("csv", csv(sep="|", amount="{:,.2f}", swap=".'"), []),
-    "French": ("csv", csv(sep=";", amount="{:,.2f}", swap=",\u202f", born="%d/%m/%Y"), []),
+    "French": (
+        "csv",
+        csv(sep=";", amount="{:,.2f}", swap=",\u202f", born="%d/%m/%Y"),
+        ["--date-format", "born=%d/%m/%Y"],
+    ),
     "commas in commas": ("csv", csv(swap=",."), []),
-    "a line that names the separator": ("csv", csv(before="sep=;\n", sep=";", swap=",."), []),
     "times and zones": ("csv", csv(born="%Y-%m-%dT00:00:00Z"), []),
-    "American dates": ("csv", csv(born="%m/%d/%Y"), []),
-    "dates, named": ("csv", csv(born="%d/%m/%Y"), ["--dates", "born=dmy"]),
-    "short years, named": ("csv", csv(born="%d.%m.%y"), ["--dates", "born=%d.%m.%y"]),
-    "days without anything between": ("csv", csv(born="%Y%m%d"), ["--dates", "born=ymd"]),
-    "names of months": ("csv", csv(born="%d-%b-%Y"), []),
+    "American dates": ("csv", csv(born="%m/%d/%Y"), ["--date-format", "%m/%d/%Y"]),
+    "dates, named": ("csv", csv(born="%d/%m/%Y"), ["--date-format", "born=%d/%m/%Y"]),
+    "short years, named": ("csv", csv(born="%d.%m.%y"), ["--date-format", "born=%d.%m.%y"]),
+    "days without anything between": ("csv", csv(born="%Y%m%d"), ["--date-format", "born=%Y%m%d"]),
+    "names of months": ("csv", csv(born="%d-%b-%Y"), ["--date-format", "born=%d-%b-%Y"]),
     "compressed": ("csv.gz", csv(), []),
     "Windows' ends of lines, empty rows": ("csv", csv(end="\r\n", after=",,,,,,\r\n,,,,,,\r\n"), []),
     "separators at the ends of lines": ("csv", csv(end=",\n"), []),
     "old Macs' ends of lines": ("csv", csv(end="\r"), []),
     "quoted, with lines inside": ("csv", csv(quoted=True, city=lambda c: f"{c},\nEU"), []),
-    "kinds and order": ("csv", csv(), ["--kinds", "rooms=level,born=date", "--ordered", "risk=low<medium<high"]),
-    "an order without a column": ("csv", csv(), ["--ordered", "low<medium<high"]),
-    "marks, named": ("csv", csv(sep=";", swap=",."), ["--decimal", "comma"]),
+    "kinds and order": ("csv", csv(), ["--kinds", "rooms=categorical", "--ordered", "risk=low<medium<high"]),
+    "marks, named": ("csv", csv(sep=";", swap=",."), ["--decimal", ","]),
     "a workbook": ("xlsx", workbook, []),
-    "a workbook with text": ("xlsx", workbook_of_text, []),
+    "a workbook with text": (
+        "xlsx",
+        workbook_of_text,
+        ["--kinds", "amount=numeric", "--date-format", "born=%d.%m.%Y"],
+    ),
     "a workbook with notes": ("xlsx", workbook_with_notes, ["--sheet", "Customers"]),
     "Parquet with days and decimals": ("parquet", parquet, []),
-    "Parquet with text": ("parquet", parquet_of_text, ["--kinds", "amount=number,born=date"]),
+    "Parquet with text": ("parquet", parquet_of_text, ["--kinds", "amount=numeric", "--date-format", "born=%d.%m.%Y"]),
 }
 
 
@@ -119,10 +134,10 @@ def check_spelling(path, cells, refused):
 
 
 def test_tables_for_a_decimal_comma_have_it_everywhere_and_excel_knows_their_encoding(seen, tmp_path):
-    _, write, _ = GOOD["German Excel"]
+    _, write, options = GOOD["German Excel"]
     write(tmp_path / "train.csv", truth())
     write(tmp_path / "new.csv", truth().query("paid == 'no'").head(6))
-    assert explain("csv", "--out", "cf.csv") in (0, 3)
+    assert explain("csv", *options, "--out", "cf.csv") in (0, 3)
     raw = (tmp_path / "cf.csv").read_bytes()
     assert raw.startswith(b"\xef\xbb\xbf")
     found = pd.read_csv(tmp_path / "cf.csv", sep=";", decimal=",", encoding="utf-8-sig", thousands=".")
@@ -135,11 +150,11 @@ def test_marks_may_differ_from_file_to_file_if_that_is_clear(seen, tmp_path, cap
     csv()(tmp_path / "train.csv", table)
     csv(sep=";", swap=",.")(tmp_path / "new.csv", table[table["paid"] == "no"].head(4))
     assert explain("csv", "--out", "cf.csv") in (0, 3)
-    assert "'amount' of new.csv are read with a decimal comma" in capsys.readouterr().err
+    assert "new.csv is read with separator ';', decimal ','" in capsys.readouterr().err
     assert set(pd.read_csv("cf.csv", dtype=str)["amount"]) <= set(as_cells(table)["amount"])
 
 
-@pytest.mark.parametrize("options", [[], ["--decimal", "comma"]])
+@pytest.mark.parametrize("options", [[], ["--decimal", ","]])
 def test_a_workbook_has_numbers_whatever_the_mark_of_the_other_file(options, seen, tmp_path):
     table = truth()
     csv(sep=";", swap=",.")(tmp_path / "train.csv", table)
@@ -169,36 +184,36 @@ def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, t
             "is the class 'paid' (30 training rows); others are spelled nearly alike: 'Paid' (3 training rows)",
         ),
         ("Paid", 0, "is the class 'Paid' (3 training rows)"),
-        ("PAID", 2, "--wanted is 'PAID', which could be 'Paid' (3 training rows), 'paid' (30 training rows)"),
+        ("PAID", 2, "--decision is 'PAID', which could be 'Paid' (3 training rows), 'paid' (30 training rows)"),
         ("OPEN", 0, ""),
     ],
 )
 def test_a_class_is_matched_exactly_first(wanted, code, said, capsys):
-    from mcce.cli.checking import read_wanted
+    from mcce.cli.checking import read_decision
     from mcce.exceptions import InputError
 
     counts = {"Paid": 3, "open": 7, "paid": 30}
     if code:
         with pytest.raises(InputError, match=re.escape(said)):
-            read_wanted(wanted, None, list(counts), counts)
+            read_decision(wanted, None, list(counts), counts)
         return
-    assert read_wanted(wanted, None, list(counts), counts) == {"OPEN": "open"}.get(wanted, wanted)
+    assert read_decision(wanted, None, list(counts), counts) == {"OPEN": "open"}.get(wanted, wanted)
     assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypatch, capsys):
-    """`--wanted paid` once took `Paid`, the first that is spelled so but for capitals, and explained nobody."""
+    """`--decision paid` once took `Paid`, the first that is spelled so but for capitals, and explained nobody."""
     monkeypatch.chdir(tmp_path)
     table = pd.concat([truth()] * 2, ignore_index=True)[["amount", "rooms", "paid"]].replace({"yes": "paid"})
     table.loc[table.index[table["paid"] == "paid"][:3], "paid"] = "Paid"
     table.to_csv("train.csv", index=False)
     table[table["paid"] == "no"].head(3).to_csv("new.csv", index=False)
     asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--n-samples", "100"]
-    assert main(["explain", *asked, "--wanted", "paid", "--out", "cf.csv"]) == 0
+    assert main(["explain", *asked, "--decision", "paid", "--out", "cf.csv"]) == 0
     assert set(pd.read_csv("cf.csv")["prediction"]) == {"paid"}
     capsys.readouterr()
-    assert main(["explain", *asked, "--wanted", "PAID"]) == 2
+    assert main(["explain", *asked, "--decision", "PAID"]) == 2
     assert re.search(r"could be 'paid' \(19 training rows\), 'Paid' \(3 training rows\)", capsys.readouterr().err)
 
 
@@ -211,7 +226,8 @@ def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
     table["paid"] = np.where(born < "1985", "yes", "no")
     table.to_csv("train.csv", index=False)
     table[table["paid"] == "no"].head(5).to_csv("new.csv", index=False)
-    asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--wanted", "yes", "--fixed", "n"]
+    asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--decision", "yes", "--fixed", "n"]
+    asked += ["--date-format", "%d.%m.%Y"]
     assert main(["explain", *asked, "--n-samples", "50", "--out", "cf.csv"]) == 0
     found = pd.read_csv("cf.csv")
     assert set(found["born"]) <= set(table["born"])
@@ -234,14 +250,19 @@ def test_two_sheets_of_one_workbook(seen, tmp_path, capsys):
     assert len(pd.read_csv("cf.csv")) <= 3
     assert "sheet 'Customers': 1 hidden row(s) are read too, the first is row 5" in capsys.readouterr().err
     assert explain("xlsx", "--sheet", "Customer", new="train.xlsx") == 2
-    assert "--sheet 'Customer' is no sheet of --train train.xlsx; did you mean 'Customers'" in capsys.readouterr().err
+    assert (
+        "--sheet 'Customer' is not a sheet of --train train.xlsx; did you mean 'Customers'" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--decimal", "comma"], r"'amount' of train.csv is to be read by --decimal comma, but line 2 holds"),
-        (["--encoding", "base64"], "--encoding is 'base64', which is not known"),
+        (
+            ["--decimal", ","],
+            r"is read with a decimal ',', by --decimal or by other columns, but in column 'amount', line 2 holds",
+        ),
+        (["--encoding", "base64"], "--encoding is 'base64', which is not an encoding of text"),
         (["--encoding", "ascii"], r"train.csv, line \d+: the byte 0xc. in .* is not ascii"),
     ],
 )

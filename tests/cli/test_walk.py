@@ -53,7 +53,7 @@ def office(tmp_path_factory):
     here = os.getcwd()
     os.chdir(folder)
     try:
-        command = ["fit", "--train", "customers.xlsx", "--model", "model.skops", "--wanted", f"[0,{limit:.4f})"]
+        command = ["fit", "--train", "customers.xlsx", "--model", "model.skops", "--decision", f"[0,{limit:.4f})"]
         command += ["--of", "True", "--response", "default", "--drop", "note", "--fixed", "age", "--save", "bank.mcce"]
         assert main(command) == DONE
     finally:
@@ -134,7 +134,7 @@ def test_a_fitted_file_answers_as_the_files_that_it_was_fitted_to(desk, tmp_path
         "customers.xlsx",
         "--response",
         "default",
-        "--wanted",
+        "--decision",
         "False",
         "--drop",
         "note",

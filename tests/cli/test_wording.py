@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 from mcce import InputError
 from mcce.cli import main
+from mcce.cli.models import train_model
 from mcce.cli.wording import COMMAND_LINE
 from mcce.exceptions import MCCEWarning
 from mcce.samplers import CartSampler
@@ -17,10 +19,10 @@ from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, 
 from tests.python_syntax import OF_FILES, find_python
 
 OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
-    "wanted nobody has": "--wanted 900,1000",
-    "wanted upside down": "--wanted 9,1",
-    "wanted empty": "--wanted [1,1)",
-    "wanted no class": "--wanted maybe",
+    "wanted nobody has": "--decision 900,1000",
+    "wanted upside down": "--decision 9,1",
+    "wanted empty": "--decision [1,1)",
+    "wanted no class": "--decision maybe",
     "of": "--of yes",
     "fixed": "--fixed agee",
     "fixed twice": "--fixed age,age",
@@ -39,23 +41,23 @@ OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
     "visit_sequence of a fixed one": "--fixed age --visit-sequence age,job,income,town,since",
     "n_samples": "--n-samples 1000000000000",
     "floor": "--sparse --floor 1.5",
-    "floor without sparse": "--floor 0.2",
     "caution": "--sparse --caution -1",
-    "diverse": "--diverse",
     "diverse and auto": "--diverse --n-counterfactuals 3 --n-samples auto",
     "measures": "--measures gowerr",
     "measures twice": "--measures L0,L0",
     "measures without sparse": "--measures plausibility",
-    "weights": "--weights agee=2",
-    "weights negative": "--weights income=-2",
-    "weights all 0": "--weights age=0,job=0,income=0,town=0,since=0",
+    "floor without sparse": "--floor 0.2",
+    "caution without sparse": "--caution 0.2",
+    "diverse": "--diverse",
+    "weights": "--feature-weights agee=2",
+    "weights negative": "--feature-weights income=-2",
+    "weights all 0": "--feature-weights age=0,job=0,income=0,town=0,since=0",
     "max_gower": "--max-gower -1",
-    "robust": "--robust 0.9",
     "robust too large": "--robust 3 --noise 0.02",
     "noise": "--noise 3",
     "noise of levels": "--noise job=0.1 --robust 0.9",
     "kinds": "--kinds age=numbr",
-    "kinds of nothing": "--kinds agee=number",
+    "kinds of nothing": "--kinds agee=numeric",
     "labels": "--labels agee=Age",
     "labels alike": "--labels age=Age,income=Age",
     "units": "--units job=EUR",
@@ -63,8 +65,8 @@ OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
     "formats of dates": "--formats income=%d.%m.%Y",
     "language": "--letters out --language xx",
     "allow_missing": "--allow-missing agee",
-    "seed": "--seed 1" + "0" * 1001,
-    "jobs": "--jobs 0",
+    "random_state": "--random-state 1" + "0" * 1001,
+    "n_jobs": "--n-jobs 0",
 }
 CONSTRAINTS = {  # files of constraints that are refused
     "nothing": "",
@@ -113,16 +115,24 @@ def said(tmp_path_factory):
     rows.to_csv(folder / "train.csv", index=False)
     rows[rows["loan"] == "no"].drop(columns="loan").head(5).to_csv(folder / "new.csv", index=False)
     found: dict[str, list[str]] = {}
+    trained: dict[tuple[str, ...], Any] = {}
+
+    def train(X, *given):
+        key = (*X.columns, *X.select_dtypes("category"))
+        if key not in trained:
+            trained[key] = train_model(X, *given)[0]
+        return trained[key], X
 
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("always", MCCEWarning)
         patch.chdir(folder)
+        patch.setattr("mcce.cli.fitting.train_model", train)
         shown: list[str] = []
         patch.setattr("mcce.cli.say", lambda text: shown.append(" ".join(text.split())))
 
         def run(name, *arguments, train="train.csv", new="new.csv"):
             given = ["explain", "--train", train, "--explain", new, "--response", "loan", "--n-samples", "20"]
-            given += [] if "--wanted" in arguments else ["--wanted", "yes"]
+            given += [] if "--decision" in arguments else ["--decision", "yes"]
             shown.clear()
             try:
                 main([*given, *arguments])
@@ -171,9 +181,9 @@ def test_the_command_line_shows_no_python(said):
         ("a level of one row", 'as in [[allow]] with feature = "town" and never = ["Rome"].'),
         ("min_donors", "cart would draw 'since' from 250 training rows, and --min-donors is 100000"),
         ("visit_sequence", "--visit-sequence names 'dta', which is not a column of the table"),
-        ("weights negative", "--weights of 'income' is -2.0; give a number of at least 0."),
-        ("jobs", "--jobs is 0; it must be a whole number of at least 1, or nothing for all cores."),
-        ("seed", "--seed is a whole number of about"),
+        ("weights negative", "--feature-weights of 'income' is -2.0; give a number of at least 0."),
+        ("n_jobs", "--n-jobs is 0; it must be a whole number other than 0 (-1 for all cores), or nothing for 1."),
+        ("random_state", "--random-state is a whole number of about"),
         ("constraints: missing", "missing of 'job' is 'yes'; give true or false."),
         ("constraints: k_anonymous of a text", 'as in keys = ["age", "town"].'),
         ("constraints: levels a text", "give a list, for example ['pilot']."),
@@ -188,13 +198,13 @@ def test_remedies_are_options_or_lines_of_a_file(said, provoked, remedy):
     [
         (Parameter("X"), "the table"),
         (Parameter("n_samples"), "--n-samples"),
-        (Parameter("random_state"), "--seed"),
+        (Parameter("random_state"), "--random-state"),
         (Parameter("min_leaf"), "min_leaf"),  # without a counterpart: the bare name
         (Setting("sparse", True), "--sparse"),
         (Setting("skip_bad", True), "--skip-bad"),
         (Setting("n_samples", 5000), "--n-samples 5000"),
         (Setting("fixed", ["age", "a b"]), "--fixed age,'a b'"),
-        (Setting("weights", {"age": 2}), "--weights age=2"),
+        (Setting("feature_weights", {"age": 2}), "--feature-weights age=2"),
         (Either(Setting("condition_on_decision", False), "another decision"), "another decision"),
         (Either(Setting("sparse", False), "whole rows"), "whole rows"),
         (Value(None), "nothing"),
@@ -207,7 +217,7 @@ def test_remedies_are_options_or_lines_of_a_file(said, provoked, remedy):
         (call("mcce.no_copies"), "[[no_copies]]"),
         (call("mcce.bootstrap_refits"), "bootstrap_refits"),
         (PythonOnly(" Use X.iloc."), ""),
-        (entry("weights", "age"), "--weights of 'age'"),
+        (entry("feature_weights", "age"), "--feature-weights of 'age'"),
     ],
 )
 def test_parts_on_the_command_line(part, words):

@@ -10,7 +10,7 @@ CONFIG = """
 train = "train.csv"
 explain = "new.csv"
 response = "loan"
-wanted = "yes"
+decision = "yes"
 id = "who"
 n_samples = 100
 sparse = true
@@ -52,12 +52,6 @@ def test_letters_are_in_the_words_of_the_job(folder, capsys):
     assert "the loan would have been granted" in text
     assert main(["explain", "--config", "job.toml"]) == 2
     assert "--letters letters: the folder has files; give another one, or add --force" in capsys.readouterr().err
-
-
-def test_names_are_checked_before_anything_is_trained(folder, monkeypatch, capsys):
-    monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
-    assert main(["explain", "--config", "job.toml", "--labels", "incom=x"]) == 2
-    assert "did you mean 'income'" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import mcce
 from mcce.constraints import resolve
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from tests.constraints.reader import people, spreads
 from tests.constraints.test_resolving import allowances, said_by
 

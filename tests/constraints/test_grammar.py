@@ -45,6 +45,10 @@ PIECES = [
         "min(",
         "max(",
         "f(",
+        "log(",
+        "round(",
+        "years(",
+        "if(",
     ),
 ]
 

@@ -6,13 +6,11 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import mcce
 from mcce import InputError
 from mcce.constraints import read
-from mcce.constraints.reading import parse_file
+from mcce.constraints.reading import parse_file, read_sections
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -57,93 +55,66 @@ def test_a_toml_file_says_what_python_says(tmp_path):
         assert list(map(str, found)) == [str(each).replace("at most '30 days'", "at most 30 days") for each in SAID]
 
 
-values = st.one_of(st.integers(-5, 5), st.floats(-5, 5), st.sampled_from([pd.Timestamp("2020-02-03 04:05"), "a"]))
-
-
-@st.composite
-def constraints(draw):
-    kind = draw(st.integers(0, 3))
-    if kind == 0:
-        options = {
-            "low": st.just(-9),
-            "high": st.floats(0, 5),
-            "levels": st.lists(values, min_size=1),
-            "never": st.lists(values),
-            "direction": st.sampled_from(["increase", "decrease", "none"]),
-            "max_step": st.sampled_from([1, 2.5, pd.Timedelta(days=3)]),
-            "max_share": st.floats(0, 1),
-            "step": st.sampled_from([0.1, 500]),
-            "missing": st.booleans(),
-        }
-        chosen = draw(st.lists(st.sampled_from(sorted(options)), min_size=1, unique=True))
-        return mcce.allow(draw(st.sampled_from(["a", "b", 3])), **{name: draw(options[name]) for name in chosen})
-    if kind == 1:
-        return mcce.rule(
-            draw(st.sampled_from(["a > 1", "if b == 'x y' then a < 2"])), name=draw(st.none() | st.just("n"))
-        )
-    if kind == 2:
-        return mcce.only({draw(st.integers(0, 9)): draw(st.lists(st.sampled_from("abc"), unique=True))})
-    return mcce.per_factual(
-        pd.DataFrame({"feature": ["a", "b"], "low": [1, np.nan], "never": [None, [2]]}, index=[7, 7])
-    )
-
-
-@given(st.lists(constraints(), max_size=4))
-@settings(max_examples=40)
-def test_what_is_written_as_a_dict_is_read_again(said):
-    written = [each.to_dict() for each in said]
-    again = read(json.loads(json.dumps(written)))
-    assert sorted(str(each) for each in again) == sorted(part for each in said for part in str_parts(each))
-    assert [each.to_dict() for each in again if not hasattr(each, "by_id")] == [
-        each.to_dict() for each in said if not hasattr(each, "by_id")
-    ]
-
-
-def str_parts(said):
-    """Several factuals of one constraint come back one by one."""
-    return str(said).split("; ") if hasattr(said, "by_id") else [str(said)]
-
-
-def test_a_list_holds_anything_that_is_a_constraint():
-    def positive(rows, was):
-        return rows["a"] > 0
-
-    table = pd.DataFrame({"feature": ["a"], "low": [1]}, index=[7])
-    found = read(
-        [mcce.allow("a", low=0), {"feature": "b", "missing": True}, "a > b", positive, table, {"rule": ["a < 9"]}]
-    )
-    assert list(map(str, found)) == [
-        "a: at least 0",
-        "b: may become missing",
-        "a > b",
-        "positive",
-        "factual 7: a: at least 1",
-        "a < 9",
-    ]
+def test_a_list_holds_constraints_and_texts():
+    limit, table = mcce.allow("a", low=0), pd.DataFrame({"feature": ["a"], "low": [1]}, index=[7])
+    found = read([limit, "a > b", mcce.per_factual(table)])
+    assert list(map(str, found)) == ["a: at least 0", "a > b", "factual 7: a: at least 1"]
     assert read("a > b") == [mcce.rule("a > b")]
-    assert read(None) == read({}) == []
-    with pytest.raises(InputError, match="the rule 'positive' is a function, which cannot be written down"):
-        found[3].to_dict()
+    assert read(limit) == [limit]
+    assert read(None) == read([]) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"feature": "a", "low": 3},
+        {"allow": [{"feature": "a", "low": 3}]},
+        pd.DataFrame({"feature": ["a"], "low": [1]}, index=[7]),
+        lambda rows, was: rows["a"] > 0,
+    ],
+    ids=["a limit", "sections", "a frame", "a function"],
+)
+def test_a_constraint_is_an_object_a_text_or_a_file(source):
+    with pytest.raises(InputError, match=r"(?s)constraints: .* is not a constraint; give mcce.allow\(...\), mcce.rule"):
+        read(source)
+    with pytest.raises(InputError, match=r"(?s)constraints, entry 0: .* is not a constraint; give mcce.allow"):
+        read([source])
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ({"feature": "a", "lwo": 3}, r"constraints: allow has no 'lwo'; did you mean 'low'\?"),
-        ({"alow": []}, r"constraints: there is no 'alow'; did you mean 'allow'\?"),
-        ({"allow": [{"low": 3}]}, "constraints, allow 1: allow lacks 'feature'; it has 'low'"),
-        ({"only": [{"features": ["a"]}]}, "only 1: only lacks 'id'"),
-        ({"allow": 3}, "constraints: allow is 3; give a list of dicts"),
-        ({"allow": [3]}, "allow 1: 3 is not a dict; give the fields of allow by name"),
-        ([{"feature": "a", "low": 3}, 7], "constraints, entry 1: 7 is not a constraint; give mcce.allow"),
+        (["a > 1", 7], "constraints, entry 1: 7 is not a constraint; give mcce.allow"),
         ([["a > 1"]], "entry 0: .* is a list; give one flat list"),
-        ({"says": "a >"}, "constraints: rule 'a >', at its end: expected a number"),
-        ({"feature": ["a"], "direction": "up"}, "direction of .* is 'up'"),
+        ("a >", "rule 'a >', at its end: expected a number"),
     ],
 )
 def test_what_is_no_constraint_is_refused(source, said):
     with pytest.raises(InputError, match=said):
         read(source)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"allow": {"feature": "a", "lwo": 3}}, r"job, allow 1: allow has no 'lwo'; did you mean 'low'\?"),
+        ({"alow": []}, r"job: there is no 'alow'; did you mean 'allow'\?"),
+        ({"allow": [{"low": 3}]}, "job, allow 1: allow lacks 'feature'; it has 'low'"),
+        ({"only": [{"features": ["a"]}]}, "only 1: only lacks 'id'"),
+        ({"allow": 3}, "job: allow is 3; give a list of tables"),
+        ({"allow": [3]}, "allow 1: 3 is not a table; give the fields of allow by name"),
+        ({"rule": "a >"}, "job, rule 1: rule 'a >', at its end: expected a number"),
+        ({"allow": [{"feature": ["a"], "direction": "up"}]}, "direction of .* is 'up'"),
+        ([3], r"job: \[3\] has no sections; give them, for example \[\[allow\]\]"),
+    ],
+)
+def test_wrong_sections_of_a_file_are_refused(content, said):
+    with pytest.raises(InputError, match=said):
+        read_sections(content, "job")
+
+
+def test_a_rule_of_a_section_may_be_a_text():
+    assert read_sections({"rule": ["a < 9"]}, "job") == [mcce.rule("a < 9")]
 
 
 @pytest.mark.parametrize(

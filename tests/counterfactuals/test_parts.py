@@ -25,7 +25,7 @@ def test_one_factual_alone(found):
         assert one.summary().at["explained", "value"] == 1
         assert id in repr(one)
     assert "<table" in one._repr_html_()
-    pd.testing.assert_frame_equal(one.reasons(id), found.reasons(id))
+    pd.testing.assert_frame_equal(one.contributions(id), found.contributions(id))
 
 
 def test_going_through_a_result_gives_the_explained_ids(found):
@@ -42,11 +42,11 @@ def test_going_through_a_result_gives_the_explained_ids(found):
 
 
 def test_sentences_are_those_of_every_factual(found):
-    said = found.sentences()
+    said = mcce.report.sentences(found)
     assert said.index.equals(found.factuals.index)
     assert said.to_dict() == {id: found.sentence(id) for id in found.factuals.index}
     id = next(iter(found))
-    assert found.sentences(rank=2)[id] == found.sentence(id, 2)
+    assert mcce.report.sentences(found, rank=2)[id] == found.sentence(id, 2)
 
 
 def test_files(found, tmp_path):
@@ -57,7 +57,8 @@ def test_files(found, tmp_path):
     assert found.to_csv() == path.read_text(encoding="utf-8")
     assert found.to_csv(sep=";", decimal=",").splitlines()[0].startswith("id;rank;")
     pytest.importorskip("pyarrow")
-    kept = pd.read_parquet(found.to_parquet(tmp_path / "found.parquet"))
+    found.to_frame().to_parquet(tmp_path / "found.parquet", index=False)
+    kept = pd.read_parquet(tmp_path / "found.parquet")
     pd.testing.assert_frame_equal(kept, found.to_frame(), check_dtype=False)
     assert kept["education"].dtype == found.frame["education"].dtype
     assert sorted(p.name for p in tmp_path.iterdir()) == ["found.csv", "found.parquet"]

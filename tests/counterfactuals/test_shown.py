@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import matplotlib
 
+import mcce
+
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
@@ -99,7 +101,7 @@ def test_plot(found):
 
 @pytest.mark.slow
 def test_plot_of_the_changes_of_many(found):
-    ax = found.plot_changes()
+    ax = mcce.plots.changes_plot(found)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["salary", "defaulted", "home"]
     assert "2 cases" in ax.get_xlabel()
     plt.close(ax.figure)
@@ -108,10 +110,15 @@ def test_plot_of_the_changes_of_many(found):
 def shown_in_every_way(found, folder):
     """Return the sentence of the first case, after every word and picture of the result."""
     id = next(iter(found))
-    for text in (repr(found), found._repr_html_(), found.letter(id), found.changes(words=True).to_string()):
+    for text in (
+        repr(found),
+        found._repr_html_(),
+        mcce.report.letter(found, id),
+        found.changes(words=True).to_string(),
+    ):
         assert text
     found.to_html(folder / "found.html")
-    for ax in (found.plot(id), found.plot_changes()):
+    for ax in (found.plot(id), mcce.plots.changes_plot(found)):
         ax.figure.canvas.draw()
     plt.close("all")
     return found.sentence(id)

@@ -24,7 +24,7 @@ def loans() -> Dataset:
 
 @pytest.fixture(scope="module")
 def many() -> Dataset:
-    return load_loans(200_000, seed=7)
+    return load_loans(200_000, random_state=7)
 
 
 def sigmoid(t):
@@ -86,7 +86,7 @@ def test_loans_are_reproducible_and_leave_the_global_random_state_alone(loans):
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
     assert_frame_equal(again.X, loans.X)
     assert again.y.equals(loans.y)
-    other = load_loans(seed=5)
+    other = load_loans(random_state=5)
     assert not other.X.equals(loans.X)
     assert_frame_equal(other.X.iloc[[0]], loans.X.iloc[[0]])
 

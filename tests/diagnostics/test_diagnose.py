@@ -147,7 +147,7 @@ def test_pictures(diagnostics):
     assert len(diagnostics.plot("marginals")) == NEW.shape[1]
     for what in ("correlations", "difference", "changes"):
         assert diagnostics.plot(what).get_title(loc="left")
-    with pytest.raises(mcce.InputError, match="what is 'all'; allowed: 'overview'"):
+    with pytest.raises(mcce.InputError, match="which is 'all'; allowed: 'overview'"):
         diagnostics.plot("all")
 
 
@@ -216,11 +216,11 @@ def test_arrays_and_no_decision_to_condition_on():
 
 
 def test_draws_depend_on_the_row_alone(explainer):
-    schema = explainer.chain_.schema_
+    schema = explainer.generator_.schema_
     matrix = schema.encode(NEW).matrix
     wanted = score(NEW) >= 0.6
-    all_rows = draw_like(explainer.chain_, matrix, wanted, 1)
-    alone = draw_like(explainer.chain_, matrix[:1], wanted[:1], 1)
+    all_rows = draw_like(explainer.generator_, matrix, wanted, 1)
+    alone = draw_like(explainer.generator_, matrix[:1], wanted[:1], 1)
     assert np.array_equal(all_rows[:1], alone)
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcce import InputError, Schema, gower_distance
-from mcce.diagnostics.neighbours import find_equal, find_nearest, find_several_nearest, nearest_rows
+from mcce import Schema, gower_distance
+from mcce.diagnostics.neighbours import find_equal, find_nearest, find_several_nearest
 
 
 def table(rng: np.random.Generator, n: int) -> pd.DataFrame:
@@ -110,22 +110,3 @@ def test_a_large_table_is_quick():
     begun = time.process_time()
     find_nearest(rows, seen, schema.features, n_jobs=1)
     assert time.process_time() - begun < 5, "half a second of computing is expected"
-
-
-def test_nearest_rows_by_hand():
-    training = pd.DataFrame({"age": [20, 40, 60], "job": ["clerk", "clerk", "pilot"]}, index=["a", "b", "c"])
-    rows = pd.DataFrame({"age": [25, 40, 60], "job": ["clerk", "clerk", "smith"]}, index=[7, 8, 9])
-    got = nearest_rows(rows, training)
-    assert got["distance"].to_list() == pytest.approx([0.0625, 0, 0.5])
-    assert got["nearest"].to_list() == ["a", "b", "c"]
-    assert got["copy"].to_list() == [False, True, False]
-    got = nearest_rows(rows, training, factuals=training.loc[["a", "b", "b"]].set_axis([0, 1, 2]))
-    assert got["nearest"].to_list() == ["b", "a", "c"]
-    assert got["copy"].to_list() == [False, True, False]
-    got = nearest_rows(rows, training, among=[False, False, False])
-    assert got["nearest"].isna().all()
-    assert got["distance"].isna().all()
-    with pytest.raises(InputError, match="factuals has 1 rows for 3 rows"):
-        nearest_rows(rows, training, factuals=training.iloc[:1])
-    with pytest.raises(InputError, match="among has shape"):
-        nearest_rows(rows, training, among=[True])

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mcce.explain.caution import Caution
-from mcce.explain.order import resolve_measures
-from mcce.explain.pools import Candidates
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.draw import Candidates
+from mcce.explain.order import Caution, resolve_measures
 from mcce.explain.problem import Problem, Settings
 from mcce.explain.sparse import SparseSearch
 from mcce.plausibility.score import Plausibility
@@ -197,11 +197,11 @@ def problem_of(features, mutable, ask, ordering, caution, floor=0.0, bound=UNBOU
 def search(case, k, floor, bound=UNBOUNDED, name="default", caution=None):
     measures, weights = MEASURES[name]
     ordering = resolve_measures(
-        measures, FEATURES, weights=weights, scorers={"plausibility": plausibility().of_candidates}
+        measures, FEATURES, feature_weights=weights, scorers={"plausibility": plausibility().of_candidates}
     )
     caution = caution or Caution(plausibility(), strength=0.0)
     problem = problem_of(FEATURES, MUTABLE, case.model, ordering, caution, floor, bound)
-    found = SparseSearch(problem).search(case.pools, case.factuals, k)
+    found = SparseSearch(Acceptance(problem, case.factuals)).search(case.pools, k)
     assert (np.diff(found.owner) >= 0).all()
     np.testing.assert_array_equal(found.scores, [case.model.score(row) for row in found.rows])
     for f, row, score in zip(found.owner, found.rows, found.plausibility, strict=True):

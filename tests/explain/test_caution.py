@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
-from mcce.explain.caution import Caution, Margins
-from mcce.explain.order import DEFAULT, resolve_measures
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.order import DEFAULT, Caution, Margins, resolve_measures
 from mcce.explain.sparse import SparseSearch
 from mcce.model.decisions import Answer, resolve_decision
 from mcce.plausibility.score import Scale
@@ -59,7 +59,7 @@ def test_single_changes_are_those_of_the_least_cost_by_brute_force(pools, factua
     case = Case.of(pools, factuals, seed, 0.4)
     caution, ordering = Caution(plausibility(), MARGINS, strength), resolve_measures(DEFAULT, FEATURES)
     problem = problem_of(FEATURES, MUTABLE, case.model, ordering, caution, floor)
-    found = SparseSearch(problem).search(case.pools, case.factuals, k)
+    found = SparseSearch(Acceptance(problem, case.factuals)).search(case.pools, k)
     least = plausibility().least_score(floor)
     for f, factual in enumerate(case.factuals):
         single = [c for c in crossings(case.pool(f), factual) if changes(c, factual) == 1 and case.model.wants(c)]
@@ -126,7 +126,7 @@ def test_a_job_comes_along_with_a_salary_and_says_so():
     who = table.loc[table["role"] == "comes along", "id"].iloc[0]
     told = "(with job nurse instead of none, which comes along)"
     assert told in found.sentence(who)
-    assert told in " ".join(found.letter(who).split())
+    assert told in " ".join(mcce.report.letter(found, who).split())
     assert "<small>comes along</small>" in found.to_html()
     assert found[who].changes()["role"].tolist() == table.loc[table["id"] == who, "role"].tolist()
 

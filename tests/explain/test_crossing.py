@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import mcce.explain.crossing as crossing
 from mcce.distances.measures import columnwise, gower, l2
-from mcce.explain.crossing import NearestCrossings, PoolCodes
+from mcce.explain.crossing import ChangedCells, NearestCrossings, PoolCodes
 from mcce.table import Schema
 
 
@@ -103,15 +103,16 @@ def test_where_there_are_many_half_are_the_nearest_and_half_are_spread(pool, fac
     cells = columnwise(np.vstack([np.zeros((before, 6)), pool]))
     distance = l2(FEATURES) if squared else gower(FEATURES)
     tuples = distinct_tuples(pool, MUTABLE, size)
-    found = NearestCrossings(cells, MUTABLE, distance).find(7, factual, before, len(pool), tuples, most)
-    assert found.factual == 7
+    near = NearestCrossings(cells, MUTABLE, distance)
+    found = near.find(1, factual, before, len(pool), tuples, most)
+    assert found.factual == 1
     assert found.chosen.tolist() == nearest
     assert found.complete == (len(expected) <= most)
 
-    out = np.full((6, len(nearest) + 2), -9.0)
-    found.write(cells, factual, MUTABLE, out, 1)
-    assert (out[:, [0, -1]] == -9.0).all()
-    for t, row in zip(nearest, out.T[1:-1], strict=True):
+    crossed = ChangedCells.read([found], near)
+    np.testing.assert_allclose(crossed.steps, [dict(map(reversed, expected))[t] for t in nearest])
+    written = crossed.rows(np.arange(len(nearest)), np.array([np.full(6, -9.0), factual]))
+    for t, row in zip(nearest, written, strict=True):
         draw, s = draws[t]
         by_hand = factual.copy()
         for a in sets[s]:

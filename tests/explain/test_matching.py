@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from mcce import InputError
-from mcce.explain.factuals import Factuals
-from mcce.explain.pools import match_candidates
+from mcce.explain.draw import match_candidates
+from mcce.explain.problem import Factuals
 
 MUTABLE = np.array([2, 3])
 

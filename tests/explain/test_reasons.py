@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.explain.unexplained import why_none
+from mcce.explain.tabulate import why_none
 
 
 def row_of(chain, **values):

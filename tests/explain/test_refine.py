@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mcce.explain.refine as refining
-from mcce.distances.measures import gower
 from mcce.explain.acceptance import Acceptance
-from mcce.explain.pools import Candidates
-from mcce.explain.refine import Refiner
+from mcce.explain.draw import Candidates
+from mcce.explain.order import DEFAULT, Caution, resolve_measures
+from mcce.explain.refine import Refiner, judge_changes, mark_incidental
 from mcce.explain.winners import Winners
 from mcce.table import Schema
 from tests.explain.small_cases import problem_of
@@ -75,8 +75,9 @@ class Scale:
 
 def refiner(scale, factuals, numbers):
     """Return a refiner of rows of some factuals, by a scale that is also the model."""
-    problem = problem_of(FEATURES, np.arange(4), scale.ask, None, SimpleNamespace(plausibility=scale))
-    return Refiner(Acceptance(problem, np.array(factuals)), gower(FEATURES), np.array(numbers, dtype=np.int64))
+    ordering = resolve_measures(DEFAULT, FEATURES)
+    problem = problem_of(FEATURES, np.arange(4), scale.ask, ordering, SimpleNamespace(plausibility=scale))
+    return Refiner(Acceptance(problem, np.array(factuals)), np.array(numbers, dtype=np.int64))
 
 
 @dataclass
@@ -148,15 +149,16 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     owner = np.array([f for f, _ in starts], dtype=np.int64)
     drawn = np.array([row for _, row in starts]).reshape(-1, 4)
     scores, _ = world.ask(drawn)
-    n_asked, world.n_asked = world.n_asked, 0
-    found = Winners.chosen(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]), n_asked)
+    world.n_asked = 0
+    found = Winners.chosen(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]))
     world.fold = fold
-    after = refiner(world, factuals, numbers).refine(found, pools, best)
+    refining = refiner(world, factuals, numbers)
+    after = refining.refine(found, pools, best)
     np.testing.assert_array_equal(after.owner, owner)
     np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
     np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
     np.testing.assert_array_equal(after.plausibility, world.score(after.rows, fold[owner]))
-    assert after.cost.asked == n_asked + world.n_asked
+    assert refining.acceptance.n_asked == world.n_asked
     return [tuple(row) for row in after.rows.tolist()]
 
 
@@ -251,3 +253,73 @@ def test_a_number_that_became_the_smaller_step_does_not_take_the_turn_of_another
     chosen = Winners.chosen(none, start, np.ones(1), np.ones(1))
     found = refiner(Always(), factual, [0, 2]).refine(chosen, Candidates(pool, none, none + 2))
     assert found.rows.tolist() == [[1.0, 0.0, 1.0, 1.0]]
+
+
+class Margins:
+    """Scores are farther inside the decision the smaller they are."""
+
+    def inside(self, scores):
+        return -scores
+
+
+def with_margins(world, factuals, margins):
+    """Return the rule for sparse rows of some factuals."""
+    caution = Caution(world, margins)
+    problem = problem_of(FEATURES, np.arange(4), world.ask, resolve_measures(DEFAULT, FEATURES), caution)
+    return Acceptance(replace(problem, settings=replace(problem.settings, sparse=True)), np.array(factuals))
+
+
+def leave_out(row, factual, j):
+    return (*row[:j], factual[j], *row[j + 1 :])
+
+
+@settings(max_examples=40)
+@given(
+    factual=rows,
+    pool=st.lists(rows, min_size=1, max_size=10),
+    seed=st.integers(0, 10**6),
+    share=st.sampled_from([0.3, 0.6, 1.0]),
+    margins=st.sampled_from([None, Margins()]),
+)
+def test_incidental_changes_are_those_that_the_decision_does_not_need(factual, pool, seed, share, margins):
+    world = World(seed, share, (factual,))
+    valid = [row for row in pool if world.wants(row)]
+    matrix = np.array(valid).reshape(-1, 4)
+    chosen = Winners.chosen(np.zeros(len(valid), dtype=np.int64), matrix, world.ask(matrix)[0], np.ones(len(valid)))
+    found = mark_incidental(with_margins(world, [factual], margins), chosen)
+    for start, marked in zip(valid, found.incidental, strict=True):
+        row, expected = start, set()
+        while n_changed(row, factual) > 1:
+            changed = [j for j in range(4) if not same(row[j], factual[j])]
+            spare = [j for j in changed if world.wants(leave_out(row, factual, j))]
+            if not spare:
+                break
+            score = {j: number_of("model", seed, leave_out(row, factual, j)) for j in spare}
+            j = min(spare, key=lambda j: (score[j] if margins else 0.0, j))
+            expected.add(j)
+            row = leave_out(row, factual, j)
+        assert set(np.flatnonzero(marked)) == expected
+
+
+@settings(max_examples=40)
+@given(
+    factual=rows,
+    pool=st.lists(rows, min_size=1, max_size=10),
+    seed=st.integers(0, 10**6),
+    share=st.sampled_from([0.3, 0.6, 1.0]),
+)
+def test_changes_are_judged_by_the_rows_without_them(factual, pool, seed, share):
+    world = World(seed, share, (factual,))
+    valid = [row for row in pool if world.wants(row)]
+    matrix = np.array(valid).reshape(-1, 4)
+    chosen = Winners.chosen(np.zeros(len(valid), dtype=np.int64), matrix, world.ask(matrix)[0], np.ones(len(valid)))
+    needed, harmed, fewer = judge_changes(with_margins(world, [factual], Margins()), chosen)
+    accepted = []
+    for i, row in enumerate(valid):
+        changed = [j for j in range(4) if not same(row[j], factual[j])]
+        less = [leave_out(row, factual, j) for j in changed if len(changed) > 1]
+        good = [r for r in less if world.wants(r) and world.score([r], [0])[0] >= LEAST]
+        accepted += [(i, str([float(cell) for cell in r])) for r in good]
+        assert needed[i] == (not good)
+        assert harmed[i] == any(number_of("model", seed, r) < number_of("model", seed, row) - 1e-12 for r in less)
+    assert [(i, str(row)) for i, row in zip(fewer.owner.tolist(), fewer.rows.tolist(), strict=True)] == accepted

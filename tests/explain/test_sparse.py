@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mcce.explain.sparse as sparse
-from mcce.explain.caution import Caution, Margins
-from mcce.explain.pools import Candidates
-from mcce.explain.rank import Selector
+from mcce.explain.draw import Candidates
+from mcce.explain.order import Caution, Margins
+from mcce.explain.plain import Selector
 from mcce.plausibility.score import Scale
 from tests.explain.small_cases import (
     COUNTS_CHANGES_FIRST,

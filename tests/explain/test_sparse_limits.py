@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import mcce.explain.sparse as sparse
-from mcce.explain.caution import Caution
-from mcce.explain.order import resolve_measures
-from mcce.explain.pools import Candidates
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.draw import Candidates
+from mcce.explain.order import Caution, resolve_measures
 from mcce.explain.sparse import SparseSearch
 from mcce.plausibility.score import Plausibility
 from mcce.table import Schema
@@ -42,9 +42,8 @@ def test_a_large_set_does_not_win_over_a_draw_with_fewer_changes():
     scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.array([0]), np.array([80]))
-    found = SparseSearch(problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)).search(
-        pools, np.zeros((1, 12)), 1
-    )
+    problem = problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+    found = SparseSearch(Acceptance(problem, np.zeros((1, 12)))).search(pools, 1)
     np.testing.assert_array_equal(found.rows, draws[[40]])
 
 
@@ -63,8 +62,8 @@ def test_a_pair_that_is_not_among_the_nearest_wins_over_three_changes(floor, mon
 
     pools = Candidates(np.asfortranarray([near, far, withholding]), np.array([0]), np.array([3]))
     ordering = resolve_measures(("L0", "gower"), FEATURES)
-    searching = SparseSearch(problem_of(FEATURES, MUTABLE, ask, ordering, Caution(plausibility(), strength=0.0), floor))
-    found = searching.search(pools, np.array([factual]), 1)
+    problem = problem_of(FEATURES, MUTABLE, ask, ordering, Caution(plausibility(), strength=0.0), floor)
+    found = SparseSearch(Acceptance(problem, np.array([factual]))).search(pools, 1)
     np.testing.assert_array_equal(found.rows, [far])
 
 
@@ -81,8 +80,9 @@ def test_a_single_value_that_is_passed_over_wins_over_two_changes():
             answer = (rows[:, 0] == valid) & (rows[:, 1] == 0) | (rows[:, 1] == 1) & (rows[:, 0] > 0)
             return answer.astype(float), answer
 
-        searching = SparseSearch(problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0))
-        assert searching.search(pools, np.zeros((1, 2)), 1).rows.tolist() == [[valid, 0.0]]
+        problem = problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+        found = SparseSearch(Acceptance(problem, np.zeros((1, 2)))).search(pools, 1)
+        assert found.rows.tolist() == [[valid, 0.0]]
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -99,10 +99,9 @@ def test_of_many_levels_none_is_passed_over(ordered):
             answer = (rows[:, 0] == valid) | (rows[:, 1] == 1) & (rows[:, 2] == 1)
             return answer.astype(float), answer
 
-        searching = SparseSearch(
-            problem_of(schema.features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
-        )
-        assert searching.search(pools, np.zeros((1, 3)), 1).rows.tolist() == [[valid, 0.0, 0.0]]
+        problem = problem_of(schema.features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+        found = SparseSearch(Acceptance(problem, np.zeros((1, 3)))).search(pools, 1)
+        assert found.rows.tolist() == [[valid, 0.0, 0.0]]
 
 
 @pytest.mark.parametrize("crossed_bytes", [1, 2_000])
@@ -132,9 +131,8 @@ def test_more_features_than_can_be_combined(monkeypatch):
 
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.zeros(2, dtype=int), np.full(2, 1_000))
-    found = SparseSearch(problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)).search(
-        pools, factuals, 1
-    )
+    problem = problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+    found = SparseSearch(Acceptance(problem, factuals)).search(pools, 1)
     expected = np.zeros((2, 320))
     expected[:, 7] = 2.0
     np.testing.assert_array_equal(found.rows, expected)

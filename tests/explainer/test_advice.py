@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import mcce
 from mcce.exceptions import AdviceWarning, InputError
+from mcce.report.rows import owners
 
 PAST = "defaulted_last_year"
 GRANTED = mcce.Interval(0, 0.1, closed="left", of=True)
@@ -61,7 +62,7 @@ def test_fit_warns_of_what_nobody_can_change():
     [
         (("age", "sex", PAST), ()),
         (("age", "sex"), [mcce.allow(PAST, direction="none")]),
-        (("age", "sex"), [{"feature": PAST, "levels": [False, True]}]),
+        (("age", "sex"), [mcce.allow(PAST, levels=[False, True])]),
     ],
 )
 def test_what_is_fixed_or_thought_of_is_not_warned_of(fixed, constraints):
@@ -132,7 +133,7 @@ def test_odd_advice_of_earlier_searches_is_listed():
     for row, (name, value) in zip(
         plain, [("loan_amount", 300_000), ("loan_amount", 500), ("years_employed", 40), ("savings", 400_000)]
     ):
-        old = found.factuals[name].iloc[found._row_of_factual()[row]]
+        old = found.factuals[name].iloc[owners(found)[row]]
         frame.iloc[row, frame.columns.get_loc(name)] = old + 500 if value == 500 else value
     told = replace(found, frame=frame).suspicious()
     assert frame.index[plain].isin(told.index).all()
@@ -169,7 +170,7 @@ def test_a_result_without_it_says_so(tmp_path):
     with pytest.raises(InputError, match=r"does not know what is usual among training rows.*Explain again"):
         mcce.Counterfactuals.load(tmp_path / "plain.mcce").suspicious()
     with pytest.raises(InputError, match="does not know what is usual"):
-        replace(plain, _questions=type(plain._questions)()).letters()
+        mcce.report.letters(replace(plain, _questions=type(plain._questions)()))
 
 
 def test_frames_of_polars():
@@ -192,12 +193,12 @@ def test_one_person_alone_is_judged_by_the_training_rows():
 
 def test_no_letter_is_written_for_a_suspicious_answer():
     found = answers(30)
-    letters = found.letters()
+    letters = mcce.report.letters(found)
     listed = found.suspicious().index.get_level_values("id")
     assert len(listed)
     assert letters.index.tolist() == [id for id in found.factuals.index if id not in listed]
-    assert letters.iloc[0] == found.letter(letters.index[0])
-    everybody = found.letters(all=True, html=True)
+    assert letters.iloc[0] == mcce.report.letter(found, letters.index[0])
+    everybody = mcce.report.letters(found, all=True, html=True)
     assert len(everybody) == len(found.factuals)
     assert everybody.iloc[0].startswith("<!doctype html>")
 
@@ -211,9 +212,9 @@ def test_a_letter_has_the_ways_that_are_not_suspicious():
     ids = found.frame.index.get_level_values("id")
     mixed = [id for id in ids.unique() if listed[ids == id].any() and not listed[ids == id].all()]
     assert mixed
-    letters = found.letters()
+    letters = mcce.report.letters(found)
     assert letters.index.isin(mixed).sum() == len(mixed)
-    assert any(letters[id] != found.letter(id) for id in mixed)
+    assert any(letters[id] != mcce.report.letter(found, id) for id in mixed)
     erased = [id for id in mixed if f"{PAST} changes" in " ".join(told["words"][id])]
     assert all("defaulted last year no instead of yes" not in letters[id] for id in erased)
 
@@ -225,4 +226,4 @@ def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
     )
     assert not len(found)
     assert found.suspicious().empty
-    assert "No example was found" in found.letters().iloc[0]
+    assert "No example was found" in mcce.report.letters(found).iloc[0]

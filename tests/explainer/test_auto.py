@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal, assert_series_equal
 
-import mcce.explain.adaptive
-import mcce.explain.pools
+import mcce.explain.pipeline
+import mcce.explain.problem
 from mcce import MCCE
 from mcce.datasets import load_loans
 from mcce.exceptions import InputError
-from mcce.explain.redraw import pooled_error
+from mcce.explain.followup import pooled_error
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
 from tests.marks import slow, slow_rows
 
@@ -25,8 +25,8 @@ ANY_MISSING = mcce.allow("*", missing=True)
 @pytest.fixture
 def short_rounds(monkeypatch):
     """Rounds of 20 to 320 draws, so that the rule can be followed by brute force."""
-    monkeypatch.setattr(mcce.explain.adaptive, "FIRST_DRAWS", 20)
-    monkeypatch.setattr(mcce.explain.adaptive, "MOST_DRAWS", 320)
+    monkeypatch.setattr(mcce.explain.pipeline, "FIRST_DRAWS", 20)
+    monkeypatch.setattr(mcce.explain.pipeline, "MOST_DRAWS", 320)
 
 
 def assert_follows_the_rule(explainer, X, **how):
@@ -76,7 +76,7 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
             sparse=sparse,
             independent=independent,
             n_counterfactuals=2,
-            floor=0.3,
+            floor=0.3 if sparse else None,
         )
 
     some = FEW.iloc[:6]
@@ -94,7 +94,7 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
 @pytest.mark.parametrize(("name", "value"), [("BLOCK_FACTUALS", 3), *slow_rows(("POOL_BYTES", 1))])
 def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
     one = explainer.explain(FEW, n_samples="auto", sparse=sparse)
-    monkeypatch.setattr(mcce.explain.pools, name, value)
+    monkeypatch.setattr(mcce.explain.problem, name, value)
     two = fitted(n_jobs=2).explain(FEW, n_samples="auto", sparse=sparse)
     assert_same(one, two)
     assert_series_equal(one.draws, two.draws)

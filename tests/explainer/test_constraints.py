@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
+from mcce.constraints import reading
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from tests.marks import slow
@@ -227,7 +228,7 @@ def test_of_the_explainer_and_of_the_call_hold_together():
     assert (explainer.generate(REFUSED, n_samples=10).eval("savings + salary") <= 90_000).all()
 
 
-class Marginals:
+class Marginals(mcce.generators.Generator):
     """A generator that knows nothing of restrictions: it draws whole training rows, and puts the given ones in."""
 
     def __init__(self):
@@ -242,17 +243,11 @@ class Marginals:
         self.training_givens_ = self.givens_of(self.schema_.encode(X).matrix, decision)
         return self
 
-    def givens_of(self, matrix, decision=True):
-        return np.column_stack([matrix[:, 0], np.broadcast_to(decision, len(matrix)).astype(float)])
-
     def draw(self, request, *, progress=None, n_jobs=None):
         streams = RowStreams(request.seed, request.stream_keys, request.draw_indices)
         rows = self.rows[streams.integer(len(self.rows))]
         rows[:, 0] = request.givens[:, 0]
-        return mcce.generators.base.Drawn(np.asfortranarray(rows), np.zeros(len(rows), dtype=bool))
-
-    def feature_log_densities(self, matrix, decision=True, *, training=False):
-        raise mcce.SamplerError("no density")
+        return mcce.generators.requests.Drawn(np.asfortranarray(rows), np.zeros(len(rows), dtype=bool))
 
 
 @pytest.mark.parametrize("sparse", [False, *slow(True)])
@@ -279,7 +274,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_what_would_help_is_found_by_trying(explainer, sparse):
     names = ["salary share", "savings step", "job stays", "grade step"]
-    found = ask(explainer, names, sparse=sparse).with_why(5)
+    found = ask(explainer, names, sparse=sparse).with_why_unexplained(5)
     told = found.unexplained[found.unexplained["drawn"].notna()]
     assert len(told) > 0
     single = [READINGS[name][0] for name in names]
@@ -313,9 +308,9 @@ def test_the_nearest_row_is_told_with_its_score():
     )
     poor = TABLE[TABLE["salary"] < 30_000].iloc[:5]
     said = [mcce.allow("salary", high=50_000)]
-    found = model.explain(poor, constraints=said, n_samples=100).with_why()
+    found = model.explain(poor, constraints=said, n_samples=100).with_why_unexplained()
     assert len(found) == 0
-    why = found.why(poor.index[0])
+    why = found.why_unexplained(poor.index[0])
     assert why["nearest"] == found.unexplained["nearest"].iloc[0]
     assert found.unexplained["nearest"].tolist() == (found.nearest["salary"] / 1_000).tolist()
     assert (found.nearest["salary"] <= 50_000).all()
@@ -347,3 +342,20 @@ def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
     assert "what the constraints on this feature allow" in ax.get_xlabel()
     plt.close("all")
     assert explainer.explain(REFUSED.head(2), n_samples=50).allowed is None
+
+
+@pytest.mark.parametrize("call", ["explain", "generate", "select"])
+def test_constraints_are_read_once_a_call(call, tmp_path, monkeypatch):
+    files = [tmp_path / "own.json", tmp_path / "also.json"]
+    for path, feature in zip(files, ("salary", "savings"), strict=True):
+        path.write_text(f'{{"allow": [{{"feature": "{feature}", "direction": "increase"}}]}}')
+    X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+    model = lambda rows: rows["salary"] + rows["savings"] > 60_000  # noqa: E731
+    explainer = mcce.MCCE(model, decision=True, fixed=["age"], random_state=1, constraints=files[0]).fit(X)
+    candidates = explainer.generate(X.head(20), n_samples=20)
+    loaded = []
+    plain = reading._load
+    monkeypatch.setattr(reading, "_load", lambda path: loaded.append(path.name) or plain(path))
+    asked = (candidates, X.head(20)) if call == "select" else (X.head(20),)
+    getattr(explainer, call)(*asked, constraints=files[1])
+    assert sorted(loaded) == ["also.json", "own.json"]

@@ -75,6 +75,7 @@ def test_tables_come_back_as_they_were_given(fitted, found):
         "changes",
         "summary",
         "sentences",
+        "answers",
         "diversity",
         "draws",
     ):
@@ -117,9 +118,9 @@ def test_a_chain_draws_frames_of_its_kind(fitted):
     X, _ = fitted
     chain = ChainModel(sampler="marginal", fixed=["age"], random_state=1).fit(X)
     assert chain.sample(10).schema == X.schema
-    rows, weights = chain.sample(4, given=X.select(["age"])[:3], within={"grade": ["high"]}, weights=True)
+    rows, weights = chain.sample(4, given=X.select(["age"])[:3], within={"grade": ["high"]}, importance=True)
     assert pl.DataFrame(rows)["grade"].unique().to_list() == ["high"]
-    assert pl.DataFrame(weights).columns == ["id", "draw", "weight"]
+    assert pl.DataFrame(weights).columns == ["id", "draw", "importance"]
 
 
 @pytest.mark.slow

@@ -87,8 +87,8 @@ def test_diagnose_leaves_out_the_order_that_there_is_not(bootstrapped):
 
 def test_there_is_no_chain_but_a_generator(bootstrapped):
     assert isinstance(bootstrapped.generator_, RowBootstrap)
-    with pytest.raises(AttributeError, match="draws from a RowBootstrap, see generator_"):
-        _ = bootstrapped.chain_
+    with pytest.raises(InputError, match="judges the conditionals of a chain, and a RowBootstrap has none"):
+        bootstrapped.generator_.criticise(TABLE)
 
 
 def test_the_given_generator_is_left_unfitted():
@@ -144,7 +144,10 @@ def test_orders_are_compared_for_a_given_chain_too():
         ({"predictors": {}}, "predictors is {}"),
         ({"kinds": {"age": "ordered"}}, "kinds is "),
         ({"random_state": 0}, "random_state is 0, a setting of the chain"),
-        ({"generator": RowBootstrap}, "is a class; give a name .*, an unfitted object with the methods of"),
+        (
+            {"generator": RowBootstrap},
+            r"got .*RowBootstrap.*, a class; .* object of a subclass of mcce\.generators\.Generator",
+        ),
         ({"generator": "chains"}, "there is no generator 'chains'; did you mean 'chain'"),
     ],
 )

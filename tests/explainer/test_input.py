@@ -33,7 +33,7 @@ def test_no_more_draws_than_memory_holds(explainer, call, value, got):
     ("settings", "message"),
     [
         (
-            {"weights": {"income": 10**400}},
+            {"feature_weights": {"income": 10**400}},
             r"weights\['income'\] is a whole number of about 401 digits, .*; give a number",
         ),
         ({"max_changes": 10**400}, "max_changes is a whole number of about 401 digits, .* at most 9223372036854775807"),

@@ -14,6 +14,7 @@ from mcce.cli import main
 from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
 from mcce.samplers.dp import PublicBins
+from mcce.storage.learned import disclosed
 from tests.marks import slow
 
 BIG = 10**12
@@ -52,7 +53,7 @@ FACTUALS = table(40, 1).replace({"job": {"astronaut": "cook"}})
 
 
 def fitted(**options):
-    private = Privacy(**{"epsilon": 3, "bounds": BOUNDS, "levels": LEVELS, "rows": 400, **options})
+    private = Privacy(**{"epsilon": 3, "bounds": BOUNDS, "levels": LEVELS, "n_synthetic": 400, **options})
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
     return explainer.fit(X, progress=False)
 
@@ -63,11 +64,11 @@ def explainer():
 
 
 def test_everything_is_in_one_account(explainer):
-    account = explainer.chain_.account_
+    account = explainer.generator_.account_
     assert account.left == 0
     named = ["'sex'", "'<decision>'", "'pay'", "'code'", "'day'", "'job'", "'owns'"]
     assert account.table["what"].tolist() == ["number of rows", *(f"{name}, tree 1" for name in named)]
-    stated = fitted(depth=2).chain_.account_
+    stated = fitted(max_depth=2).generator_.account_
     assert stated.table["what"].tolist() == [f"{name}, tree 1" for name in named]
     assert stated.left == 0
     assert account.epsilon_spent == 3
@@ -79,7 +80,7 @@ def test_the_account_says_that_an_empty_table_is_told_from_one_row():
     explainer = mcce.MCCE(score, decision=(0.6, 1), sampler=private, random_state=1, n_jobs=1)
     with pytest.raises(InputError, match="X has 0 rows"):
         explainer.fit(X[["pay"]].head(0))
-    assert "whether the table has any rows" in repr(explainer.fit(X[["pay"]].head(1)).chain_.account_)
+    assert "whether the table has any rows" in repr(explainer.fit(X[["pay"]].head(1)).generator_.account_)
 
 
 def test_going_over_the_budget_is_refused(monkeypatch):
@@ -87,7 +88,7 @@ def test_going_over_the_budget_is_refused(monkeypatch):
     with pytest.raises(
         InputError, match=r"would cost epsilon = 3, and 0 of the budget of 3 is left; nothing was spent"
     ):
-        fitted(depth=2)
+        fitted(max_depth=2)
 
 
 def test_it_explains(explainer):
@@ -111,7 +112,7 @@ def test_it_is_sparse_by_synthetic_rows(explainer):
 
 
 def test_two_fits_have_other_noise_and_the_same_random_splits():
-    one, other = (fitted(depth=3, choosing=0).chain_.samplers_ for _ in range(2))
+    one, other = (fitted(max_depth=3, choosing=0).generator_.samplers_ for _ in range(2))
     for name, sampler in one.items():
         assert (sampler.trees_.column == other[name].trees_.column).all()
     assert any((sampler.counts_ != other[name].counts_).any() for name, sampler in one.items())
@@ -119,12 +120,12 @@ def test_two_fits_have_other_noise_and_the_same_random_splits():
 
 def test_trees_are_the_deeper_the_more_rows_and_budget_there_are():
     def depth(explainer):
-        return explainer.chain_.samplers_["owns"].trees_.n_leaves.bit_length() - 1
+        return explainer.generator_.samplers_["owns"].trees_.n_leaves.bit_length() - 1
 
     depths = [depth(fitted(epsilon=epsilon, testing_seed=1)) for epsilon in (0.1, 10, 10**4)]
     assert depths == sorted(depths)
     assert depths[0] < depths[2]
-    numbers = [fitted(epsilon=0.3).chain_.samplers_["owns"].n_rows for _ in range(6)]
+    numbers = [fitted(epsilon=0.3).generator_.samplers_["owns"].n_rows for _ in range(6)]
     assert len({*numbers, len(X)}) > 2  # it is bought, with fresh noise: by chance not once in a million
 
 
@@ -170,21 +171,28 @@ def everything_said(rows):
     """Return all that a private explainer says: warnings, what it is, what it learned, answers in every form."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        private = Privacy(epsilon=3, bounds=BOUNDS, levels=LEVELS, rows=400)
+        private = Privacy(epsilon=3, bounds=BOUNDS, levels=LEVELS, n_synthetic=400)
         explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
         explainer.fit(rows, progress=False)
-        chain, said = explainer.chain_, []
+        chain, said = explainer.generator_, []
         asked = FACTUALS.head(8).set_axis([f"asked-{i}" for i in range(8)])  # labels of training rows are looked for
         for settings in ({}, {"sparse": True}, {"diverse": True, "n_counterfactuals": 2}):
             found = explainer.explain(asked, n_samples=100, progress=False, **settings)
             said += [repr(found), found._repr_html_(), found.to_frame().to_csv(), found.summary().to_csv()]
-            said += [found.changes().to_csv(), *found.sentences(), repr(found.run), repr(found.ranges)]
+            said += [found.changes().to_csv(), *mcce.report.sentences(found), repr(found.run), repr(found.ranges)]
             label = found.frame.index[0][0]
-            said += [found.letter(label), found.letter(label, html=True), repr(found.reasons(label))]
-        said += [found.with_why(2).unexplained.to_csv(), explainer.generate(asked.head(2), n_samples=50).to_csv()]
+            said += [
+                mcce.report.letter(found, label),
+                mcce.report.letter(found, label, html=True),
+                repr(found.contributions(label)),
+            ]
+        said += [
+            found.with_why_unexplained(2).unexplained.to_csv(),
+            explainer.generate(asked.head(2), n_samples=50).to_csv(),
+        ]
         said += [chain.sample(200).to_csv(), repr(chain.account_), repr(chain), repr(explainer), repr(chain.samplers_)]
         said += [repr(explainer.relations_), repr(chain.schema_), repr(chain.schema_.features), repr(vars(explainer))]
-        said += [sampler.disclosed() for sampler in chain.samplers_.values()]
+        said += [disclosed(sampler) for sampler in chain.samplers_.values()]
     return "\n".join([*said, *(str(each.message) for each in warned)])
 
 
@@ -208,7 +216,7 @@ def test_a_round_trip(explainer, tmp_path):
     path = tmp_path / "private.mcce"
     explainer.save(path)
     again = mcce.MCCE.load(path, model=score)
-    assert again.chain_.account_ == explainer.chain_.account_
+    assert again.generator_.account_ == explainer.generator_.account_
     assert again.sampler == explainer.sampler
     for settings in ({}, {"sparse": True, "n_samples": 100}):
         one, two = (each.explain(FACTUALS, progress=False, **settings) for each in (explainer, again))
@@ -236,8 +244,8 @@ def test_inspect_says_what_is_and_is_not_covered(explainer, tmp_path, capsys):
 def test_a_testing_seed_is_not_stored(tmp_path):
     explainer = fitted(testing_seed=1)
     assert "testing_seed=1: NOT PRIVATE" in repr(explainer)
-    assert explainer.chain_.account_.for_tests
-    for each in (explainer, explainer.chain_):
+    assert explainer.generator_.account_.for_tests
+    for each in (explainer, explainer.generator_):
         with pytest.raises(InputError, match="whose noise anybody can take away: this fit is not private"):
             each.save(tmp_path / "tested.mcce")
 
@@ -295,7 +303,7 @@ def held_by(rows, condition_on_decision=True):
     """Return all that a private explainer holds, what it warned of and an answer, with noise of one seed."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, rows=100, testing_seed=1)
+        private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, n_synthetic=100, testing_seed=1)
         explainer = mcce.MCCE(
             forgiving_score,
             decision=(0.6, 1),
@@ -332,7 +340,7 @@ def test_values_count_as_the_nearest_public_ones():
     moments = pd.to_datetime([1_420_156_799_123_456_789] * 99 + [-(10**18)], unit="ns")  # the last hour of a day
     rows = pd.DataFrame({"day": moments, "pay": [np.inf] * 30 + [-np.inf] * 70})
     stated = {"day": ("2015-01-01", "2015-01-02", "2015-01-03"), "pay": (0, 50, 100)}
-    private = Privacy(epsilon=10**6, bounds=stated, depth=0, rows=10)
+    private = Privacy(epsilon=10**6, bounds=stated, max_depth=0, n_synthetic=10)
     samplers = mcce.ChainModel(sampler=private, random_state=1).fit(rows).samplers_
     assert samplers["day"].counts_.tolist() == [[[100, 0]]]
     assert samplers["pay"].counts_.tolist() == [[[70, 30]]]
@@ -341,8 +349,8 @@ def test_values_count_as_the_nearest_public_ones():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_large_budget_is_like_none(delta):
     """Without noise the conditionals have the shares of the training rows."""
-    explainer = fitted(epsilon=10**6, delta=delta, depth=0, rows=4000)
-    drawn = explainer.chain_.sample(4000)
+    explainer = fitted(epsilon=10**6, delta=delta, max_depth=0, n_synthetic=4000)
+    drawn = explainer.generator_.sample(4000)
     assert drawn["owns"].mean() == pytest.approx(X["owns"].mean(), abs=0.04)
     assert drawn["pay"].mean() == pytest.approx(X["pay"].mean(), abs=1.5)
     known = X.loc[X["job"] != "astronaut", "job"]
@@ -353,15 +361,18 @@ def test_a_large_budget_is_like_none(delta):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda e: e.diagnose(X), r"diagnose compares with the training rows, .* mcce\.Privacy, which keeps nothing"),
-        (lambda e: e.trade_off(FACTUALS), "trade_off compares with the training rows"),
-        (lambda e: e.explain(FACTUALS, constraints=[mcce.no_copies()]), "no_copies.* needs to know the training rows"),
+        (
+            lambda e: e.diagnose(X),
+            r"diagnose needs the training rows, of which nothing is kept with mcce\.Privacy; give",
+        ),
+        (lambda e: e.trade_off(FACTUALS), "trade_off needs the training rows"),
+        (lambda e: e.explain(FACTUALS, constraints=[mcce.no_copies()]), "no_copies.* needs the training rows"),
         (
             lambda e: e.explain(FACTUALS, constraints=[mcce.k_anonymous(5, keys=["pay"])]),
-            "k_anonymous.* counts training",
+            "k_anonymous.* needs the training rows",
         ),
         (lambda e: e.fit(X, sample_weight=np.full(len(X), 2)), "sample_weight cannot be private"),
-        (lambda e: e.fit(X, relations=["code <= pay"]), "relations are compared with the training rows"),
+        (lambda e: e.fit(X, relations=["code <= pay"]), "relations= needs the training rows"),
         (lambda e: mcce.MCCE(score, sampler=e.sampler, visit_sequence="correlation").fit(X), "reads the training rows"),
         (lambda e: mcce.ChainModel(sampler=e.sampler).fit(X, schema=mcce.Schema.from_data(X)), "schema was read from"),
         (lambda e: mcce.ChainModel(sampler=e.sampler, min_donors=3).fit(X), "cannot guarantee min_donors=3"),
@@ -387,7 +398,7 @@ def test_what_a_private_explainer_refuses(call, said):
         ({"decimals": {"pay": 99}}, "decimals of 'pay' is 99"),
         ({"bounds": [1, 2]}, r"bounds of Privacy is \[1, 2\]; give a dict by column"),
         ({"epsilon": -1}, "epsilon is -1; it must be a number above 0"),
-        ({"rows": 0}, "rows of Privacy is 0"),
+        ({"n_synthetic": 0}, "n_synthetic of Privacy is 0"),
         ({"choosing": 1}, "choosing of Privacy is 1; it must be a number from 0 to below 1"),
     ],
 )
@@ -399,13 +410,13 @@ def test_statements_that_are_none(options, said):
 def test_missing_values_are_counted_where_that_is_public():
     gaps = X.assign(job=X["job"].mask(np.arange(len(X)) % 3 == 0))
     for missing, share in (((), 0.0), (("job",), 1 / 3)):
-        private = Privacy(epsilon=10**6, bounds=BOUNDS, levels=LEVELS, missing=missing, rows=2000, depth=0)
+        private = Privacy(epsilon=10**6, bounds=BOUNDS, levels=LEVELS, missing=missing, n_synthetic=2000, max_depth=0)
         chain = mcce.ChainModel(sampler=private, random_state=1, n_jobs=1).fit(gaps)
         assert chain.sample(2000)["job"].isna().mean() == pytest.approx(share, abs=0.04)
 
 
 def test_decimals_as_they_are_stated():
-    drawn = fitted(decimals={"pay": 1}).chain_.sample(50)
+    drawn = fitted(decimals={"pay": 1}).generator_.sample(50)
     assert (drawn["pay"] == drawn["pay"].round(1)).all()
     assert (drawn["day"] == drawn["day"].dt.normalize()).all()
 

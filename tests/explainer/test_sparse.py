@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce
-import mcce.explain.pools
+import mcce.explain.problem
 import mcce.explain.sparse
 from mcce import InputError
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
@@ -252,7 +252,7 @@ def found():
     ("module", "name", "value"),
     [
         (mcce.explain.sparse, "CROSSED_BYTES", 1),
-        *slow_rows((mcce.explain.pools, "POOL_BYTES", 1), (mcce.explain.pools, "BLOCK_FACTUALS", 1)),
+        *slow_rows((mcce.explain.problem, "POOL_BYTES", 1), (mcce.explain.problem, "BLOCK_FACTUALS", 1)),
     ],
 )
 def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatch):
@@ -329,7 +329,7 @@ def test_a_feature_that_costs_much_is_spared():
     explainer = explainer_of("score")
     settings = {"n_samples": 60, "sparse": True, "floor": 0.0}  # a floor may demand what costs much
     free = explainer.explain(DENIED, **settings)
-    dear = explainer.explain(DENIED, **settings, measures="gower", weights={"income": 1000, "since": 1000})
+    dear = explainer.explain(DENIED, **settings, measures="gower", feature_weights={"income": 1000, "since": 1000})
 
     def share(found):
         return differs(found.frame, factuals_of(found))[:, [list(TABLE).index(n) for n in ("income", "since")]].mean()
@@ -390,9 +390,15 @@ def test_a_new_fit_forgets_what_was_plausible():
         ({"measures": ()}, "measures is empty; name at least one"),
         ({"measures": "gowr"}, "measures names 'gowr'; did you mean 'gower'"),
         ({"measures": lambda candidates, factual: 1}, r"returned shape \(\) for \d+ candidates"),
-        ({"weights": {"incom": 2}}, "weights names 'incom', which is not a feature; did you mean 'income'"),
-        ({"weights": {"income": -1}}, r"weights\['income'\] is -1; give a number of at least 0"),
-        ({"weights": [1]}, r"weights is \[1\]; give weights by feature, for example weights={'age': 2}"),
+        (
+            {"feature_weights": {"incom": 2}},
+            "feature_weights names 'incom', which is not a .* mean 'income'",
+        ),
+        ({"feature_weights": {"income": -1}}, r"feature_weights\['income'\] is -1; give a number of at least 0"),
+        (
+            {"feature_weights": [1]},
+            r"feature_weights is \[1\]; give weights .* feature_weights={'age': 2}",
+        ),
         (
             {"sparse": False, "measures": "plausibility"},
             "measure 'plausibility' needs the plausibility of rows, .* set sparse=True",

@@ -54,10 +54,10 @@ def test_one_unknown_level_stops_nobody_else(explainer, table, column):
     )
     assert pd.isna(found.factual_predictions[who])
     assert found.draws[who] == 0
-    assert who not in found.letters(all=True).index
-    assert found.unlettered(all=True)[who] == reason
+    assert who not in mcce.report.letters(found, all=True).index
+    assert mcce.report.unlettered(found, all=True)[who] == reason
     with pytest.raises(InputError, match=r"there is no letter for .*: it could not be read"):
-        found.letter(who)
+        mcce.report.letter(found, who)
     assert "could not be read" in found.sentence(who)
     again = found.redrawn(0)
     pd.testing.assert_frame_equal(again.frame, found.frame)
@@ -92,7 +92,7 @@ def test_why_of_the_others_is_about_them(explainer, table):
     people = table[table["pay"] < 20].head(4).astype({"job": object})
     people.iloc[0, 1] = "pilot"
     with pytest.warns(MCCEWarning, match="level that is not known"):
-        found = explainer.explain(people, n_samples=50, constraints=[mcce.allow("pay", high=30)]).with_why()
+        found = explainer.explain(people, n_samples=50, constraints=[mcce.allow("pay", high=30)]).with_why_unexplained()
     told = found.unexplained
     assert told.index.tolist() == people.index.tolist()
     assert told["would_help"].notna().tolist() == [False, True, True, True]

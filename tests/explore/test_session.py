@@ -195,8 +195,8 @@ library <- function(...) invisible()
 allow <- function(feature, ...) list(feature = feature, ...)
 explain <- function(x, newdata, ...) {
   given <- list(...)
-  for (name in setdiff(names(given), c("constraints", "weights"))) cat(name, "=", format(given[[name]]), "\\n")
-  for (name in names(given$weights)) cat("weight", name, given$weights[[name]], "\\n")
+  for (name in setdiff(names(given), c("constraints", "feature_weights"))) cat(name, "=", format(given[[name]]), "\\n")
+  for (name in names(given$feature_weights)) cat("weight", name, given$feature_weights[[name]], "\\n")
   for (each in given$constraints) cat(names(each), "|", unlist(each), "\\n")
   cat("rows", nrow(newdata), newdata$n, "\\n")
   list(rows = data.frame(a = 1:3), index = data.frame(id = 1, rank = 1:3))
@@ -231,11 +231,11 @@ def test_the_r_call_is_r(session, table, refused, tmp_path):
 
 def test_letters_are_those_of_the_result(session, fitted, table, refused):
     found = found_by(fitted, table, refused)
-    assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == found.letter(
-        table.index[refused]
+    assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == mcce.report.letter(
+        found, table.index[refused]
     )
     page = ask(session, "export", what="page", person=refused, settings=FEW)["text"]
-    assert page == found.letter(table.index[refused], html=True)
+    assert page == mcce.report.letter(found, table.index[refused], html=True)
     assert NASTY not in page
 
 
@@ -266,7 +266,7 @@ def test_floors_and_conditionals_are_judged(fitted, table):
     (costs,) = ask(session, "trade_off")["tables"]
     assert [row[0] for row in costs["rows"]][:3] == ["nearest row that was drawn", "at least 0%", "at least 1%"]
     (compared,) = ask(session, "criticise")["tables"]
-    judged = fitted.chain_.criticise(new, decision=(risk(new) < 0.3).to_numpy(), progress=False)
+    judged = fitted.generator_.criticise(new, decision=(risk(new) < 0.3).to_numpy(), progress=False)
     assert [row[1] for row in compared["rows"]] == ["yes" if ok else "no" for ok in judged.table["passes"]]
 
 

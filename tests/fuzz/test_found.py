@@ -49,7 +49,7 @@ def test_numbers_a_few_units_in_the_last_place_apart(values):
     explainer, factuals = fitted(people(a=values))
     found = explainer.explain(factuals, n_samples=20, sparse=True)
     assert len(found) == len(factuals)
-    assert np.isfinite(explainer.chain_.log_density(people(a=values), training=True)).any()
+    assert np.isfinite(explainer.generator_.log_density(people(a=values), training=True)).any()
 
 
 def test_constraints_beside_a_column_without_levels():
@@ -65,7 +65,7 @@ def test_a_constant_whose_square_is_zero(sampler, missing):
     a = np.where(np.arange(N) % 3 == 0, np.nan, 1e-200) if missing else np.full(N, 1e-200)
     explainer, factuals = fitted(people(a=a), {"c": sampler, "*": "cart"}, fixed=["a"])
     plain, _ = fitted(people(a=a * 0.0), {"c": sampler, "*": "cart"}, fixed=["a"])
-    drawn, as_zero = (e.chain_.sample(50)["c"].tolist() for e in (explainer, plain))
+    drawn, as_zero = (e.generator_.sample(50)["c"].tolist() for e in (explainer, plain))
     assert drawn == as_zero
     assert len(explainer.explain(factuals, n_samples=50)) == len(factuals)
 

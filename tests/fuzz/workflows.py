@@ -173,7 +173,7 @@ def random_sampler(chance, X, conditional=None):
     if name == "rpart":
         return mcce.CartSampler(dialect="rpart", min_leaf=chance.choice([None, 1, 3]))
     if name == "auto":
-        return mcce.Auto(["marginal", chance.choice(["cart", "parametric"])], folds=2, n_draws=3)
+        return mcce.Auto(["marginal", chance.choice(["cart", "parametric"])], n_folds=2, n_draws=3)
     if name == "everywhere":
         return everywhere(chance.choice(OURS), X)
     if name == "by feature":
@@ -204,11 +204,11 @@ def random_privacy(chance, X):
         bounds=bounds,
         levels=levels,
         missing=missing,
-        trees=chance.choice([1, 1, 2]),
-        depth=chance.choice([None, None, 0, 3]),
-        bins=chance.choice([1, 4, 16]),
+        n_trees=chance.choice([1, 1, 2]),
+        max_depth=chance.choice([None, None, 0, 3]),
+        n_bins=chance.choice([1, 4, 16]),
         choosing=chance.choice([0.0, 0.5]),
-        rows=chance.choice([1, 50, 200]),
+        n_synthetic=chance.choice([1, 50, 200]),
         testing_seed=chance.choice([None, 1]),
     )
 
@@ -299,7 +299,7 @@ def run(case, chance):
     if chance.random() < 0.1:
         found.standard_errors()
     if chance.random() < 0.3:
-        found = found.with_why(2)
+        found = found.with_why_unexplained(2)
     if not (case.asked["sparse"] or case.asked["diverse"] or case.no_copies or case.other_scales):
         shared = {name: asked[name] for name in ("n_samples", "independent", "constraints")}
         check_best(found, explainer.generate(case.known(), **shared), case)
@@ -335,17 +335,17 @@ def write_all(found, explainer, case, chance):
     found._repr_html_()
     found.changes()
     found.changed_features()
-    found.sentences()
+    mcce.report.sentences(found)
     found.summary()
     found.diversity()
     table = found.to_frame()
     assert table.columns.is_unique
     assert table.shape == (len(found), case.X.shape[1] + found.measures.shape[1] + 2)
     found[chance.choice(list(case.factuals.index))]
-    page = found.letter(chance.choice(list(case.known().index)), html=chance.random() < 0.5)
+    page = mcce.report.letter(found, chance.choice(list(case.known().index)), html=chance.random() < 0.5)
     assert "<script>alert(1)" not in page or not page.startswith("<")
     if len(found):
-        found.reasons(next(iter(found)))
+        found.contributions(next(iter(found)))
     if chance.random() < 0.3:
         found.by(chance.choice(list(case.X.columns))) if len(found) > 1 else None
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""A joint generator, to try the protocol with: whole training rows that have the same fixed values and decision.
+"""A direct subclass of `Generator`: whole training rows that have the same fixed values and decision.
 
 1. Donors of a request's row are the training rows with its givens; where there are none, those with its decision.
 2. One of them is drawn by the row's own stream. Its mutable values are taken, the fixed ones are the request's.
@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mcce.exceptions import NotFittedError
-from mcce.generators.base import Drawn, DrawRequest
+from mcce.generators import Generator
+from mcce.generators.requests import Drawn, DrawRequest
 from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.table import Schema
 
 
-class RowBootstrap:
+class RowBootstrap(Generator):
     """p(mutable | fixed, decision) as the training rows have it."""
 
     def __init__(self, fixed=(), seed=1):
@@ -34,22 +34,13 @@ class RowBootstrap:
         self.matrix_ = self.schema_.encode(X).matrix
         self.given_ = [j for j, name in enumerate(self.schema_.names) if name in self.fixed]
         self.mutable_ = [j for j in range(len(self.schema_)) if j not in self.given_]
+        self.fixed_ = [self.schema_.names[j] for j in self.given_]
         self.conditions_on_decision_ = decision is not None
         self.training_givens_ = self.givens_of(self.matrix_, True if decision is None else decision)
         return self
 
-    @property
-    def fixed_(self):
-        return [self.schema_.names[j] for j in self.given_]
-
-    def givens_of(self, matrix, decision=True):
-        decided = np.broadcast_to(np.asarray(decision, dtype=float), matrix.shape[:1])
-        columns = [matrix[:, j] for j in self.given_] + ([decided] if self.conditions_on_decision_ else [])
-        return np.column_stack(columns) if columns else np.empty((matrix.shape[0], 0))
-
     def draw(self, request: DrawRequest, *, progress=None, n_jobs=None) -> Drawn:
-        if not hasattr(self, "matrix_"):
-            raise NotFittedError("this RowBootstrap is not fitted")
+        self.check_fitted()
         known = pd.Series(np.arange(len(self.matrix_))).groupby(hash_rows(self.training_givens_)).indices
         streams = RowStreams(derive_key(request.seed, "row bootstrap"), request.stream_keys, request.draw_indices)
         keys, uniform = hash_rows(request.givens), streams.uniform()

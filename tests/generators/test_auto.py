@@ -222,7 +222,7 @@ def test_an_explainer_chooses_given_its_decision():
     explainer = mcce.MCCE(
         lambda rows: (rows["salary"] > middle).astype(float), fixed=["age", "sex"], sampler=Auto(QUICK), random_state=1
     ).fit(X)
-    salary = explainer.chain_.choice_.features[1]
+    salary = explainer.generator_.choice_.features[1]
     assert salary.feature == "salary"
     without = ChainModel(sampler=Auto(QUICK), fixed=["age", "sex"], random_state=1).fit(X).choice_.features[1]
     assert salary.best.score > without.best.score + 0.1  # the decision says much about the salary
@@ -239,11 +239,11 @@ def test_an_explainer_chooses_given_its_decision():
         (Auto({1: "cart"}), InputError, "the name 1 is no text"),
         (Auto(["crat"]), SamplerError, "no sampler 'crat'; did you mean 'cart'"),
         (Auto(score="crps"), InputError, "score of Auto is 'crps'; it must be 'log' or 'draws'"),
-        (Auto(folds=1), InputError, "folds of Auto is 1; it must be a whole number of at least 2"),
+        (Auto(n_folds=1), InputError, "n_folds of Auto is 1; it must be a whole number of at least 2"),
         (Auto(max_rows=9), InputError, "max_rows of Auto is 9; it must be a whole number of at least 10"),
         (Auto(n_draws=1), InputError, "n_draws of Auto is 1"),
         (
-            Auto(folds=60),
+            Auto(n_folds=60),
             InputError,
             "X has 100 rows, too few to choose .* in 60 folds, which takes 120; name a",
         ),

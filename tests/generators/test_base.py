@@ -1,14 +1,17 @@
-"""One object for all that a draw depends on."""
+"""What every generator inherits; one object for all that a draw depends on."""
 
 import dataclasses
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from mcce import ChainModel, Within
-from mcce.generators.base import DrawRequest
-from tests.explainer.problem import FIXED, TABLE, score
+import mcce
+from mcce import ChainModel, InputError, SamplerError, Within
+from mcce.generators import Generator, JointGenerator
+from mcce.generators.requests import DrawRequest
+from tests.explainer.problem import DENIED, FIXED, TABLE, score
 from tests.generators.row_bootstrap import RowBootstrap
 
 
@@ -63,3 +66,76 @@ def test_densities_by_feature_are_those_of_the_mutable_ones(generator):
     by_feature = generator.feature_log_densities(matrix, score(TABLE)[:30] >= 0.5)
     assert set(by_feature) == set(TABLE.columns) - set(FIXED)
     assert all(np.isfinite(values).all() for values in by_feature.values())
+
+
+def test_every_generator_is_a_subclass():
+    assert issubclass(JointGenerator, Generator)
+    assert all(issubclass(cls, Generator) for cls in mcce.available_generators().values())
+    assert issubclass(mcce.generators.SampleGenerator, Generator)
+    assert Generator.__abstractmethods__ == {"fit", "draw"}
+    with pytest.raises(TypeError, match="abstract method"):
+        Generator()
+
+
+def test_fit_and_draw_are_enough_to_sample(generator):
+    rows = generator.sample(50, TABLE[FIXED].iloc[:3], within={"income": (10, 70)})
+    assert rows.index.names == ["id", "draw"]
+    assert rows["income"].between(10, 70).all()
+    given = TABLE[FIXED].loc[rows.index.get_level_values("id")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(rows[FIXED].reset_index(drop=True), given)
+    assert generator.sample(7, decision=True).shape == (7, TABLE.shape[1])
+    density = generator.log_density(TABLE.head(30), decision=score(TABLE)[:30] >= 0.5)
+    each = generator.log_density(TABLE.head(30), decision=score(TABLE)[:30] >= 0.5, per_feature=True)
+    np.testing.assert_allclose(density, each.sum(axis=1))
+
+
+def test_givens_are_the_fixed_values_in_data_order_then_the_decision(generator):
+    matrix = generator.schema_.encode(TABLE).matrix
+    positions = [TABLE.columns.get_loc(name) for name in TABLE.columns if name in FIXED]
+    wanted = score(TABLE) >= 0.5
+    np.testing.assert_array_equal(generator.givens_of(matrix, wanted), np.column_stack([matrix[:, positions], wanted]))
+    np.testing.assert_array_equal(generator.givens_of(matrix, wanted), generator.training_givens_)
+
+
+def test_a_subclass_that_cannot_be_stored_says_so(tmp_path):
+    explainer = mcce.MCCE(score, fixed=FIXED, generator=RowBootstrap(FIXED)).fit(TABLE)
+    for each in (explainer, explainer.generator_):
+        with pytest.raises(
+            SamplerError, match=r"RowBootstrap.* cannot be saved: .* Pickle it, or use a generator made"
+        ):
+            each.save(tmp_path / "a.mcce")
+    with pytest.raises(
+        SamplerError, match=r"RowBootstrap.* does not take sample_weight, .* a generator that does .chain,"
+    ):
+        explainer.fit(TABLE, sample_weight=np.ones(len(TABLE)))
+
+
+def test_what_differs_between_generators_is_their_own():
+    class Told(RowBootstrap):
+        """Says other things than its base class does, as a private generator would."""
+
+        def describe(self):
+            return {"random_state": 7, "sampler": "told"}
+
+        def rows_in_place_of_training(self):
+            return TABLE.iloc[::-1].reset_index(drop=True)
+
+    explainer = mcce.MCCE(score, fixed=FIXED, generator=Told(FIXED)).fit(TABLE)
+    settings = explainer.explain(DENIED.head(2), n_samples=50).run.settings
+    assert (settings["sampler"], settings["random_state"]) == ("told", 7)
+    spots = explainer._training.spots
+    instead = TABLE.iloc[::-1].iloc[spots.positions]
+    np.testing.assert_array_equal(spots.rows, explainer.generator_.schema_.encode(instead).matrix)
+    assert explainer.fit_seconds_ == 0.0
+
+
+def test_an_object_that_is_no_generator_is_told_what_to_subclass():
+    class Duck:
+        """Has the methods, and not the base class."""
+
+        fit = draw = givens_of = feature_log_densities = sample = lambda self: None
+
+    with pytest.raises(
+        InputError, match=r"MCCE\(generator=\.\.\.\) got .*Duck.*subclass of mcce\.generators\.Generator"
+    ):
+        mcce.MCCE(score, generator=Duck()).fit(TABLE)

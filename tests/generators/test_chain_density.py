@@ -200,7 +200,9 @@ def test_training_rows_are_refused_where_they_cannot_be_left_out(loans, sampler)
 
 
 def test_other_rows_are_no_training_rows(chain, loans):
-    with pytest.raises(InputError, match="X has 1000 rows, but the chain was trained on 2000; training=True needs the"):
+    with pytest.raises(
+        InputError, match="X has 1000 rows, but the generator was trained on 2000; training=True needs the"
+    ):
         chain.log_density(loans[1], training=True)
 
 
@@ -320,7 +322,7 @@ def test_the_explainer_takes_predictors():
         MCCE(model=approve, decision=(0.5, 1.0), fixed=["age"], predictors=predictors, random_state=1).fit(X)
         for predictors in (None, {"salary": []})
     ]
-    chains = [explainer.chain_ for explainer in explainers]
+    chains = [explainer.generator_ for explainer in explainers]
     assert [len(chain.samplers_["salary"].tree_.feature) > 3 for chain in chains] == [True, False]
     rejected = X[approve(X) < 0.5].iloc[:5]
     found = explainers[1].explain(rejected).to_frame()

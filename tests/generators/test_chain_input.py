@@ -66,7 +66,7 @@ def test_missing_givens_that_the_dtype_cannot_hold():
             r"Plain\(\) cannot model 'a': it is categorical, .*handles 'numeric'",
         ),
         ({"random_state": 1.5}, InputError, "random_state is 1.5, but a seed is an integer"),
-        ({"n_jobs": 0}, InputError, "n_jobs is 0; it must be a whole number of at least 1, or None for all cores"),
+        ({"n_jobs": 0}, InputError, "n_jobs is 0; it must be a whole number other than 0"),
     ],
 )
 def test_wrong_parameters_are_refused_when_fitting(truth, parameters, error, message):
@@ -99,7 +99,7 @@ def test_a_wrong_number_of_rows_is_refused(chain, n):
     [
         (
             lambda rows: rows.assign(job="cook"),
-            "given has the column.* 'job', which are not fixed in this chain",
+            "given has the column.* 'job', which are not fixed; leave",
         ),
         (lambda rows: rows[["age"]], "given lacks the column.* 'sex' of the training data"),
         (lambda rows: rows.assign(sex="x"), "column 'sex' of given holds the level 'x'"),

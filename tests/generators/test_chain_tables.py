@@ -11,7 +11,7 @@ from scipy import stats
 
 import mcce.generators.chain
 from mcce import ChainModel
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from mcce.samplers import Within
 
 # ---- the table drawn

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mcce import CartSampler, ChainModel, ConditionalSampler, MCCEWarning, NormSampler
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from tests.generators.rules import AtLeast
 from tests.marks import slow, slow_rows
 
@@ -80,7 +80,7 @@ def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, const
         expected, mass = mean_above(chain, [0, -1, 1], 1.0)
     with_rejected_rows = type(sampler) is Redrawn or constraint == "rule without bounds"
     with pytest.warns(MCCEWarning, match="rejected by") if with_rejected_rows else nullcontext():
-        rows, weights = chain.sample(N, weights=True, **asked)
+        rows, weights = chain.sample(N, importance=True, **asked)
     # the first variable is drawn before anything is known of the last: its mean is the unconditional one
     unconditional = moments(chain)[0][0]
     assert abs(expected[0] - unconditional) > 0.3
@@ -149,7 +149,7 @@ def test_cells_of_a_small_table_have_their_exact_shares(shop, within, keeps, kin
 
     few_are_left = "colour" not in within  # a small blue thing never costs so much
     with pytest.warns(MCCEWarning, match=f"{N} rows .* rejected by 'price'") if few_are_left else nullcontext():
-        rows, weights = chain.sample(N, within=within, weights=True)
+        rows, weights = chain.sample(N, within=within, importance=True)
     assert keeps(rows).all()
     n_effective = weights.sum() ** 2 / (weights**2).sum()
     np.testing.assert_allclose(shares(rows, weights), truth, atol=4.5 * np.sqrt(0.25 / n_effective))

@@ -8,7 +8,7 @@ import pytest
 
 import mcce.generators.chain
 from mcce import ChainModel, InputError, NormRankSampler, Within
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from tests.generators.rules import AtLeast, Never
 from tests.marks import slow, slow_but
 

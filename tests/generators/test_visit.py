@@ -264,7 +264,7 @@ def test_reversed_is_the_order_of_the_data_backwards():
     X = pd.DataFrame({name: [0.0, 1.0] for name in ("z", "a", "m", "b")})
     assert ChainModel(fixed=["m"], visit_sequence="reversed").fit(X).visit_sequence_ == ["b", "a", "z"]
     said = MCCE(lambda rows: rows["a"] > 0, decision=True, fixed=["m"], visit_sequence="reversed").fit(X)
-    assert said.chain_.visit_sequence_ == ["b", "a", "z"]
+    assert said.generator_.visit_sequence_ == ["b", "a", "z"]
 
 
 @pytest.mark.parametrize(

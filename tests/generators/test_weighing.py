@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mcce
 from mcce import ChainModel, InputError, MCCEWarning, Within
 from mcce.generators.sampling import relative_weights, systematic
 from tests.generators.rules import AtLeast, Never
@@ -82,7 +83,7 @@ def test_dead_rows_are_left_out_and_counted(chain):
     high = {"x": Within(low=np.array([-np.inf, 1e6, -np.inf]))}
     message = "20 of 60 rows could not be drawn within what is allowed and are left out \\(20 rejected by 'x'\\)"
     with pytest.warns(MCCEWarning, match=message):
-        rows, weights = chain.sample(20, GIVEN, within=high, weights=True)
+        rows, weights = chain.sample(20, GIVEN, within=high, importance=True)
     assert rows.index.get_level_values("id").unique().tolist() == ["a", "c"]
     pd.testing.assert_index_equal(weights.index, rows.index)
     with pytest.warns(MCCEWarning, match="20 of 60 rows"):
@@ -97,28 +98,57 @@ def test_dead_rows_are_left_out_and_counted(chain):
 def test_weights_are_relative_to_the_draws_of_their_id(chain):
     rule = AtLeast(1, 0, -0.5)
     free = chain.sample(400, GIVEN)
-    plain, weights = chain.sample(400, GIVEN, weights=True)
+    plain, weights = chain.sample(400, GIVEN, importance=True)
     pd.testing.assert_frame_equal(plain, free)
     np.testing.assert_array_equal(weights, 1.0)
-    assert weights.name == "weight"
+    assert weights.name == "importance"
     late = {"start": (pd.Timestamp("2021-06-01"), None)}
     with pytest.warns(MCCEWarning, match="rejected by 'start'"):
-        rows, weights = chain.sample(400, GIVEN, rules=[rule], within=late, weights=True)
+        rows, weights = chain.sample(400, GIVEN, rules=[rule], within=late, importance=True)
     np.testing.assert_allclose(weights.groupby("id").sum(), 400.0)
     assert (rows["x"] >= rows["g"] - 0.5).all()
+
+
+def test_rules_are_texts_rule_objects_or_row_rules(chain):
+    """The same rule in three forms draws the same rows; the truth is the comparison of the drawn columns."""
+    expected = chain.sample(100, GIVEN, rules=[AtLeast(1, 0, -0.5)])
+    text = "x >= g - 0.5"
+    for rules in (text, [text], mcce.rule(text), [mcce.rule(text)]):
+        rows = chain.sample(100, GIVEN, rules=rules)
+        pd.testing.assert_frame_equal(rows, expected)
+        assert (rows["x"] >= rows["g"] - 0.5).all()
+    by_function = mcce.rule(lambda rows, was: rows["x"] >= rows["g"] - 0.5, features=["g", "x"])
+    rows = chain.sample(100, GIVEN, rules=[by_function])
+    assert (rows["x"] >= rows["g"] - 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"rules": ["x >= was(x)"]},
+            r"the rule 'x >= was\(x\)' reads the factual by was\(\), and sample draws",
+        ),
+        ({"rules": ["y > 1"]}, "'y'"),
+        ({"rules": [mcce.allow("x", low=0)]}, r"rules holds Allow\(.*; give texts or mcce.rule\(...\)"),
+        ({"importance": True, "resample": True}, "importance=True has no effect with resample=True"),
+    ],
+)
+def test_rules_and_options_that_are_refused(chain, options, message):
+    with pytest.raises(InputError, match=message):
+        chain.sample(5, GIVEN, **options)
 
 
 @pytest.mark.slow
 def test_resampled_rows_are_a_function_of_the_seed_and_stand_for_their_weights(chain):
     asked = {"within": {"start": (pd.Timestamp("2021-06-01"), None), "job": ["cook", "pilot"]}}
     with pytest.warns(MCCEWarning, match="rejected by 'job'"):
-        rows, weights = chain.sample(500, GIVEN, weights=True, **asked)
-    resampled, ones = chain.sample(500, GIVEN, weights=True, resample=True, **asked)
+        rows, weights = chain.sample(500, GIVEN, importance=True, **asked)
+    resampled = chain.sample(500, GIVEN, resample=True, **asked)
     pd.testing.assert_frame_equal(chain.sample(500, GIVEN, resample=True, **asked), resampled)
     alone = chain.sample(500, GIVEN.loc[["b"]], resample=True, **asked)
     pd.testing.assert_frame_equal(alone, resampled.loc[["b"]])
     assert not chain.sample(500, GIVEN, resample=True, random_state=2, **asked).equals(resampled)
-    np.testing.assert_array_equal(ones, 1.0)
     assert resampled.index.get_level_values("draw").tolist() == [*range(500)] * 3
     for name in GIVEN.index:  # each row as often as its weight says, rounded up or down
         times = resampled.loc[name].groupby(list(resampled), observed=True).size()

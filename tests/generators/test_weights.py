@@ -61,7 +61,7 @@ def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
     assert _same(weighted.sample(10, given), repeated.sample(10, given)) == 1.0
     assert _same(weighted.sample(300), repeated.sample(300)) == 1.0
     within = {"salary": (30_000, None), "housing": ["rent"]}
-    drawn = [chain.sample(5, given, within=within, weights=True) for chain in (weighted, repeated)]
+    drawn = [chain.sample(5, given, within=within, importance=True) for chain in (weighted, repeated)]
     assert _same(drawn[0][0], drawn[1][0]) == 1.0
     np.testing.assert_allclose(drawn[0][1], drawn[1][1], rtol=1e-12)
     pd.testing.assert_frame_equal(
@@ -203,9 +203,11 @@ def test_explainers_take_weights_and_drop_rows_without(X, counts):
 
 def test_a_generator_that_takes_no_weights_is_refused(X, counts):
     class Joint(mcce.ChainModel):
+        takes_weights = False
+
         def fit(self, X, decision=None, *, progress=None):
             return super().fit(X, decision, progress=progress)
 
     explainer = mcce.MCCE(lambda rows: rows["salary"] > 0, decision=True, generator=Joint())
-    with pytest.raises(mcce.InputError, match=r"the generator ChainModel\(.*\) does not take sample_weight"):
+    with pytest.raises(mcce.SamplerError, match=r"ChainModel\(.*\) does not take sample_weight"):
         explainer.fit(X, sample_weight=counts)

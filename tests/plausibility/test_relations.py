@@ -420,3 +420,17 @@ def test_sums_of_sums_leave_everybody_explained(seed):
     explainer = mcce.MCCE(lambda rows: rows.to_numpy(float) @ weights, decision=(least, np.inf), random_state=seed)
     found = explainer.fit(X).explain(X[scores < least].head(3), sparse=True, n_samples=100)
     assert len(found.unexplained) == 0
+
+
+def test_a_change_that_determines_another_one_is_not_incidental():
+    """The decision is about a total, which changes with its parts alone."""
+    X = pd.DataFrame(np.random.default_rng(0).integers(0, 100, (300, 2)).astype(float), columns=["a", "b"])
+    X["total"] = X["a"] + X["b"]
+
+    def score(rows):
+        return rows["total"].to_numpy(float) / 200
+
+    explainer = mcce.MCCE(score, decision=(0.6, 1.0), random_state=1).fit(X, relations=["total == a + b"])
+    found = explainer.explain(X[X["total"] < 110].head(20), sparse=True, n_samples=200)
+    assert len(found) == 20
+    assert (found.changes()["role"] == "needed").all()

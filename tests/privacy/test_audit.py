@@ -58,7 +58,7 @@ def statistic(sampler, values, seed, **options):
     """
     target = Column(FEATURE, values)
     empty = Table((), np.empty((values.size, 0)))
-    made = sampler(epsilon=EPSILON, bounds=PUBLIC, depth=0, testing_seed=seed, **options).fit(empty, target)
+    made = sampler(epsilon=EPSILON, bounds=PUBLIC, max_depth=0, testing_seed=seed, **options).fit(empty, target)
     place = int(made.bins_.place(np.array([OUTLIER]))[0])
     before = int((PUBLIC_BINS.place(ROWS) == PUBLIC_BINS.place(np.array([OUTLIER]))).sum())
     return (made.counts_[:, 0, place] > before).sum() + 1000.0 * (made.bins_.edges[-1] not in (6.0, 10.0))
@@ -86,11 +86,11 @@ def test_bounds_of_the_data_are_accused():
 @pytest.mark.slow
 def test_the_right_one_is_not_accused():
     assert 0.5 * EPSILON < audit(DPSampler, 1200) <= EPSILON
-    assert 0.2 * EPSILON < audit(DPSampler, 1200, trees=2) <= EPSILON
+    assert 0.2 * EPSILON < audit(DPSampler, 1200, n_trees=2) <= EPSILON
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("broken", "options"), [(HalfTheNoise, {}), (CountsTwice, {"trees": 2})])
+@pytest.mark.parametrize(("broken", "options"), [(HalfTheNoise, {}), (CountsTwice, {"n_trees": 2})])
 def test_broken_ones_are_accused(broken, options):
     assert audit(broken, 1200, **options) > 1.2 * EPSILON
 
@@ -103,7 +103,7 @@ def chosen(rows, seed):
     """Return whether the split is of `b`, which is the more probable with a person for whom `a` says nothing."""
     names = ["a", "b", "y"]
     table = Schema.from_data(CROWD).encode(rows[names])
-    sampler = DPSampler(epsilon=AT, levels="schema", depth=1, choosing=0.999, testing_seed=seed)
+    sampler = DPSampler(epsilon=AT, levels="schema", max_depth=1, choosing=0.999, testing_seed=seed)
     return int(sampler.fit(table.first(2), table.column(2)).trees_.column[0, 0])
 
 
@@ -180,7 +180,7 @@ def tree_of(people, turns, monkeypatch, cls):
     monkeypatch.setattr(dp, "choose", choose)
     monkeypatch.setattr(Mechanism, "noise", lambda self, source: lambda: 0)
     table = OF_PEOPLE.encode(pd.DataFrame(np.repeat(PEOPLE, people, axis=0), columns=OF_PEOPLE.names))
-    sampler = cls(epsilon=2 * BUDGET, levels="schema", depth=2, choosing=0.5, testing_seed=1)
+    sampler = cls(epsilon=2 * BUDGET, levels="schema", max_depth=2, choosing=0.5, testing_seed=1)
     counts = sampler.fit(table.first(3), table.column(3)).counts_
     return sum(log_p), counts
 
@@ -230,7 +230,7 @@ def test_a_chain_is_not_accused():
     whole = 8.0
 
     def fitted(rows, epsilon, seed):
-        stated = {"bounds": {"b": (0, 1), "c": (0, 1)}, "depth": 1, "bins": 2, "rows": 1}
+        stated = {"bounds": {"b": (0, 1), "c": (0, 1)}, "max_depth": 1, "n_bins": 2, "n_synthetic": 1}
         private = mcce.Privacy(epsilon=epsilon, **stated, testing_seed=seed)
         chain = mcce.ChainModel(sampler=private, fixed=["a"], random_state=1, n_jobs=1)
         return chain.fit(rows, rows["b"].to_numpy() > 0.5, progress=False)

@@ -71,7 +71,7 @@ def test_the_embedded_example_agrees(r, need, engine, capsys, compared, tmp_path
 
 def test_a_file_with_classes_and_levels(r, need, files, capsys):
     need("rpart")
-    options = ["--fixed", "age,sex", "--wanted", "0,0.1", "--n-samples", "50", "--engine", "rpart", "--without-mccer"]
+    options = ["--fixed", "age,sex", "--decision", "0,0.1", "--n-samples", "50", "--engine", "rpart", "--without-mccer"]
     assert main(["parity", "--train", str(files / "loans.csv"), "--response", "default", *options]) == DONE
     text = capsys.readouterr().out
     assert "generated rows, housing" in text
@@ -81,7 +81,7 @@ def test_a_file_with_classes_and_levels(r, need, files, capsys):
 
 def test_a_file_with_a_number_and_missing_values(r, need, files, capsys):
     need("party")
-    options = ["--wanted=-inf,20", "--n-samples", "40", "--engine", "ctree", "--explain", "2", "--without-mccer"]
+    options = ["--decision=-inf,20", "--n-samples", "40", "--engine", "ctree", "--explain", "2", "--without-mccer"]
     assert main(["parity", "--train", str(files / "air.csv"), "--response", "Ozone", *options]) == DONE
     shown = capsys.readouterr()
     assert "42 of 153 rows have missing values and are left out" in shown.err
@@ -107,11 +107,11 @@ def test_parting_is_an_exit_code_of_its_own(r, need, monkeypatch, capsys):
     [
         (["--train", "nothing.csv", "--response", "y"], "there is no such file"),
         (["--train", "{air}"], "needs --response: one of"),
-        (["--train", "{air}", "--response", "Ozon", "--wanted", "1,2"], "did you mean 'Ozone'"),
-        (["--train", "{air}", "--response", "Ozone"], "--wanted must say which predictions"),
-        (["--train", "{air}", "--response", "Ozone", "--wanted", "(1,2)"], "give two numbers, both included"),
-        (["--train", "{air}", "--response", "Ozone", "--wanted", "1,2", "--fixed", "Winds"], "did you mean 'Wind'"),
-        (["--train", "{air}", "--response", "Ozone", "--wanted", "1,2", "--explain", "500"], "leaves no row"),
+        (["--train", "{air}", "--response", "Ozon", "--decision", "1,2"], "did you mean 'Ozone'"),
+        (["--train", "{air}", "--response", "Ozone"], "--decision must say which predictions"),
+        (["--train", "{air}", "--response", "Ozone", "--decision", "(1,2)"], "give two numbers, both included"),
+        (["--train", "{air}", "--response", "Ozone", "--decision", "1,2", "--fixed", "Winds"], "did you mean 'Wind'"),
+        (["--train", "{air}", "--response", "Ozone", "--decision", "1,2", "--explain", "500"], "leaves no row"),
         (["--response", "Ozone"], "--response goes with --train"),
         (["--train", "{loans}", "--response", "housing"], "has 3 classes"),
     ],

@@ -11,9 +11,10 @@ import mcce
 from mcce import MCCEError, SamplerError, Within
 from mcce.rcompat.conditional import LARGEST_SEED
 from mcce.rng import RowStreams
+from mcce.storage.learned import get_state
 from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from mcce.testing.tables import Problem, make_problem
+from mcce.testing.tables import FitProblem, make_problem
 from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, SynthpopSampler, to_r
 
 LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
@@ -134,7 +135,7 @@ def test_probabilities_are_those_of_multinom_for_one_row_and_for_many(r, need, n
     target = Column(problem.target.feature, np.minimum(problem.target.values, n_levels - 1.0))
     fitted = SAMPLERS["multinom"][1].clone().fit(problem.given, target)
     code = "fit <- nnet::multinom(y ~ ., data, trace = FALSE); as.vector(predict(fit, data, type = 'probs'))"
-    data = data_of(Problem(problem.given, target))
+    data = data_of(FitProblem(problem.given, target))
     data["y"] = data["y"].cat.remove_unused_categories()
     answer = r.numbers(r.call("evaluate", code, to_r(data)))
     second = answer if n_levels == 2 else answer.reshape(-1, 4, order="F")[:, 1]
@@ -235,10 +236,10 @@ def test_methods_draw_what_their_package_draws(r, need, of, method, compared):
     problem = make_problem(kind, 0, givens=("height", "sex"), by_sex=True)
     if known.two_levels:
         values = np.minimum(problem.target.values, 1.0)
-        problem = Problem(problem.given, Column(problem.target.feature, values))
+        problem = FitProblem(problem.given, Column(problem.target.feature, values))
     if method in ("lognorm", "sqrtnorm"):  # which need positive values
         values = problem.target.values - problem.target.values.min() + 1.0
-        problem = Problem(problem.given, Column(problem.target.feature, values))
+        problem = FitProblem(problem.given, Column(problem.target.feature, values))
     fitted = of(method).fit(problem.given, problem.target)
     rows = problem.given.take(np.arange(60))
     drawn = drawn_from(fitted, rows)
@@ -416,7 +417,7 @@ def test_what_r_has_learnt_is_not_stored(r):
     problem = make_problem("numeric", 0)
     fitted = SAMPLERS["lm, draw"][1].clone().fit(problem.given, problem.target)
     with pytest.raises(SamplerError, match="holds an object of R, which cannot be written"):
-        fitted.get_state()
+        get_state(fitted)
 
 
 def test_a_warning_of_r_is_heard(r):

@@ -196,7 +196,7 @@ def test_the_command_compares_under_any_name(need, kind, tmp_path, capsys):
     options = [
         "--response",
         "y",
-        "--wanted=0,inf",
+        "--decision=0,inf",
         "--engine",
         "rpart",
         "--n-samples",

@@ -7,6 +7,7 @@ import pytest
 import mcce
 from mcce import MCCEError, SamplerError
 from mcce.rng import RowStreams
+from mcce.storage.learned import get_state, set_state
 from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
@@ -112,7 +113,7 @@ def test_state_needs_no_r(r, need, sampler, monkeypatch):
     fitted = sampler.clone().fit(given, target)
     rows = type(given)(given.features, new)
     drawn = fitted.sample(rows, RowStreams.from_seed(1, rows.n_rows))
-    restored = sampler.clone().set_state(fitted.get_state())
+    restored = set_state(sampler.clone(), get_state(fitted))
     assert isinstance(restored.tree_, RTree)
     assert restored.tree_.grown is None
     monkeypatch.setattr("r_bridge.trees.session", lambda: pytest.fail("R was asked"))

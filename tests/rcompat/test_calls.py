@@ -371,11 +371,12 @@ def test_seeds_cross_in_full_and_may_be_text():
 def test_a_question_makes_no_sentences_changes_and_files(monkeypatch):
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
-    made_later = ("sentences", "changes", "save", "__repr__", "_compare")
+    made_later = [(Counterfactuals, name) for name in ("changes", "save", "__repr__")]
+    made_later += [(mcce.report, "sentences"), (mcce.report.result_words, "compare_rows")]
     count: list[str] = []
-    for name in made_later:
-        whole = getattr(Counterfactuals, name)
-        monkeypatch.setattr(Counterfactuals, name, lambda *a, n=name, f=whole, **k: count.append(n) or f(*a, **k))
+    for owner, name in made_later:
+        whole = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a, n=name, f=whole, **k: count.append(n) or f(*a, **k))
     found = told("explain", made["fitted"], sent(data.head(20)), {"n_samples": 50.0})
     assert count == []
     ids = np.frombuffer(told("sentences", found["found"])["ids"]["index"], "<i4")
@@ -391,10 +392,10 @@ def test_ids_are_numbers_or_text(id):
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     rows = data[data["income"] < 60].head(5)
     whole = told("explain", made["fitted"], sent(rows), {"n_samples": 50.0})["found"]
-    assert told("letter", whole, id) == whole.letter(3)
+    assert told("letter", whole, id) == mcce.report.letter(whole, 3)
     named = {**sent(rows), "labels": b"1\0002\0003\0004\0005\0"}
     texts = told("explain", made["fitted"], named, {"n_samples": 50.0})["found"]
-    assert told("letter", texts, id) == texts.letter("3")
+    assert told("letter", texts, id) == mcce.report.letter(texts, "3")
 
 
 def test_an_unknown_id_is_named():
@@ -473,7 +474,7 @@ def test_results_are_judged_and_facts_suggested():
     new = data.iloc[200:]
     judged = told("criticise", made["fitted"], sent(new), {"n_draws": 50.0, "random_state": 3.0})
     wanted = new["income"].to_numpy() >= 60
-    own = explainer.chain_.criticise(new, decision=wanted, n_draws=50, random_state=3)
+    own = explainer.generator_.criticise(new, decision=wanted, n_draws=50, random_state=3)
     assert judged["accused"] == own.accused
     np.testing.assert_array_equal(received(judged["table"])["p"], own.table["p"])
     answer = calls.attempt("criticise", made["fitted"], sent(new), {"n_draw": 5.0})
@@ -489,7 +490,7 @@ def test_generators_and_kinds_are_taken():
     assert made["generator"] == "AdversarialForest"
     assert made["fitted"].explainer.generator_.schema_.kinds["age"] == "categorical"
     answer = calls.attempt("criticise", made["fitted"], sent(data.head(50)), {})
-    assert "draws from a AdversarialForest" in answer["error"]
+    assert "a AdversarialForest has none; use a chain" in answer["error"]
 
 
 def test_functions_that_r_lends_may_be_for_some_kinds(lent):

@@ -11,7 +11,7 @@ import pytest
 
 from mcce.exceptions import InputError
 from mcce.report.languages import available_languages, read_texts, text_of
-from mcce.report.letter import Case, write_letter
+from mcce.report.letter_layout import Case, write_letter
 from mcce.report.names import Names
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.rules import rules_in_words

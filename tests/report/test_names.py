@@ -176,7 +176,7 @@ def test_words_show_everywhere_and_tables_keep_the_data(found):
     assert axes.get_yticklabels()[0].get_text() == "pay"
     assert "500.0 EUR" in {text.get_text() for text in axes.texts}
     assert "customer\u00a0since" in axes.get_xlabel()
-    overall = found.plot_changes()
+    overall = mcce.plots.changes_plot(found)
     assert "pay" in {text.get_text() for text in overall.get_yticklabels()}
     plt.close(axes.figure)
     plt.close(overall.figure)
@@ -184,8 +184,8 @@ def test_words_show_everywhere_and_tables_keep_the_data(found):
     assert found.changes()["to"].tolist()[0] == 900
     told = found.changes(words=True)
     assert told[["feature", "from", "to"]].iloc[0].tolist() == ["pay", "500.0 EUR", "900.0 EUR"]
-    assert found.reasons(0).index[0] == "salary"
-    reasons = found.reasons(0, words=True)
+    assert found.contributions(0).index[0] == "salary"
+    reasons = found.contributions(0, words=True)
     assert reasons.loc["pay", ["from", "to", "alone"]].tolist() == ["500.0 EUR", "900.0 EUR", "90 %"]
     assert found.changed_features().loc["salary", "note"] == "median +300.0 EUR"
 

@@ -41,7 +41,7 @@ def ask(row):
 def test_each_change_is_taken_alone_and_left_out(found, rank):
     lost = 0
     for id in found.factuals.index:
-        table = found.reasons(id, rank)
+        table = found.contributions(id, rank)
         factual = REFUSED.loc[id].astype(object)
         counterfactual = found.frame.loc[(id, rank)].astype(object)
         changed = [name for name in LOANS if factual[name] != counterfactual[name]]
@@ -63,16 +63,16 @@ def test_of_a_table_of_numbers_only():
     array = NUMBERS.to_numpy(dtype=float)
     model = RandomForestClassifier(20, max_depth=6, random_state=1).fit(array, array[:, 0] > 45)
     found = mcce.MCCE(model, random_state=1).fit(array).explain(array[~model.predict(array)][:3], n_samples=50)
-    assert found.reasons(0)["needed"].any()
+    assert found.contributions(0)["needed"].any()
 
 
 def test_what_cannot_be_asked(found):
     id = found.factuals.index[0]
     with pytest.raises(InputError, match="was saved, or built without the model"):
-        pickle.loads(pickle.dumps(found)).reasons(id)
+        pickle.loads(pickle.dumps(found)).contributions(id)
     with pytest.raises(InputError, match="rank"):
-        found.reasons(id, rank=9)
+        found.contributions(id, rank=9)
     happy = LOANS[MODEL.predict(NUMBERS)].iloc[:1]
     explainer = mcce.MCCE(OfNumbers(), random_state=1).fit(LOANS)
     with pytest.raises(InputError, match="already has the wanted decision"):
-        explainer.explain(happy, n_samples=5).reasons(happy.index[0])
+        explainer.explain(happy, n_samples=5).contributions(happy.index[0])

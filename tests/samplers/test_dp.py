@@ -10,6 +10,7 @@ import mcce
 from mcce import DPSampler, InputError, SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.samplers.dp import SENSITIVITY, _leaf_shares, _not_negative, split_scores
+from mcce.storage.learned import disclosed
 from mcce.table import Column, Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_sampler
 from tests.marks import slow_but_named
@@ -21,7 +22,7 @@ PUBLIC = {
     "levels": "schema",  # targets of several levels have one name there; what their columns declare is public
     "missing": ["target"],
 }
-CONFORMING = DPSampler(epsilon=EXACT, **PUBLIC, bins=320, depth=1, testing_seed=1)
+CONFORMING = DPSampler(epsilon=EXACT, **PUBLIC, n_bins=320, max_depth=1, testing_seed=1)
 
 
 # the others run the lines of other samplers
@@ -36,13 +37,15 @@ def test_conformance(check):
 @pytest.mark.slow
 def test_conformance_with_several_trees_and_gaussian_noise():
     check_sampler(
-        DPSampler(**{**CONFORMING.get_params(), "trees": 3, "depth": 2, "delta": 1e-6}), goodness_of_fit=True, seed=1
+        DPSampler(**{**CONFORMING.get_params(), "n_trees": 3, "max_depth": 2, "delta": 1e-6}),
+        goodness_of_fit=True,
+        random_state=1,
     )
 
 
 @pytest.mark.slow
 def test_conformance_with_chosen_splits():
-    check_sampler(DPSampler(**{**CONFORMING.get_params(), "choosing": 0.5}), goodness_of_fit=True, seed=1)
+    check_sampler(DPSampler(**{**CONFORMING.get_params(), "choosing": 0.5}), goodness_of_fit=True, random_state=1)
 
 
 def problem(n=400, seed=0):
@@ -58,7 +61,7 @@ STATED = {"bounds": {"age": (18, 80)}, "levels": {"sex": ["f", "m"], "job": ["cl
 
 def test_without_noise_shares_are_those_of_the_leaves():
     frame, given, target = problem()
-    sampler = DPSampler(epsilon=EXACT, **STATED, first=["sex"], depth=1, testing_seed=1).fit(given, target)
+    sampler = DPSampler(epsilon=EXACT, **STATED, first=["sex"], max_depth=1, testing_seed=1).fit(given, target)
     share = frame.groupby("sex", observed=True)["job"].apply(lambda jobs: (jobs == "pilot").mean())
     found = np.exp(sampler.log_density(given, np.ones(len(frame))))
     assert found == pytest.approx(share[frame["sex"]].to_numpy())
@@ -105,18 +108,18 @@ def test_a_testing_seed_fixes_the_noise_and_says_so():
     one, two = (DPSampler(epsilon=0.1, **STATED, testing_seed=3).fit(given, target) for _ in range(2))
     assert (one.counts_ == two.counts_).all()
     assert one.account_.for_tests
-    assert "noise of a testing seed, which is not private" in one.disclosed()
+    assert "noise of a testing seed, which is not private" in disclosed(one)
     private = DPSampler(epsilon=0.1, **STATED).fit(given, target)
     assert not private.account_.for_tests
-    assert private.disclosed().endswith("noisy counts, epsilon = 0.1")
+    assert disclosed(private).endswith("noisy counts, epsilon = 0.1")
 
 
 def test_trees_share_the_budget():
     _, given, target = problem()
-    sampler = DPSampler(epsilon=0.3, trees=3, **STATED).fit(given, target)
+    sampler = DPSampler(epsilon=0.3, n_trees=3, **STATED).fit(given, target)
     assert [spent.epsilon for spent in sampler.account_.spent] == [Fraction(1, 10)] * 3
     assert sampler.account_.left == 0
-    gaussian = DPSampler(epsilon=0.3, delta=1e-6, trees=3, **STATED).fit(given, target)
+    gaussian = DPSampler(epsilon=0.3, delta=1e-6, n_trees=3, **STATED).fit(given, target)
     assert gaussian.account_.left == 0
     assert gaussian.account_.epsilon_spent == pytest.approx(0.3, rel=1e-5)
 
@@ -125,8 +128,8 @@ def test_the_structure_does_not_look_at_the_data():
     frame, given, target = problem()
     other = frame.assign(age=frame["age"] // 2 + 10, job="clerk", sex=pd.Categorical(["f"] * 400, ["f", "m"]))
     other.loc[0, "job"] = "pilot"
-    one = DPSampler(epsilon=1, **STATED, trees=3).fit(given, target)
-    two = DPSampler(epsilon=1, **STATED, trees=3).fit(*encode(other, "job"))
+    one = DPSampler(epsilon=1, **STATED, n_trees=3).fit(given, target)
+    two = DPSampler(epsilon=1, **STATED, n_trees=3).fit(*encode(other, "job"))
     for name in ("column", "cut", "right", "missing_right"):
         assert (getattr(one.trees_, name) == getattr(two.trees_, name)).all()
     assert (one.bins_.codes == two.bins_.codes).all()
@@ -181,7 +184,7 @@ def test_a_chosen_split_tells_the_target_apart():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"x{k}": rng.integers(0, 10, 2000) for k in range(9)})
     frame["y"] = np.where(frame["x4"] > 4, "high", "low")
-    stated = {"bounds": {f"x{k}": (0, 9) for k in range(9)}, "levels": {"y": ["high", "low"]}, "depth": 1}
+    stated = {"bounds": {f"x{k}": (0, 9) for k in range(9)}, "levels": {"y": ["high", "low"]}, "max_depth": 1}
     for seed in range(10):
         one = DPSampler(epsilon=1, **stated, choosing=0.5, random_state=seed, testing_seed=seed)
         assert one.fit(*encode(frame, "y")).trees_.column.tolist() == [[4]]
@@ -194,7 +197,7 @@ def test_a_chosen_split_tells_the_target_apart():
 
 def test_choosing_and_counting_share_the_budget():
     _, given, target = problem()
-    for options in ({}, {"delta": 1e-6}, {"depth": 0}, {"depth": 1, "first": ["sex"]}):
+    for options in ({}, {"delta": 1e-6}, {"max_depth": 0}, {"max_depth": 1, "first": ["sex"]}):
         sampler = DPSampler(epsilon=1, choosing=0.25, **STATED, **options)
         _, whole = sampler._budget(1)
         sampler.fit(given, target)
@@ -205,7 +208,7 @@ def test_choosing_and_counting_share_the_budget():
         whole_cost = whole.epsilon or whole.rho
         assert counts + spent <= whole_cost
         assert float(counts + spent) == pytest.approx(float(whole_cost), rel=1e-6)
-        assert (level is None) == ("depth" in options)  # nothing is chosen at a root that `first` splits
+        assert (level is None) == ("max_depth" in options)  # nothing is chosen at a root that `first` splits
 
 
 def test_missing_values_go_where_they_are_counted():
@@ -213,7 +216,7 @@ def test_missing_values_go_where_they_are_counted():
     frame, _, _ = problem(500)
     frame["age"] = frame["age"].astype("Int64").mask(np.arange(500) % 7 == 0)
     given, target = encode(frame, "job")
-    sampler = DPSampler(epsilon=EXACT, **STATED, choosing=0.5, depth=4, testing_seed=1).fit(given, target)
+    sampler = DPSampler(epsilon=EXACT, **STATED, choosing=0.5, max_depth=4, testing_seed=1).fit(given, target)
     leaves = sampler.trees_.leaves(given)[0]
     assert sampler.counts_[0].sum(axis=1).tolist() == np.bincount(leaves, minlength=16).tolist()
 
@@ -221,19 +224,19 @@ def test_missing_values_go_where_they_are_counted():
 def test_values_outside_count_as_the_bounds_and_others_not_at_all():
     frame = pd.DataFrame({"y": [-5.0, 0.5, 99.0, np.nan]})
     empty, target = encode(frame)
-    sampler = DPSampler(epsilon=EXACT, bounds={"y": (0, 1, 2, 3)}, depth=0, testing_seed=1).fit(empty, target)
+    sampler = DPSampler(epsilon=EXACT, bounds={"y": (0, 1, 2, 3)}, max_depth=0, testing_seed=1).fit(empty, target)
     assert sampler.counts_.tolist() == [[[2, 0, 1]]]
-    with_missing = DPSampler(epsilon=EXACT, bounds={"y": (0, 3)}, bins=1, missing=["y"], depth=0, testing_seed=1)
+    with_missing = DPSampler(epsilon=EXACT, bounds={"y": (0, 3)}, n_bins=1, missing=["y"], max_depth=0, testing_seed=1)
     assert with_missing.fit(empty, target).counts_.tolist() == [[[3, 1]]]
 
 
 def test_whole_numbers_have_whole_bins():
     empty, target = encode(pd.DataFrame({"y": [0, 1, 5, 9]}))
-    few = DPSampler(epsilon=EXACT, bounds={"y": (0, 9)}, depth=0, testing_seed=1).fit(empty, target)
+    few = DPSampler(epsilon=EXACT, bounds={"y": (0, 9)}, max_depth=0, testing_seed=1).fit(empty, target)
     assert few.bins_.edges.tolist() == [k - 0.5 for k in range(11)]
     drawn = few.sample(Table((), np.empty((2000, 0))), RowStreams.from_seed(1, 2000))
     assert set(np.rint(drawn)) == {0.0, 1.0, 5.0, 9.0}
-    edges = DPSampler(epsilon=EXACT, bounds={"y": (0, 1, 9)}, depth=0, testing_seed=1).fit(empty, target)
+    edges = DPSampler(epsilon=EXACT, bounds={"y": (0, 1, 9)}, max_depth=0, testing_seed=1).fit(empty, target)
     assert edges.counts_.tolist() == [[[1, 3]]]
 
 
@@ -279,9 +282,9 @@ def test_no_floats_are_drawn_with_the_noise():
         ({"bounds": {"age": (0, np.inf)}}, SamplerError, "give two numbers or more"),
         ({"epsilon": 0}, InputError, "epsilon is 0; it must be a number above 0"),
         ({"rho": -1}, InputError, "rho is -1; it must be a number above 0"),
-        ({"trees": 0}, InputError, "trees of DPSampler is 0"),
-        ({"depth": 99}, InputError, "depth of DPSampler is 99"),
-        ({"bins": 0}, InputError, "bins of DPSampler is 0"),
+        ({"n_trees": 0}, InputError, "n_trees of DPSampler is 0"),
+        ({"max_depth": 99}, InputError, "max_depth of DPSampler is 99"),
+        ({"n_bins": 0}, InputError, "n_bins of DPSampler is 0"),
         ({"choosing": 1.5}, InputError, "choosing of DPSampler is 1.5; it must be a number from 0 to below 1"),
         ({"n_rows": -1}, InputError, "n_rows of DPSampler is -1"),
     ],
@@ -313,7 +316,7 @@ def test_public_statements_are_required():
 )
 def test_bins_that_numbers_do_not_tell_apart_are_one(tmp_path, values, bounds):
     X = pd.DataFrame({"x": np.tile(values, 20), "y": np.linspace(0, 20, 20 * values.size)})
-    private = mcce.Privacy(epsilon=EXACT, bounds={"x": bounds, "y": (0, 20)}, bins=16)
+    private = mcce.Privacy(epsilon=EXACT, bounds={"x": bounds, "y": (0, 20)}, n_bins=16)
     explainer = mcce.MCCE(lambda rows: rows["y"] > 8, sampler=private).fit(X)
     edges = explainer.generator_.samplers_["x"].bins_.edges
     assert (np.diff(edges) > 0).all()

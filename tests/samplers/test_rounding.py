@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from mcce import MCCE, ChainModel, ConditionalSampler, EstimatorSampler, SamplerError
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from mcce.samplers import Within
 from mcce.samplers.rounding import put_on_grid
 from mcce.table import Schema

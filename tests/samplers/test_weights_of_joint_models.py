@@ -12,6 +12,7 @@ import mcce
 from mcce.rng import RowStreams
 from mcce.samplers.empirical.sampler import Scaling
 from mcce.samplers.mixture.model import fit_mixture
+from mcce.storage.learned import get_state
 from mcce.table import Column, Schema
 from tests.extras import NO_VINE, needs_vine
 from tests.weighted_loans import FIXED, N, some_counts, some_loans
@@ -52,7 +53,7 @@ def test_counts_draw_what_the_repeated_rows_draw(sampler, loans, counts):
     given, within = loans[FIXED].iloc[:40], {"savings": (1_000, 30_000)}
     pd.testing.assert_frame_equal(weighted.sample(10, given), expected.sample(10, given))
     pd.testing.assert_frame_equal(weighted.sample(200), expected.sample(200))
-    found, wanted = (chain.sample(3, given, within=within, weights=True) for chain in (weighted, expected))
+    found, wanted = (chain.sample(3, given, within=within, importance=True) for chain in (weighted, expected))
     pd.testing.assert_frame_equal(found[0], wanted[0])
     pd.testing.assert_series_equal(found[1], wanted[1], rtol=1e-9)
     rows = loans
@@ -185,7 +186,7 @@ def test_a_refit_without_weights_forgets_them(loans):
     sampler = mcce.EmpiricalSampler(bandwidth=0.3)
     sampler.fit(table.first(2), Column(table.features[3], table.matrix[:, 3], np.full(N, 2.0)))
     sampler.fit(table.first(2), table.column(3))
-    assert "weights_" not in sampler.get_state()
+    assert "weights_" not in get_state(sampler)
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ CHAINS = {
     "gaussian": ({"x": "gaussian", "n": "gaussian", "*": "cart"}, True),
     "empirical": ("empirical", True),
     "boosting": ({"wage": BOOSTED, "n": BOOSTED, "day": BOOSTED, "job": BOOSTED, "*": "marginal"}, True),
-    "dp": (mcce.DPSampler(**STATED, levels="schema", depth=2, bins=4, testing_seed=1), True),
+    "dp": (mcce.DPSampler(**STATED, levels="schema", max_depth=2, n_bins=4, testing_seed=1), True),
     "mixture": (mcce.MixtureSampler(max_components=2), True),
     "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
 }
@@ -88,4 +88,4 @@ def explainer(**settings):
 
 def counterfactuals():
     """Return a result with all its tables."""
-    return explainer().explain(table(12, seed=4), n_samples=40, n_counterfactuals=2).with_why()
+    return explainer().explain(table(12, seed=4), n_samples=40, n_counterfactuals=2).with_why_unexplained()

@@ -204,7 +204,7 @@ def _use_chain(chain):
     fixed = X[["sex"]].head(5) if chain.fixed_ == ["sex"] else None
     chain.sample(30)
     chain.sample(4, given=fixed)
-    chain.sample(4, given=fixed, within={"n": (2, 9), "job": good.LEVELS[:4]}, weights=True)
+    chain.sample(4, given=fixed, within={"n": (2, 9), "job": good.LEVELS[:4]}, importance=True)
     again = chain.sample(12)
     if all(getattr(sampler, "smoothing", None) is None for sampler in chain.samplers_.values()):
         chain.log_density(again)

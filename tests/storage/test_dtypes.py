@@ -159,20 +159,18 @@ def test_values_that_cannot_be_levels_are_refused():
 
 
 class Forgetful(mcce.ConditionalSampler):
-    """Writes a state that it cannot read."""
+    """Refuses, by a fault of its own, what it wrote."""
 
     handles = frozenset({"numeric"})
 
     def fit(self, given, target):
+        self.ends_ = [0, 1]
         return self
 
     def sample(self, given, rng, within=None):
         return np.zeros(given.n_rows)
 
-    def get_state(self):
-        return {"ends": [0, 1]}
-
-    def set_state(self, state):
+    def check_state(self, given, target, n_rows):
         raise TypeError("this was never tried")
 
 
@@ -185,7 +183,7 @@ def test_what_would_not_load_is_not_written(tmp_path):
     X = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 7})
     chain = mcce.ChainModel(sampler={"b": Forgetful(), "*": "cart"}, random_state=1).fit(X)
     with pytest.raises(
-        InputError, match=r"this ChainModel cannot be saved, since its file would not load: .*never tried"
+        InputError, match=r"this Generator cannot be saved, since its file would not load: .*never tried"
     ):
         chain.save(path)
     assert path.read_text() == "as it was"

@@ -65,7 +65,7 @@ def test_a_newer_format_says_what_to_do(files, tmp_path):
 
 
 def test_an_object_of_another_kind_names_its_own_load(files, tmp_path):
-    refuse(tmp_path / "a.mcce", files["explainer"], r"it holds a MCCE, not a ChainModel; use MCCE\.load\.$")
+    refuse(tmp_path / "a.mcce", files["explainer"], r"it holds a MCCE, not a Generator; use MCCE\.load\.$")
     refuse(tmp_path / "a.mcce", with_manifest(files["cart"], kind="os.system"), "does not say what it holds")
 
 

@@ -150,7 +150,7 @@ def test_ranges_and_repeats_that_would_take_forever(files, tmp_path):
     for name in ("sweeps", "particles", "density_points"):
 
         def repeats(state, name=name):
-            find(state["chain"]["samplers_"], "sampler")["params"][name] = 10**9
+            find(state["generator"]["samplers_"], "sampler")["params"][name] = 10**9
 
         match = f"{name} of GaussianCopulaSampler is 1000000000; .* at most 100000"
         refuse(tmp_path / "a.mcce", with_state(files["copula"], repeats), match)
@@ -269,7 +269,7 @@ def test_numbers_of_an_explainer(files, kind, field, change, match, tmp_path):
 def test_codes_that_are_no_levels(files, tmp_path):
     def of_givens(change):
         entries = read_entries(files["marginal"])
-        name = f"{json.loads(entries['state.json'])['chain']['training_givens_']['entry']}.npy"
+        name = f"{json.loads(entries['state.json'])['generator']['training_givens_']['entry']}.npy"
         out = io.BytesIO()
         np.save(out, change(np.load(io.BytesIO(entries[name]))))
         return signed(entries | {name: out.getvalue()})

@@ -164,7 +164,7 @@ def test_a_result_with_every_dtype_comes_back(tmp_path):
     pd.testing.assert_series_equal(again.factual_predictions, found.factual_predictions)
     assert (repr(again), again.ranges, again.run.settings) == (repr(found), found.ranges, dict(found.run.settings))
     with pytest.raises(InputError, match="this result was saved"):
-        again.reasons(found.frame.index[0][0])
+        again.contributions(found.frame.index[0][0])
 
 
 @pytest.mark.slow
@@ -211,7 +211,7 @@ def test_an_explainer_explains_the_same_after_a_round_trip(name, tmp_path):
 def test_constraints_and_plausibility_come_with_the_explainer(tmp_path):
     constraints = [
         mcce.allow("n", low=1, step=2, direction="increase"),
-        {"feature": "day", "low": pd.Timestamp("2020-01-08")},
+        mcce.allow("day", low=pd.Timestamp("2020-01-08")),
         mcce.rule("if sex == 'f' then n >= 2", name="women"),
         mcce.only({3: ["n", "job"]}),
         mcce.per_factual(pd.DataFrame({"feature": ["n"], "high": [9]}, index=[4])),
@@ -270,27 +270,21 @@ class Rounded(mcce.ConditionalSampler):
     handles = frozenset({"numeric"})
 
     def fit(self, given, target):
-        self.low, self.high = float(np.nanmin(target.values)), float(np.nanmax(target.values))
+        self.ends_ = np.array([np.nanmin(target.values), np.nanmax(target.values)])
+        self.about_ = {"type": "uniform", "deep": [1, {"type": "x"}]}
         return self
 
     def sample(self, given, rng, within=None):
         if within is not None:
             return self.sample_within(given, rng, within).values
-        return np.round(self.low + (self.high - self.low) * rng.uniform())
-
-    def get_state(self):
-        return {"ends": np.array([self.low, self.high]), "about": {"type": "uniform", "deep": [1, {"type": "x"}]}}
-
-    def set_state(self, state):
-        assert state["about"] == {"type": "uniform", "deep": [1, {"type": "x"}]}
-        self.low, self.high = state["ends"].tolist()
-        return self
+        assert self.about_ == {"type": "uniform", "deep": [1, {"type": "x"}]}
+        return np.round(self.ends_[0] + (self.ends_[1] - self.ends_[0]) * rng.uniform())
 
 
 mcce.register_sampler("tests.rounded", Rounded)
 
 
-def test_a_plug_in_is_stored_by_its_own_state(tmp_path):
+def test_a_plug_in_is_stored_by_its_fitted_attributes(tmp_path):
     X = good.table(missing=False)
     chain = mcce.ChainModel(sampler={"n": Rounded(), "*": "cart"}, fixed=["sex"], random_state=1).fit(X)
     chain.save(tmp_path / "chain.mcce")
@@ -309,7 +303,7 @@ def test_what_cannot_be_stored_is_refused_with_a_reason(tmp_path):
     chain = mcce.ChainModel(sampler={"n": estimator, "*": "cart"}, random_state=1).fit(X)
     with pytest.raises(InputError, match=r"EstimatorSampler.*holds a scikit-learn estimator, .* it is made of code"):
         chain.save(path)
-    made = good.explainer(constraints=[lambda rows, was: rows["n"] >= was["n"]])
+    made = good.explainer(constraints=[mcce.rule(lambda rows, was: rows["n"] >= was["n"])])
     with pytest.raises(InputError, match="a rule that is a Python function, which cannot be written down; say it as"):
         made.save(path)
     with pytest.raises(InputError, match="donors is 'some'; it must be 'all' or 'none'"):
@@ -345,7 +339,7 @@ def test_distances_learned_from_the_training_rows_are_loaded(measure, tmp_path):
     explainer = good.explainer()
     explainer.save(tmp_path / "a.mcce")
     loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
-    few, how = good.table(8, seed=4), {"measures": (measure, "L0"), "n_samples": 30, "weights": {"x": 3}}
+    few, how = good.table(8, seed=4), {"measures": (measure, "L0"), "n_samples": 30, "feature_weights": {"x": 3}}
     before, after = explainer.explain(few, **how), loaded.explain(few, **how)
     pd.testing.assert_frame_equal(after.frame, before.frame)
     pd.testing.assert_frame_equal(after.measures, before.measures)

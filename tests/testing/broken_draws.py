@@ -235,19 +235,20 @@ class InfiniteDensity(Normal):
         return np.where(values > self.mean_, -np.inf, 0.0)
 
 
-class StateOfObjects(MarginalSampler):
-    def get_state(self):
-        return {"donors_": self.donors_.astype(object)}
-
-
 class StateOfSets(MarginalSampler):
-    def get_state(self):
-        return {"donors_": self.donors_, "seen_": {1, 2}}
+    def fit(self, given, target):
+        self.seen_ = {1, 2}
+        return super().fit(given, target)
 
 
 class ForgetsState(MarginalSampler):
-    def get_state(self):
-        return {"donors_": self.donors_[:5]}
+    def fit(self, given, target):
+        self._first = True
+        return super().fit(given, target)
+
+    def sample(self, given, rng, within=None):
+        drawn = super().sample(given, rng, within)
+        return drawn if hasattr(self, "_first") else np.full_like(drawn, drawn[0])
 
 
 class SharesScratch(MarginalSampler):
@@ -311,8 +312,7 @@ BROKEN = [
     (RefusesByTypeError(), "supports", "raised TypeError: no support here"),
     (ImproperProbabilities(), "log_density", "the levels' probabilities sum to 2, not to 1"),
     (InfiniteDensity(), "log_density", r"log_density\(\) is not finite for \d+ drawn values"),
-    (StateOfObjects(), "state", r"get_state\(\)\['donors_'\] is an array of objects"),
-    (StateOfSets(), "state", r"get_state\(\)\['seen_'\] is neither an array nor a JSON value"),
-    (ForgetsState(), "state", "a clone with the state of the fitted sampler draws other values"),
+    (StateOfSets(), "state", r"StateOfSets.seen_ is a set; .* Keep arrays and plain values, or declare"),
+    (ForgetsState(), "state", "a clone with the attributes of the fitted sampler .* draws other values"),
     (SharesScratch(), "threads", "drawn from 4 threads, values change"),
 ]

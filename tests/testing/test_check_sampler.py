@@ -36,15 +36,15 @@ def test_conforming_samplers_pass(sampler):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_conforming_samplers_pass_at_other_seeds(seed):
-    check_sampler(CartSampler(), goodness_of_fit=True, seed=seed)
-    check_sampler(MarginalSampler(), goodness_of_fit=True, seed=seed)
+    check_sampler(CartSampler(), goodness_of_fit=True, random_state=seed)
+    check_sampler(MarginalSampler(), goodness_of_fit=True, random_state=seed)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_family_that_does_not_fit_the_data_keeps_the_contract(seed):
-    check_sampler(LogNormal(), seed=seed)
+    check_sampler(LogNormal(), random_state=seed)
     with pytest.raises(ConformanceError, match=r"^check_\w+, LogNormal: .*are not distributed as the training values"):
-        check_sampler(LogNormal(), goodness_of_fit=True, seed=seed)
+        check_sampler(LogNormal(), goodness_of_fit=True, random_state=seed)
 
 
 @pytest.mark.slow

@@ -26,8 +26,8 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import InputError, SamplerError, did_you_mean
-from mcce.generators.base import DrawRequest
 from mcce.generators.layout import ChainLayout
+from mcce.generators.requests import DrawRequest
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
 from mcce.samplers.rounding import before_rounding, put_on_grid

@@ -41,7 +41,8 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_share
 from mcce.exceptions import InputError, SamplerError, listing, spell
-from mcce.generators.joint.base import JointGenerator, joint_generators_of_weights
+from mcce.generators.base import generators_of_weights
+from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.drawing import JointDraw
 from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.table import Feature, Kind, Schema, Table
@@ -88,7 +89,7 @@ class ForeignGenerator(JointGenerator):
             raise SamplerError(
                 f"{self!r} does not take sample_weight, because the fit of its {type(model).__name__} has no such "
                 "parameter, and would learn from all rows alike; give that one, use another generator "
-                f"({joint_generators_of_weights()}) or a chain, or leave sample_weight out."
+                f"({generators_of_weights()}), or leave sample_weight out."
             )
         self.foreign_ = model
         self._check_reproducible(table)

@@ -17,6 +17,7 @@ import pandas as pd
 
 from mcce.base.canvas import DARK, FONT, LIGHT, SMALL, ink, new_axes, write_caption, write_title
 from mcce.report.names import Names, fold
+from mcce.report.rows import Result, best_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,31 @@ LEGEND = 5  # bars that it would cover, where the last ones are long
 WORDS = {"up": "higher", "down": "lower", "other": "another level", "missing": "from or to missing"}
 
 
-def changes_plot(
+def changes_plot(found: Result, ax: Axes | None = None) -> Axes:
+    """Draw how often each feature changes, and in which direction, over the best counterfactual of every factual.
+
+    Parameters
+    ----------
+    found : Counterfactuals
+    ax : Axes, optional
+        Where to draw; by default a new figure whose height fits the number of bars.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> found = explainer.explain(X.head(100), sparse=True, n_samples=100)
+    >>> mcce.plots.changes_plot(found).get_yticks().size
+    2
+    """
+    n_best = int(best_rows(found).sum())
+    return draw_changes(found.changed_features(), n_best, fixed=found.fixed, names=found.names, ax=ax)
+
+
+def draw_changes(
     changes: pd.DataFrame,
     n_factuals: int,
     *,
@@ -52,18 +77,6 @@ def changes_plot(
         What features are called, as `Counterfactuals.names` has it.
     ax : Axes, optional
         Where to draw; by default a new figure whose height fits the number of bars.
-
-    Examples
-    --------
-    >>> import mcce
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-    >>> found = explainer.explain(X.head(100), sparse=True, n_samples=100)
-    >>> ax = mcce.plots.changes_plot(found.changed_features(), len(found), fixed=["age"])
-    >>> ax.get_yticks().size
-    2
     """
     names = names or Names()
     parts = [part for part in PARTS if part[0] in changes]

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -133,6 +133,10 @@ class GaussianCopulaSampler(ConditionalSampler):
     draws_observed = True
     carries_over = True
     takes_weights = True
+    discloses = (
+        "the {target_margin_.values} distinct training values of it with their shares, "
+        "and {given_margins_.values} of the columns it is drawn given"
+    )
 
     given_margins_: tuple[Margin | Utilities, ...] = learned(tuple, of=(Margin, Utilities))
     target_margin_: Margin | Utilities = learned((Margin, Utilities))
@@ -270,12 +274,6 @@ class GaussianCopulaSampler(ConditionalSampler):
             return "counting"
         return "mixed" if margin.atoms.any() else "lebesgue"
 
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        super().set_state(state)
-        self._forget()
-        return self
-
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse margins that are not of these columns, and numbers that are no correlations of their latents."""
         self._check_parameters()
@@ -286,15 +284,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         for margin, feature in zip(margins, [*given, target]):
             margin.check_column(feature, n_rows)
         check_correlations(self.correlation_, sum(margin.n_latents for margin in margins))
-
-    def disclosed(self) -> str:
-        """Return that the distinct training values of all columns stand in the state."""
-        margins = [*self.given_margins_, self.target_margin_]
-        others = sum(margin.values.size for margin in margins[:-1])
-        return (
-            f"the {self.target_margin_.values.size:,} distinct training values of it with their shares, "
-            f"and {others:,} of the columns it is drawn given"
-        )
 
     def _forget(self) -> None:
         for prepared in ("_conditional", "_kernel"):

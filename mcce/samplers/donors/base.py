@@ -39,7 +39,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest
-from mcce.samplers.donors.model import DonorModel, TreesApart, draw_around, n_donors, reaches
+from mcce.samplers.donors.model import DonorModel, TreesApart, draw_around, reaches
 from mcce.samplers.smoothing import Smoothing
 from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
@@ -116,6 +116,7 @@ class DonorSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    discloses = "{donors_.forest.values} training values of it, and the training rows they are of"
     leaves_one_out = True
 
     donors_: DonorModel = learned(DonorModel)
@@ -240,10 +241,6 @@ class DonorSampler(ConditionalSampler):
         self._check_parameters()
         super().check_state(given, target, n_rows)
         self.donors_.check_columns(given, target, n_rows)
-
-    def disclosed(self) -> str:
-        """Return that the donors' values stand in the state."""
-        return f"{n_donors(self.donors_):,} training values of it, and the training rows they are of"
 
 
 def fewest_donors(tree: Tree) -> int:

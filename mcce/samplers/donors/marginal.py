@@ -53,6 +53,7 @@ class MarginalSampler(ConditionalSampler):
     ignores_given = True
     leaves_one_out = True
     takes_weights = True
+    discloses = "{donors_} training values of it"
 
     donors_: Floats = learned(FLOAT, "rows", finite="or missing")
     weights_: Floats | None = learned(FLOAT, "rows", finite=True, above=0.0, optional=True, default=None)
@@ -156,10 +157,6 @@ class MarginalSampler(ConditionalSampler):
         require((self.weights_ is None) == (self.row_weights_ is None), "weights_ and row_weights_ are not both there")
         if not target.is_numeric:
             check_codes(self.donors_, "donors_", target.n_levels)
-
-    def disclosed(self) -> str:
-        """Return that the training values stand in the state."""
-        return f"{self._known.size:,} training values of it"
 
     def _enough(self, n_allowed: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the numbers of allowed donors, 0 where they are too few."""

@@ -260,12 +260,6 @@ register(
 )
 
 
-def n_donors(model: DonorModel) -> int:
-    """Return how many training values are donors, each counted once a tree."""
-    values: Floats = model.forest.values
-    return int(values.size - np.isnan(values).sum())
-
-
 Draw = Callable[[DonorModel, Table, RowStreams], Floats]
 
 

@@ -215,6 +215,7 @@ class EmpiricalSampler(ConditionalSampler):
     leaves_one_out = True
     draws_observed = True
     takes_weights = True
+    discloses = "{donors_} training values of it, and of each training row what it is given, to scale"
 
     scaling_: Scaling = learned(Scaling)
     bandwidth_: float = learned(float, least=LEAST_BANDWIDTH, most=MOST_BANDWIDTH)
@@ -323,10 +324,6 @@ class EmpiricalSampler(ConditionalSampler):
             check_codes(known, "donors_", target.n_levels)
             levels = np.arange(target.n_levels, dtype=np.float64)
             require(np.array_equal(self.margin_.atoms, levels), "atoms are not the levels of the target")
-
-    def disclosed(self) -> str:
-        """Return that the training rows stand in the state: the target's values, and the givens to scale."""
-        return f"{self._n_known:,} training values of it, and of each training row what it is given, to scale"
 
     def _draw(self, given: Table, rng: RowStreams, within: Within, *, freely: bool) -> tuple[Floats, Floats, Floats]:
         """Return a draw for each row, and the shares of the weight that are allowed and that are missing."""

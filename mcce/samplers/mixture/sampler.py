@@ -19,7 +19,7 @@ from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import place_in_root
-from mcce.samplers.mixture.model import Mixture, MixtureConditional, Numbers, fit_mixture
+from mcce.samplers.mixture.model import Mixture, MixtureConditional, fit_mixture
 from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
@@ -71,6 +71,10 @@ class MixtureSampler(ConditionalSampler):
     thread_safe = True
     draws_observed = True
     takes_weights = True
+    discloses = (
+        "{mixture_.columns.classes} frequent and {mixture_.columns.margin.values} other training values of it "
+        "and of the columns it is drawn given, with their shares"
+    )
 
     mixture_: Mixture = learned(Mixture)
 
@@ -128,15 +132,6 @@ class MixtureSampler(ConditionalSampler):
         self._check_parameters()
         super().check_state(given, target, n_rows)
         self.mixture_.check_columns([*given, target])
-
-    def disclosed(self) -> str:
-        """Return that the distinct training values of numbers stand in the state."""
-        counts = [
-            column.classes.size + (0 if column.margin is None else column.margin.values.size)
-            for column in self.mixture_.columns
-            if isinstance(column, Numbers)
-        ]
-        return f"{sum(counts):,} distinct training values of it and of the columns it is drawn given, with their shares"
 
     def _conditional(self, given: Table) -> MixtureConditional:
         self.check_fitted("mixture_")

@@ -47,7 +47,8 @@ class _LevelSampler(RegressionSampler):
 
     handles = frozenset({"categorical", "ordered"})
     takes_weights = True
-    draws_without_donors = True
+    dispensable = ()
+    discloses = "coefficients, and means or ranges of what it is drawn given"
     bootstraps: ClassVar[bool] = True
 
     n_levels_: int = learned(int, least="levels", most="levels")
@@ -142,14 +143,6 @@ class _LevelSampler(RegressionSampler):
     def has_another_model(self) -> bool:
         """Return whether the classes have another model."""
         return False
-
-    def without_donors(self: Self) -> Self:
-        """Return the sampler itself: its state is coefficients."""
-        return self
-
-    def disclosed(self) -> str:
-        """Return that the state is coefficients."""
-        return "coefficients, and means or ranges of what it is drawn given"
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each level occurs in the training rows and is not as good as impossible."""

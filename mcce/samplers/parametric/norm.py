@@ -23,7 +23,6 @@ variables": their model, with effects of the levels that add up).
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TypeVar
 
 import numpy as np
@@ -91,7 +90,8 @@ class NormSampler(LinearSampler):
     """
 
     takes_weights = True
-    draws_without_donors = True
+    dispensable = ("column_",)  # whose knots are training values: without it, it draws, but has no density
+    discloses = "coefficients, {column_.atoms} frequent values of it, and {column_.knots} quantiles of it"
 
     decimals_: int | None = learned(int, least=0, most=MOST_DECIMALS, optional=True)
     column_: ColumnDensity | None = learned(ColumnDensity, optional=True)  # for densities only
@@ -176,19 +176,6 @@ class NormSampler(LinearSampler):
         """Refuse a range without an order."""
         require(self.low_ < self.high_, "low_ is not below high_")
 
-    def without_donors(self: Self) -> Self:
-        """Return a copy without `column_`, whose knots are training values: it draws, but has no density."""
-        bare = copy(self)
-        bare.column_ = None
-        return bare
-
-    def disclosed(self) -> str:
-        """Return how many training values the density is read from."""
-        column = None if self.always_missing_ else self.column_
-        if column is None:
-            return "coefficients, and what its dtype holds"
-        return f"coefficients, {column.atoms.size:,} frequent values of it, and {column.knots.size:,} quantiles of it"
-
     def column_density(self) -> ColumnDensity:
         """Return the column's density; one that was saved without donors has none."""
         if self.column_ is None:
@@ -268,6 +255,7 @@ class NormRankSampler(LinearSampler):
     """
 
     takes_weights = True
+    discloses = "{sorted_} training values of it"
 
     sorted_: Floats = learned(FLOAT, "values", rising="weakly", filled=True)
     upto_: Floats | None = learned(FLOAT, "values", above=0.0, rising=True, optional=True, default=None)
@@ -382,10 +370,6 @@ class NormRankSampler(LinearSampler):
     def check_complete(self, n_rows: int) -> None:
         """Refuse more training values than there are."""
         check_count_of(self.sorted_.size, "the number of sorted_", 1, n_rows)
-
-    def disclosed(self) -> str:
-        """Return that the training values stand in the state."""
-        return "no training values of it" if self.always_missing_ else f"{self.sorted_.size:,} training values of it"
 
     def _log_mass(self, given: Table, low: Floats, high: Floats) -> Floats:
         """Return the log probability of the training values from low to high."""

@@ -76,6 +76,7 @@ class PmmSampler(LinearSampler):
     """
 
     takes_weights = "counts"
+    discloses = "{donors_} training values of it"
 
     predictions_: Floats = learned(FLOAT, "donors", rising="weakly")
     donors_: Floats = learned(FLOAT, "donors", finite=True, filled=True)
@@ -170,10 +171,6 @@ class PmmSampler(LinearSampler):
     def check_complete(self, n_rows: int) -> None:
         """Refuse more donors than there are."""
         check_count_of(self.donors_.size, "the number of donors_", 1, max(n_rows, MOST_DONORS))
-
-    def disclosed(self) -> str:
-        """Return that the donors' values stand in the state."""
-        return "no training values of it" if self.always_missing_ else f"{self.donors_.size:,} training values of it"
 
     def _refuse_smoothing(self) -> None:
         if self.smoother_ is not None:

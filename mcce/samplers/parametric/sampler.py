@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import TypeVar
 
 from mcce.base.arrays import Bools, Floats, Ints
@@ -53,6 +52,7 @@ class ParametricSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     takes_weights = True
+    discloses = "{sampler_}"
 
     sampler_: RegressionSampler
 
@@ -100,16 +100,6 @@ class ParametricSampler(ConditionalSampler):
         """Refuse a chosen sampler that is not the one for the target, or not of these columns."""
         check_type(self.sampler_, "sampler_", _METHODS[_method(target)])
         self.sampler_.check_state(given, target, n_rows)
-
-    def without_donors(self: Chooser) -> Chooser:
-        """Return a copy whose chosen sampler is without donors."""
-        bare = copy(self)
-        bare.sampler_ = self.sampler_.without_donors()
-        return bare
-
-    def disclosed(self) -> str:
-        """Return what the chosen sampler's state tells."""
-        return self.sampler_.disclosed()
 
     def _make(self, method: str) -> RegressionSampler:
         if method == "normrank":

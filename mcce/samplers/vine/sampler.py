@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy
@@ -244,6 +244,10 @@ class VineSampler(ConditionalSampler):
     thread_safe = True
     draws_observed = True
     takes_weights = True
+    discloses = (
+        "the {margin_.values} distinct training values of it with their shares, "
+        "and {variables_.margin.values} of the columns it is drawn given"
+    )
 
     variables_: tuple[VineColumn, ...] = learned(tuple, of=VineColumn)
     margin_: Margin = learned(Margin)
@@ -303,12 +307,6 @@ class VineSampler(ConditionalSampler):
         self.check_fitted("vine_")
         return measure_of(self.margin_, is_number=self.is_number_)
 
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        super().set_state(state)
-        vars(self).pop("_kernel", None)
-        return self
-
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse variables that are not of these columns, and a vine that is not of so many."""
         self._check_parameters()
@@ -319,14 +317,6 @@ class VineSampler(ConditionalSampler):
             variable.check_column(given)
         discrete = [bool(self.margin_.atoms.any()), *(variable.is_discrete for variable in self.variables_)]
         require(self.vine_.discrete.tolist() == discrete, "vine_ is not of the variables")
-
-    def disclosed(self) -> str:
-        """Return that the distinct training values of all variables stand in the state."""
-        others = sum(variable.margin.values.size for variable in self.variables_)
-        return (
-            f"the {self.margin_.values.size:,} distinct training values of it with their shares, "
-            f"and {others:,} of the columns it is drawn given"
-        )
 
     @cached_property
     def _kernel(self) -> tuple[Floats, Floats]:

@@ -1,5 +1,7 @@
 """Conditional inference trees: unbiased recursive partitioning (Hothorn, Hornik and Zeileis 2006), as party grows them.
 
+It is kept for bit parity with R, where it is mcceR's default; no Python package has these trees.
+
 1. In a node of at least `min_split` rows test each variable for independence of the response
    (steps 5 to 7). Its criterion is one minus the p-value; Bonferroni's adjustment for m variables
    raises that to the power m.

@@ -1,5 +1,7 @@
 """The trees of R's package rpart, split by split and bit by bit (Breiman et al. 1984; Therneau and Atkinson 2022).
 
+It is kept for bit parity with R: `mcce.rcompat`, `CartSampler(dialect="rpart")`, and the pMSE of synthpop.
+
 1. A numeric target is regressed, its risk the sum of squares around the mean. Levels, ordered or not, are classes;
    the risk is the number of rows outside the commonest class.
 2. A node is searched if it has `min_split` rows, is above `max_depth`, and its risk, or what the tree can still gain

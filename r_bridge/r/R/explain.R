@@ -10,11 +10,12 @@
 #' @param newdata Rows to explain. Their row names name them in the result.
 #' @param sparse Whether draws are crossed with the row itself, so that few features change; else whole drawn rows are
 #'   taken, as published.
-#' @param floor With `sparse`, the least plausibility: the share of real rows that look as unusual or more so.
+#' @param floor With `sparse`, the least plausibility: the share of real rows that look as unusual or more so; `NULL` is
+#'   0.05. Without `sparse` it has no effect, and is an error.
 #' @param n_samples Rows drawn for each row of `newdata`.
 #' @param n_counterfactuals How many to return for each.
 #' @param constraints What may change and how, besides what the explainer was made with; see [allow()].
-#' @param ... Further arguments of the engine: `caution`, `measures`, `weights`, `max_changes`, `max_gower`, `diverse`,
+#' @param ... Further arguments of the engine: `caution`, `measures`, `feature_weights`, `max_changes`, `max_gower`, `diverse`,
 #'   `independent`.
 #' @param keep Whether the result can be used in another session after [saveRDS()]. Without it, what was saved has its
 #'   tables, but no sentences, letters and pictures. It makes the call about 0.05 s slower.
@@ -50,7 +51,7 @@ explain.default <- function(x, ...) {
 #' @rawNamespace S3method(dplyr::explain, mcce_explainer)
 #' @rawNamespace S3method(generics::explain, mcce_explainer)
 #' @rawNamespace S3method(lime::explain, mcce_explainer)
-explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = 0.05, n_samples = 1000, n_counterfactuals = 1,
+explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = NULL, n_samples = 1000, n_counterfactuals = 1,
                                    constraints = NULL, ..., keep = FALSE, progress = interactive()) {
   if (missing(newdata)) {
     refuse_unknown(list(...), names(formals(explain.mcce_explainer)), "explain()")
@@ -61,7 +62,7 @@ explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = 0.05, n_s
     sparse = sparse, floor = floor, n_samples = n_samples, n_counterfactuals = n_counterfactuals,
     constraints = read_constraints(constraints), ...
   )
-  for (name in intersect(names(options), c("weights", "measures"))) options[[name]] <- as.list(options[[name]])
+  for (name in intersect(names(options), c("feature_weights", "measures"))) options[[name]] <- as.list(options[[name]])
   newdata <- as_plain_frame(newdata, "newdata")
   sent <- send_table(newdata, "newdata", x$template)
   told <- with_progress(progress, call_python("explain", revive(x), sent, Filter(Negate(is.null), options)))

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import mcce
 from mcce import InputError, SamplerError, Within
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from tests.generators.joint.models import HotDeck
 
 RNG = np.random.default_rng(4)
@@ -258,7 +258,7 @@ def test_a_fit_that_fails_leaves_nothing_fitted(deck):
 
 
 def test_resampling_and_weights_by_sample(deck):
-    rows, weights = deck.sample(200, within={"job": ["a", "b"]}, weights=True)
+    rows, weights = deck.sample(200, within={"job": ["a", "b"]}, importance=True)
     assert set(rows["job"]) == {"a", "b"}
     assert len(weights) == 200
     assert deck.sample(50, X[["sex"]].head(2), within={"n": (0, 20)}, resample=True).shape == (100, 4)

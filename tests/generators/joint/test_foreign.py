@@ -9,7 +9,7 @@ import pytest
 import mcce
 from mcce import InputError, SamplerError
 from mcce.generators import SampleGenerator, SynthesizerGenerator
-from mcce.generators.base import DrawRequest
+from mcce.generators.requests import DrawRequest
 from mcce.rng import hash_rows
 from tests.generators.joint.models import Alike, Completing, Conditional, Entropy, OwnState, Synthesizer
 

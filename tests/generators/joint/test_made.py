@@ -12,8 +12,8 @@ from scipy import integrate, stats
 import mcce
 from mcce import InputError, Within
 from mcce.generators import JointGenerator, Made
-from mcce.generators.base import DrawRequest
 from mcce.generators.joint.made.network import Bins
+from mcce.generators.requests import DrawRequest
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
 from mcce.testing import check_generator

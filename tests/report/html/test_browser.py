@@ -107,7 +107,8 @@ def pages(tmp_path_factory, monkeypatch):
         monkeypatch.setattr(mcce.report.html, "DOTS", 30)  # pictures of the same size, coarse and quick
         monkeypatch.setattr(mcce.report.html, "PICTURES", 1)
         found.to_html(folder / f"{name}-analyst.html", title=NASTY, intro=IMAGE)
-        found.to_html(folder / f"{name}-customer.html", audience="customer", id=one, intro=IMAGE)
+        page = mcce.report.letter(found, one, html=True, intro=IMAGE)
+        (folder / f"{name}-customer.html").write_text(page, encoding="utf-8")
         notebook = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         table = f"{notebook}<body>{found._repr_html_()}"
         (folder / f"{name}-notebook.html").write_text(table, encoding="utf-8")

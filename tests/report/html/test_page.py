@@ -196,7 +196,7 @@ def test_what_was_asked_and_what_was_binding(explainer):
     factuals = X[score(X) < 0.6]
     far = factuals[factuals["salary"] < 29_000].head(1)  # cannot reach 60,000
     near = factuals[factuals["salary"] > 45_000].head(5)
-    found = fitted.explain(pd.concat([near, far]), n_samples=50, constraints=asked).with_why()
+    found = fitted.explain(pd.concat([near, far]), n_samples=50, constraints=asked).with_why_unexplained()
     page = str(found.to_html())
     assert "<b>savings" not in page
     read = Reader(page)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.report.plots import changes_plot
+from mcce.report.plots.changes import draw_changes
 from tests.marks import slow_rows
 
 from .texts import assert_texts_fit
@@ -34,14 +34,14 @@ def table(p: int, name: str = "f") -> pd.DataFrame:
 def test_no_text_overlaps_or_leaves_the_figure(p, name):
     changes = table(p, name)
     changes.iloc[2:] *= [0, 0, 0, 1] if p == 3 else [1, 1, 1, 1]
-    assert_texts_fit(changes_plot(changes, 200, fixed=[f"{name}0"]))
+    assert_texts_fit(draw_changes(changes, 200, fixed=[f"{name}0"]))
 
 
 def test_bars_are_the_shares_the_longest_first():
     changes = pd.DataFrame(
         {"up": [0.1, 0.5, 0.0, 0.0], "down": [0.2, 0.1, 0.0, 0.0], "other": [0.0, 0.0, 0.45, 0.0]}, list("abcd")
     )
-    ax = changes_plot(changes, 20, fixed=["e"])
+    ax = draw_changes(changes, 20, fixed=["e"])
     assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "c", "a"]
     bars = [(patch.get_x(), patch.get_width()) for patch in ax.patches]
     assert bars[:3] == [(0, 0.5), (0, 0.0), (0, 0.1)]
@@ -55,7 +55,7 @@ def test_bars_are_the_shares_the_longest_first():
 
 def test_nothing_changes():
     changes = pd.DataFrame({"up": [0.0], "down": [0.0], "other": [0.0]}, ["a"])
-    ax = changes_plot(changes, 0)
+    ax = draw_changes(changes, 0)
     assert [t.get_text() for t in ax.texts] == ["nothing changes"]
     assert_texts_fit(ax)
 
@@ -64,7 +64,7 @@ def test_nothing_changes():
 def test_the_thirty_most_changed_have_a_bar():
     frame = table(100)
     total = frame[["up", "down", "other"]].sum(axis=1)
-    ax = changes_plot(frame, 10)
+    ax = draw_changes(frame, 10)
     assert_texts_fit(ax)
     shown = [text.get_text() for text in ax.get_yticklabels()]
     assert shown == total.sort_values(ascending=False).index[:30].tolist()

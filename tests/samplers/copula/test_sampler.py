@@ -15,6 +15,7 @@ from mcce.datasets import load_loans
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.samplers.copula.latent import fit_latent
+from mcce.storage.learned import get_state, set_state
 from mcce.table import Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow
@@ -264,9 +265,9 @@ def test_a_row_depends_on_its_own_streams_only():
 @pytest.mark.slow
 def test_state_is_arrays_and_json():
     sampler, given = fit(simulate(400, 15), "height")
-    state = sampler.get_state()
+    state = get_state(sampler)
     stored = {k: v if isinstance(v, np.ndarray) else json.loads(json.dumps(v)) for k, v in state.items()}
-    again = GaussianCopulaSampler().set_state(stored)
+    again = set_state(GaussianCopulaSampler(), stored)
     streams = RowStreams.from_seed(3, 400)
     drawn = sampler.sample(given, RowStreams.from_seed(3, 400))
     np.testing.assert_array_equal(again.sample(given, streams), drawn)

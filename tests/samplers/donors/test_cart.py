@@ -10,6 +10,7 @@ from scipy import stats
 from mcce import CartSampler, InputError, NotFittedError
 from mcce.rng import RowStreams
 from mcce.samplers import Within
+from mcce.storage.learned import get_state, set_state
 from tests.samplers.donors.cart_problem import N, draw, fit
 
 
@@ -287,7 +288,7 @@ def test_the_state_draws_supports_and_restricts_the_same(noisy, kind, missing):
     if missing:
         frame["y"] = frame["y"].mask(frame["x"] > 1.0)
     sampler, given = fit(frame)
-    restored = CartSampler().set_state(sampler.get_state())
+    restored = set_state(CartSampler(), get_state(sampler))
     streams = RowStreams.from_seed(0, 1000)
     drawn = sampler.sample(given, streams.child(0))
     np.testing.assert_array_equal(restored.sample(given, streams.child(0)), drawn)
@@ -307,4 +308,4 @@ def test_not_fitted():
     with pytest.raises(NotFittedError, match=r"CartSampler\(\) is not fitted"):
         CartSampler().supports(given, np.zeros(2))
     with pytest.raises(NotFittedError, match=r"CartSampler\(\) is not fitted"):
-        CartSampler().get_state()
+        get_state(CartSampler())

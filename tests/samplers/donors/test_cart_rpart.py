@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mcce import CartSampler, InputError
+from mcce.storage.learned import get_state, set_state
 from mcce.table import Schema
 from mcce.testing import check_sampler
 from mcce.trees.rpart import tree as rpart
@@ -59,7 +60,7 @@ def test_ordered_targets_are_classes_in_the_dialect_of_rpart():
 def test_a_fitted_rpart_tree_is_stored_and_comes_back(noisy):
     gaps = noisy.assign(job=np.array(list("abcd"))[np.arange(1000) % 4], x=noisy["x"].mask(np.arange(1000) % 5 == 0))
     sampler, given = fit(gaps, sampler=CartSampler(dialect="rpart", cp=1e-4))
-    again = CartSampler(dialect="rpart", cp=1e-4).set_state(sampler.get_state())
+    again = set_state(CartSampler(dialect="rpart", cp=1e-4), get_state(sampler))
     assert again.tree_.n_surrogate.sum() > 0
     assert np.array_equal(draw(again, given, 0, 500), draw(sampler, given, 0, 500))
     values = noisy["y"].to_numpy()

@@ -11,6 +11,7 @@ import pytest
 import mcce
 from mcce.exceptions import InputError, NotFittedError
 from mcce.rng import RowStreams
+from mcce.storage.learned import get_state, set_state
 from mcce.table import Schema
 from mcce.testing import check_sampler
 from mcce.trees.ctree import tree as ctree
@@ -23,7 +24,7 @@ from tests.trees.ctree.ctree_cases import read_case
     "settings", [{}, *slow({"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3})], ids=str
 )
 def test_contract(seed, settings):
-    check_sampler(mcce.CtreeSampler(**settings), goodness_of_fit=True, seed=seed)
+    check_sampler(mcce.CtreeSampler(**settings), goodness_of_fit=True, random_state=seed)
 
 
 def test_registered():
@@ -115,7 +116,7 @@ def test_the_tree_to_look_at():
     sampler.fit(table.first(1), table.column(1))
     assert str(sampler.tree).startswith("\n\t Conditional inference tree")
     assert sampler.missing_tree is None
-    restored = mcce.CtreeSampler().set_state(sampler.get_state())
+    restored = set_state(mcce.CtreeSampler(), get_state(sampler))
     assert str(restored.tree) == str(sampler.tree)
     years = replace(table.features[0], name="years")
     assert str(restored.name_columns([years], table.features[1]).tree) == str(sampler.tree).replace("age", "years")

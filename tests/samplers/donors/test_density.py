@@ -11,6 +11,7 @@ from scipy import integrate, stats
 
 from mcce import CartSampler, ForestSampler, MarginalSampler
 from mcce.samplers.donors.density import MarginalDensity
+from mcce.storage.learned import get_state, set_state
 from tests.samplers.donors.density_problem import CART, FOREST, IDS, SAMPLERS, fit, make_groups, silverman
 
 
@@ -206,9 +207,9 @@ def test_the_state_keeps_the_density(sampler, kind):
     fitted, given, values = fit(frame, sampler)
     state = {
         name: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
-        for name, value in fitted.get_state().items()
+        for name, value in get_state(fitted).items()
     }
-    restored = sampler.clone().set_state(state)
+    restored = set_state(sampler.clone(), state)
     for rows in ({}, {"training_rows": np.arange(300)}):
         np.testing.assert_array_equal(
             restored.log_density(given, values, **rows), fitted.log_density(given, values, **rows)

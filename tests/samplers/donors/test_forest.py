@@ -13,6 +13,7 @@ from scipy import stats
 from mcce import ChainModel, ForestSampler, InputError, NotFittedError
 from mcce.rng import RowStreams
 from mcce.samplers import Within
+from mcce.storage.learned import get_state, set_state
 from mcce.testing import check_sampler
 from tests.samplers.donors.forest_problem import LEVEL, encode, fit
 
@@ -205,9 +206,9 @@ def test_the_state_draws_supports_and_restricts_the_same(smooth, kind, missing):
     sampler, given = fit(frame, n_trees=4)
     state = {
         name: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
-        for name, value in sampler.get_state().items()
+        for name, value in get_state(sampler).items()
     }
-    restored = ForestSampler(n_trees=4).set_state(state)
+    restored = set_state(ForestSampler(n_trees=4), state)
     streams = RowStreams.from_seed(0, 400)
     drawn = sampler.sample(given, streams.child(0))
     assert np.isnan(drawn).any() == missing
@@ -246,7 +247,7 @@ def test_not_fitted(smooth):
         lambda s: s.sample(given, RowStreams.from_seed(0, 400)),
         lambda s: s.supports(given, np.zeros(400)),
         lambda s: s.log_density(given, np.zeros(400)),
-        lambda s: s.get_state(),
+        lambda s: get_state(s),
     ):
         with pytest.raises(NotFittedError, match=r"ForestSampler\(n_trees=3\) is not fitted; call fit"):
             call(ForestSampler(n_trees=3))

@@ -116,7 +116,7 @@ def test_the_chain_hands_it_to_every_sampler():
     chain = ChainModel(fixed=["x"], min_donors=15, random_state=1)
     explainer = MCCE(lambda f: f["y"].to_numpy() > 1, decision=(0.5, 1.0), fixed=["x"], generator=chain)
     found = explainer.fit(frame).explain(frame.iloc[:20], n_samples=50)
-    assert {sampler.min_donors for sampler in explainer.chain_.samplers_.values()} == {15}
+    assert {sampler.min_donors for sampler in explainer.generator_.samplers_.values()} == {15}
     assert found.run.settings["min_donors"] == 15
 
 

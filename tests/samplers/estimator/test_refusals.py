@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mcce import ChainModel, EstimatorSampler, InputError, NotFittedError, SamplerError
 from mcce.rng import RowStreams
+from mcce.storage.learned import get_state
 from mcce.testing import check_sampler
 from tests.samplers.estimator.problem import BOOSTING, draw, fit
 
@@ -135,7 +136,7 @@ def test_a_regressor_has_no_density_and_no_state(line):
     with pytest.raises(SamplerError, match=r"EstimatorSampler\(estimator=LinearRegression\(\)\) has no density"):
         sampler.log_density(given, np.zeros(3000))
     with pytest.raises(SamplerError, match=r"holds a scikit-learn estimator, which cannot be written as arrays"):
-        sampler.get_state()
+        get_state(sampler)
 
 
 def test_not_fitted(line):

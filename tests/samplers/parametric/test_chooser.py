@@ -12,6 +12,7 @@ import mcce
 from mcce import InputError, SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.design import Design
+from mcce.storage.learned import get_state, set_state
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow_but
 from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missing, kinds_of, target_of
@@ -171,9 +172,9 @@ def test_state_is_arrays_and_json_and_restores_everything(sampler):
         fitted = sampler.clone().fit(given, target)
         state = {
             name: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
-            for name, value in fitted.get_state().items()
+            for name, value in get_state(fitted).items()
         }
-        restored = sampler.clone().set_state(state)
+        restored = set_state(sampler.clone(), state)
         streams = [RowStreams.from_seed(1, 300) for _ in range(2)]
         np.testing.assert_array_equal(fitted.sample(given, streams[0]), restored.sample(given, streams[1]))
         np.testing.assert_array_equal(fitted.supports(given, target.values), restored.supports(given, target.values))
@@ -232,7 +233,7 @@ def test_whole_chains(sampler):
 
 def fitted_numbers(sampler):
     """Return every array that `fit` has learned, end to end."""
-    state = sampler.get_state()
+    state = get_state(sampler)
     return np.concatenate([np.ravel(state[name]) for name in sorted(state) if isinstance(state[name], np.ndarray)])
 
 

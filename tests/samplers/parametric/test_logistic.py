@@ -10,6 +10,7 @@ from mcce import Within
 from mcce.rng import RowStreams
 from mcce.samplers.parametric import glm, logistic
 from mcce.samplers.parametric.design import Rows, augmentation
+from mcce.storage.learned import get_state, set_state
 from mcce.table import Table
 from tests.samplers.parametric.problem import encode
 
@@ -249,7 +250,7 @@ def test_polr_falls_back_to_polyreg(monkeypatch):
     assert fitted.fell_back_ is True
     expected = mcce.PolyregSampler().fit(given, target).log_probabilities(given)
     np.testing.assert_array_equal(fitted.log_probabilities(given), expected)
-    restored = mcce.PolrSampler().set_state(fitted.get_state())
+    restored = set_state(mcce.PolrSampler(), get_state(fitted))
     np.testing.assert_array_equal(restored.log_probabilities(given), expected)
     assert restored.fell_back_ is True
 

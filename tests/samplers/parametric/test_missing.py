@@ -7,6 +7,7 @@ import pytest
 import mcce
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.design import Design
+from mcce.storage.learned import get_state, set_state
 from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missing, kinds_of
 
 
@@ -53,7 +54,7 @@ def test_all_targets_missing():
     assert np.isnan(fitted.sample(given, RowStreams.from_seed(1, 2))).all()
     assert fitted.supports(given, np.array([np.nan, 1.0])).tolist() == [True, False]
     assert fitted.log_density(given, np.array([np.nan, 1.0])).tolist() == [0.0, -np.inf]
-    restored = mcce.NormRankSampler().set_state(fitted.get_state())
+    restored = set_state(mcce.NormRankSampler(), get_state(fitted))
     assert np.isnan(restored.sample(given, RowStreams.from_seed(1, 2))).all()
 
 

@@ -10,11 +10,13 @@ import numpy as np
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError
-from mcce.generators.base import RULE_ATTEMPTS, register_generator
-from mcce.generators.joint.base import JointGenerator, stored_joint
+from mcce.generators.base import stored_as
+from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.generators.joint.made.network import Bins, Network
 from mcce.generators.joint.made.training import train
+from mcce.generators.registry import register_generator
+from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams, derive_key
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
@@ -22,7 +24,7 @@ from mcce.wording import Value
 
 
 @register_generator("made")
-@stored_joint("Made")
+@stored_as("Made")
 class Made(JointGenerator):
     """A masked autoencoder, MADE (Germain and others 2015), which the paper names as another way to draw.
 
@@ -52,8 +54,8 @@ class Made(JointGenerator):
 
     Notes
     -----
-    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry weights
-    (``sample(..., weights=True)``). 15 per cent of the rows are kept to choose width and epochs.
+    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry an importance
+    (``sample(..., importance=True)``). 15 per cent of the rows are kept to choose width and epochs.
 
     References
     ----------

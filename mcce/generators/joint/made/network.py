@@ -45,7 +45,7 @@ ROWS_IN_BIN = 40
 @stateful("Made.Bins")
 @dataclass(frozen=True)
 class Bins:
-    """The codes of one column.
+    """The codes of one column; the network needs bins of equal mass, so that its classes are about equally frequent.
 
     Attributes
     ----------

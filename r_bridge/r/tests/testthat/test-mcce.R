@@ -376,3 +376,14 @@ test_that("an explainer is read from a file, and finds the same rows", {
   writeLines("a,b", file)
   expect_error(load_mcce(file, model, few), class = "mcce_error")
 })
+
+test_that("options without effect are errors", {
+  skip_if_no_mcce()
+  expect_error(explain(fitted(), refused, floor = 0.1), "floor = 0.1 has no effect without sparse = TRUE", class = "mcce_error")
+  expect_error(explain(fitted(), refused, diverse = TRUE), "has no effect on a single counterfactual", class = "mcce_error")
+  wrong <- list(sparse = TRUE, caution = 1, feature_weights = c(income = 2))
+  expect_error(
+    do.call(explain, c(list(fitted(), refused), wrong)), "but feature_weights defines another one",
+    class = "mcce_error"
+  )
+})

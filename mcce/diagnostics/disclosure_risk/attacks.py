@@ -1,0 +1,258 @@
+"""Singling out, linkability and inference: attacks with released rows, on training rows and on control rows.
+
+As anonymeter (Giomi, Boenisch, Wehmeyer and Tasnadi 2023, "A unified framework for quantifying privacy risk in
+synthetic data") defines them. Each counts its successes on training rows, on as many control rows, which nothing was
+fitted on, and those of a baseline that guesses; `mcce.diagnostics.disclosure_risk.rates` makes a risk of them.
+
+1. Singling out. A query is a conjunction of conditions on columns. One that exactly one released row meets is a guess
+   that exactly one person meets it; it succeeds if that is so among the training rows. With several columns a query is
+   made from a released row: at least its number where that is above the median, at most where it is not, its level,
+   missing where it is missing. With one column: the smallest and largest number, values that one released row has. The
+   baseline makes conditions of random values and comparisons.
+2. Linkability. The columns are cut in two, as if two parties knew a half each. For both halves of a person the nearest
+   released rows are found; the attack succeeds if one is among those of both halves. The baseline draws them.
+3. Inference. The nearest released row in what is known is found, and its value of the secret is the guess. It succeeds
+   if a level is the same, or a number within 5 per cent of the guess. The baseline guesses the value of any row.
+
+Queries meet the same people, so they are not independent; whether the attack is ahead of its control is tested by
+shuffling training and control rows, for the other two attacks by Fisher's test.
+
+Two things differ from anonymeter, on purpose. There, a negative guess always counts as right: the difference is divided
+by the guess with its sign; here by its size. And where the tables differ in size, anonymeter extrapolates the successes
+of singling out on the control; here both tables have as many rows. Distances are Gower's, with the ranges of the
+training rows; a missing value is at distance 0 from a missing one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.diagnostics.disclosure_risk.rates import Estimate, Rate, chance_ahead, risk, wilson
+from mcce.diagnostics.neighbours import find_several_nearest
+from mcce.rng import hash_rows
+from mcce.table import Feature
+from mcce.table.dtypes import is_dated
+
+TOLERANCE = 0.05  # of a guessed number
+N_SHUFFLES = 199  # of training and control rows: how far ahead chance is
+MOST_TRIES = 20  # for each query that is asked for
+COMPARISONS: dict[str, Callable[[Floats, float], Bools]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "missing": lambda column, _: np.isnan(column),
+    "known": lambda column, _: ~np.isnan(column),
+}
+
+Query = tuple[tuple[int, str, float], ...]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Rates of an attack on training rows, on control rows, and of its baseline.
+
+    `chance` is that of as many more successes on training rows than on the control if nothing leaks.
+    """
+
+    attack: Rate
+    control: Rate
+    baseline: Rate
+    chance: float
+
+    @classmethod
+    def of_people(cls, right: Bools, on_control: Bools, by_chance: Bools, confidence: float) -> Attack:
+        """Return the rates of attacks on one person each, which are independent given the released rows."""
+        attack, control, baseline = (
+            wilson(int(each.sum()), each.size, confidence) for each in (right, on_control, by_chance)
+        )
+        chance = chance_ahead(int(right.sum()), right.size, int(on_control.sum()), on_control.size)
+        return cls(attack, control, baseline, chance)
+
+    @property
+    def risk(self) -> Estimate:
+        """How far the attack is ahead of the control."""
+        return risk(self.attack, self.control)
+
+    @property
+    def is_worthless(self) -> bool:
+        """Whether it is no better than guessing, so that it shows nothing about a better one."""
+        return self.attack.middle <= self.baseline.middle
+
+
+def count_matches(query: Query, table: Floats) -> int:
+    """Return how many rows of a table meet a query."""
+    meets = np.ones(table.shape[0], dtype=bool)
+    for column, comparison, value in query:
+        meets &= COMPARISONS[comparison](table[:, column], value)
+    return int(meets.sum())
+
+
+def distinct_rows(table: Floats) -> Floats:
+    """Return each row of a table once, in its order."""
+    return np.asarray(table[np.sort(np.unique(hash_rows(table), return_index=True)[1])])
+
+
+def queries_of_rows(
+    released: Floats, features: Sequence[Feature], n: int, n_columns: int, rng: np.random.Generator
+) -> list[Query]:
+    """Return up to `n` queries on several columns that single out a released row (step 1)."""
+    known = [~np.isnan(released[:, j]) for j in range(released.shape[1])]
+    medians = [float(np.median(released[held, j])) if held.any() else np.nan for j, held in enumerate(known)]
+    found: dict[Query, None] = {}
+    for _ in range(MOST_TRIES * n):
+        row = released[rng.integers(released.shape[0])]
+        columns = np.sort(rng.choice(released.shape[1], size=min(n_columns, released.shape[1]), replace=False))
+        query = tuple((int(j), _comparison(row[j], medians[j], features[j]), float(row[j])) for j in columns)
+        if query not in found and count_matches(query, released) == 1:
+            found[query] = None
+        if len(found) == n:
+            break
+    return list(found)
+
+
+def _comparison(value: float, median: float, feature: Feature) -> str:
+    if np.isnan(value):
+        return "missing"
+    if not feature.is_numeric:
+        return "=="
+    return ">=" if value > median else "<="
+
+
+def queries_of_columns(released: Floats, features: Sequence[Feature], n: int, rng: np.random.Generator) -> list[Query]:
+    """Return up to `n` queries on one column that single out a released row (step 1)."""
+    queries: list[Query] = []
+    for j, feature in enumerate(features):
+        values, counts = np.unique(released[:, j], return_counts=True)
+        values, counts = values[~np.isnan(values)], counts[: (~np.isnan(values)).sum()]
+        queries.append(((j, "missing", np.nan),))
+        if feature.is_numeric and values.size:
+            queries += [((j, "<=", float(values[0])),), ((j, ">=", float(values[-1])),)]
+        queries += [((j, "==", float(value)),) for value in values[counts == 1]]
+    order = rng.permutation(len(queries))
+    return [queries[i] for i in order if count_matches(queries[i], released) == 1][:n]
+
+
+def random_queries(
+    released: Floats, features: Sequence[Feature], n: int, n_columns: int, rng: np.random.Generator
+) -> list[Query]:
+    """Return queries with random values and comparisons, which the baseline asks (step 1)."""
+    values = [np.unique(released[:, j]) for j in range(released.shape[1])]
+    queries = []
+    for _ in range(n):
+        parts = []
+        for j in rng.choice(released.shape[1], size=min(n_columns, released.shape[1]), replace=False):
+            value = float(rng.choice(values[j]))
+            allowed = ["==", "!=", ">", "<", ">=", "<="] if features[j].is_numeric else ["==", "!="]
+            parts.append((int(j), str(rng.choice(["missing", "known"] if np.isnan(value) else allowed)), value))
+        queries.append(tuple(parts))
+    return queries
+
+
+def singling_out(
+    released: Floats,
+    training: Floats,
+    control: Floats,
+    features: Sequence[Feature],
+    *,
+    n_attacks: int,
+    n_columns: int,
+    rng: np.random.Generator,
+    confidence: float,
+) -> Attack:
+    """Attack by queries on `n_columns` columns; training and control should have as many rows (step 1)."""
+    rows, people, others = (distinct_rows(table) for table in (released, training, control))
+    if n_columns == 1:
+        queries = queries_of_columns(rows, features, n_attacks, rng)
+    else:
+        queries = queries_of_rows(rows, features, n_attacks, n_columns, rng)
+    guesses = random_queries(rows, features, len(queries), n_columns, rng)
+    n = len(queries)
+    met, by_chance = (_who_meets(asked, np.concatenate([people, others])) for asked in (queries, guesses))
+    first = np.arange(met.shape[1]) < len(people)
+
+    def hits(meets: Bools, among: Bools) -> int:
+        return int((meets[:, among].sum(axis=1) == 1).sum())
+
+    ahead = hits(met, first) - hits(met, ~first)
+    as_far = 1
+    for _ in range(N_SHUFFLES):
+        shuffled = rng.permutation(first)
+        as_far += ahead <= 0 or hits(met, shuffled) - hits(met, ~shuffled) >= ahead
+    found = (hits(met, first), hits(met, ~first), hits(by_chance, first))
+    attack, control_rate, baseline = (wilson(each, n, confidence) for each in found)
+    return Attack(attack, control_rate, baseline, as_far / (N_SHUFFLES + 1))
+
+
+def _who_meets(queries: Sequence[Query], table: Floats) -> Bools:
+    meets = np.ones((len(queries), table.shape[0]), dtype=bool)
+    for i, query in enumerate(queries):
+        for column, comparison, value in query:
+            meets[i] &= COMPARISONS[comparison](table[:, column], value)
+    return meets
+
+
+def linkability(
+    released: Floats,
+    training: Floats,
+    control: Floats,
+    features: Sequence[Feature],
+    halves: tuple[Sequence[int], Sequence[int]],
+    *,
+    n_neighbours: int = 1,
+    rng: np.random.Generator,
+    confidence: float,
+) -> Attack:
+    """Attack all given rows by linking their two halves (step 2)."""
+    k = min(n_neighbours, released.shape[0])
+
+    def linked(first: Ints, second: Ints) -> Bools:
+        return np.asarray((first[:, :, None] == second[:, None, :]).any(axis=(1, 2)))
+
+    def nearest(people: Floats, half: Sequence[int]) -> Ints:
+        return _nearest(people, released, features, half, k)
+
+    n = training.shape[0]
+    drawn = [np.stack([rng.choice(released.shape[0], size=k, replace=False) for _ in range(n)]) for _ in range(2)]
+    found = [linked(nearest(people, halves[0]), nearest(people, halves[1])) for people in (training, control)]
+    return Attack.of_people(found[0], found[1], linked(drawn[0], drawn[1]), confidence)
+
+
+def inference(
+    released: Floats,
+    training: Floats,
+    control: Floats,
+    features: Sequence[Feature],
+    known: Sequence[int],
+    secret: int,
+    *,
+    rng: np.random.Generator,
+    confidence: float,
+) -> Attack:
+    """Attack all given rows by guessing a secret from what is known of them (step 3)."""
+    found = []
+    for people in (training, control):
+        guesses = released[_nearest(people, released, features, known, 1)[:, 0], secret]
+        found.append(guessed_right(guesses, people[:, secret], features[secret]))
+    blind = released[rng.integers(released.shape[0], size=training.shape[0]), secret]
+    by_chance = guessed_right(blind, training[:, secret], features[secret])
+    return Attack.of_people(found[0], found[1], by_chance, confidence)
+
+
+def guessed_right(guesses: Floats, secrets: Floats, feature: Feature) -> Bools:
+    """Return which guesses count as right: the same level or date, or a number within 5 per cent of the guess."""
+    tolerance = TOLERANCE if feature.is_numeric and not is_dated(feature.dtype) else 0.0
+    near = np.abs(guesses - secrets) <= tolerance * np.abs(guesses)
+    return np.asarray(near | (np.isnan(guesses) & np.isnan(secrets)))
+
+
+def _nearest(people: Floats, released: Floats, features: Sequence[Feature], columns: Sequence[int], k: int) -> Ints:
+    few = [features[j] for j in columns]
+    return find_several_nearest(people[:, columns], released[:, columns], few, k, n_jobs=1).row

@@ -1,0 +1,746 @@
+"""Disclosure by an explainer, of the people it was fitted on: one table, with intervals and a sentence a line.
+
+1. Three groups of people. X are those that the explainer was fitted on. The holdout was not: half of it, dealt by the
+   seed, is the control; the other half are the attacker's own rows, among them those who ask for an explanation.
+2. Three releases, as they are returned: counterfactuals of the paper's method ("plain") and sparse ones ("sparse") for
+   those who ask, and rows that are drawn for the attacker's own rows, given fixed values and decision, as many as X has
+   ("generated").
+3. Counts (`counts`): copies, distinguishing cells, RepU, DiSCO, linkage by keys. `value` is by
+   all of X; `matched` and `control` are the same by equally many rows of X and of the control. Released rows are not
+   independent, so the difference is tested by permutation: both groups are shuffled 199 times, and `chance` is the
+   share of shuffles, the true one included, that are as far ahead; 1 where training is not ahead.
+4. Attacks (`attacks`): singling out, linkability, inference; of the last the secret at which
+   the attack is farthest ahead, its intervals widened for the choice (Bonferroni); `targets` has all.
+5. Membership (`membership`) and extraction (`extraction`).
+
+The distance of released rows to the closest training row is no evidence, and is not here: a table of copies of outliers
+can be far from most rows, and rows that give nothing away can be near (Yao et al. 2025, "The DCR delusion").
+
+A line leaks if its `chance` is at most one in forty (at 95 per cent) and the interval of its risk, if it has one, is
+above 0; an area if its interval is above 0.5. An attack that is no better than guessing is worthless: it says nothing
+about better ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count, check_share
+from mcce.base.progress import working
+from mcce.base.threads import one_native_thread
+from mcce.diagnostics.disclosure_risk import counts
+from mcce.diagnostics.disclosure_risk.attacks import Attack, inference, linkability, singling_out
+from mcce.diagnostics.disclosure_risk.extraction import extract
+from mcce.diagnostics.disclosure_risk.membership import (
+    Membership,
+    by_person,
+    explain_rows,
+    measured,
+    queries_about,
+    shadow_distances,
+    surprise,
+)
+from mcce.diagnostics.disclosure_risk.rates import FALSE_POSITIVES, Estimate, Rate, chance_at, expected_at, wilson
+from mcce.diagnostics.disclosure_risk.rates import risk as risk_of
+from mcce.diagnostics.pairs import draw_like, spread
+from mcce.exceptions import InputError, listing, spell
+from mcce.explain.protocol import Explainer
+from mcce.rng import derive_key, hash_rows
+from mcce.table import Data, Feature
+
+RELEASES = ("plain", "sparse", "generated")
+COLUMNS = ["value", "low", "high", "matched", "control", "baseline", "risk", "risk_low", "risk_high"]
+COLUMNS += ["chance", "n", "verdict"]
+LEAKS, NOTHING, WORTHLESS = "leaks", "no leak seen", "worthless"
+FEWEST_ROWS = 20  # of X, and of each half of the holdout
+N_QUERIES = 4  # about each person, of the attack by repeated queries
+N_COLUMNS = 3  # of a query that singles out
+N_SHUFFLES = 199
+OF_SPARSE = ("floor", "caution", "max_changes")  # what the paper's method does not take
+UNKNOWN = Estimate(np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Disclosure:
+    """What `disclosure` found.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Indexed by release and measure. `value` with the interval from `low` to `high`; `matched`, the same by as many
+        training rows as the control has; `control`, by these; `baseline`, by guessing; `risk`, how far training is
+        ahead of the control, with its interval; `chance` of being so far ahead if nothing leaks, of counts and of what
+        is found at few false positives; `n`, the number of attacks or rows; `verdict`: "leaks", "no leak seen" or
+        "worthless" (no better than guessing).
+    targets : DataFrame
+        Indexed by release and target: the columns of `disclosure_tables`, in per cent, DiSCO of the control, and
+        attack, control, baseline and risk of inference.
+    sentences : Series
+        One plain sentence a line of `table`.
+    notes : tuple of str
+        What limits the findings.
+    settings : mapping
+        Numbers of rows, keys, k, and what else was asked for.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "sex", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X[["salary", "savings"]], X["savings"] + X["salary"] > 90_000)
+    >>> class Told:
+    ...     def predict(self, rows):
+    ...         return model.predict(rows[["salary", "savings"]])
+    >>> explainer = mcce.MCCE(Told(), decision=True, fixed=["age", "sex"], random_state=1).fit(X[:500])
+    >>> given_away = mcce.diagnostics.disclosure(explainer, X[:500], holdout=X[500:], releases=["plain"], n_shadows=0)
+    >>> given_away.table.loc["plain"].loc["distinguishing cells", "verdict"]
+    'leaks'
+    """
+
+    table: pd.DataFrame
+    targets: pd.DataFrame
+    sentences: pd.Series[str]
+    notes: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def leaks(self) -> pd.DataFrame:
+        """Return the lines of the table that leak."""
+        return self.table[self.table["verdict"] == LEAKS]
+
+    def _headline(self) -> str:
+        s = self.settings
+        return (
+            f"Disclosure: {s['n_training']:,} training rows, {s['n_control']:,} control rows, {s['n_own']:,} rows of "
+            f"the attacker; keys {listing(s['keys'])}"
+        )
+
+    def __repr__(self) -> str:
+        lines = [self._headline()]
+        for release in self.table.index.get_level_values("release").unique():
+            part, told = self.table.loc[release], self.sentences.loc[release]
+            wide = max(map(len, part.index))
+            marks = [f"{verdict:<12}" for verdict in part["verdict"]]
+            lines += ["", str(release)]
+            lines += [f"  {mark}  {name.ljust(wide)}  {words}" for mark, name, words in zip(marks, part.index, told)]
+        return "\n".join(lines + ([""] if self.notes else []) + [f"note: {note}" for note in self.notes])
+
+    def _repr_html_(self) -> str:
+        releases, measures = (self.table.index.get_level_values(level) for level in ("release", "measure"))
+        rows = "".join(
+            f'<tr><th scope="row" style="text-align:left">{escape(str(release))}</th><td>{escape(str(measure))}</td>'
+            f'<td>{escape(str(verdict))}</td><td style="text-align:left">{escape(str(words))}</td></tr>'
+            for release, measure, verdict, words in zip(releases, measures, self.table["verdict"], self.sentences)
+        )
+        notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
+        return f"<p><b>{escape(self._headline())}</b></p><table><tbody>{rows}</tbody></table>{notes}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the table, and its sentence."""
+
+    measure: str
+    value: float
+    low: float
+    high: float
+    sentence: str
+    n: int
+    matched: float = np.nan
+    control: float = np.nan
+    baseline: float = np.nan
+    risk: Estimate = UNKNOWN
+    chance: float = np.nan
+    verdict: str = ""
+
+    def cells(self) -> list[Any]:
+        """Return the cells of `COLUMNS`."""
+        ends = [self.risk.value, self.risk.low, self.risk.high]
+        first = [self.value, self.low, self.high, self.matched, self.control, self.baseline]
+        return [*first, *ends, self.chance, self.n, self.verdict]
+
+
+@dataclass(frozen=True)
+class People:
+    """Who is attacked, with what, and how: encoded rows of step 1.
+
+    `matched` and `control` have as many rows; `asking` are refused rows, explained in the releases.
+    """
+
+    explainer: Explainer
+    training: Floats
+    trained_wanted: Bools
+    matched: Floats
+    control: Floats
+    control_wanted: Bools
+    own: Floats
+    own_wanted: Bools
+    asking: Floats
+    keys: list[int]
+    targets: list[int]
+    k: int
+    n_attacks: int
+    most: int
+    n_shadows: int
+    confidence: float
+    seed: int
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns."""
+        return tuple(self.explainer.generator_.schema_.features)
+
+    @property
+    def fixed(self) -> Ints:
+        """Places of the fixed columns."""
+        generator = self.explainer.generator_
+        return np.array([generator.schema_.names.index(name) for name in generator.fixed_], dtype=np.int64)
+
+    def rng(self, *labels: object) -> np.random.Generator:
+        """Return random numbers for a purpose."""
+        return np.random.default_rng(derive_key(self.seed, "disclosure", *labels))
+
+    def some(self, rows: Floats, n: int, *labels: object) -> Floats:
+        """Return up to `n` rows, by the seed."""
+        return np.asarray(rows[np.sort(self.rng(*labels).permutation(len(rows))[:n])])
+
+
+@dataclass(frozen=True)
+class Release:
+    """Rows as they are returned (step 2), and which cells were handed out; `settings` of `explain`, None if drawn."""
+
+    name: str
+    rows: Floats
+    handed_out: Bools
+    owner: Ints
+    settings: Mapping[str, Any] | None
+
+
+@one_native_thread()
+@working("measuring what is given away", None)
+def disclosure(
+    explainer: Explainer,
+    X: Data,
+    *,
+    holdout: Data,
+    factuals: Data | None = None,
+    keys: Sequence[Hashable] | None = None,
+    targets: Sequence[Hashable] | None = None,
+    k: int = 5,
+    releases: Sequence[str] = RELEASES,
+    n_attacks: int = 500,
+    max_factuals: int = 100,
+    n_shadows: int = 4,
+    confidence: float = 0.95,
+    **settings: Any,
+) -> Disclosure:
+    """Attack an explainer through its answers, and say what they give away of its training rows.
+
+    Parameters
+    ----------
+    explainer : fitted MCCE
+    X : DataFrame or array
+        The rows that it was fitted on.
+    holdout : DataFrame or array
+        Rows of the same population that neither the explainer nor, at best, the model was fitted on. Half of them is
+        the control, half belongs to the attacker.
+    factuals : DataFrame, array or None
+        Rows to explain, those without the wanted decision among them; None takes the attacker's.
+    keys : list of column names or None
+        What an attacker knows of people; None takes the fixed features.
+    targets : list of column names or None
+        What an attacker wants to know; None takes all columns that are no keys.
+    k : int
+        Linked is who shares the keys with k people or fewer.
+    releases : sequence of "plain", "sparse", "generated"
+    n_attacks : int
+        Attacks of each kind, at most.
+    max_factuals : int
+        Rows to explain, and people whose membership is asked for, at most.
+    n_shadows : int
+        Explainers that the attacker fits to know how far each person has to go; 0 leaves this attack out.
+    confidence : float
+        Of all intervals.
+    **settings
+        Further arguments of `explain`, so that what is attacked is what is sent: n_samples, constraints, floor, ...
+
+    Returns
+    -------
+    Disclosure
+        Print it for a sentence a line; `table` has the figures.
+
+    Notes
+    -----
+    Everything follows from the seed of the explainer. What is not found here may still be there: attacks get better,
+    and only a bound is a bound.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(800).X.select_dtypes("number")
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X[:400])
+    >>> found = mcce.diagnostics.disclosure(explainer, X[:400], holdout=X[400:], releases=["generated"])
+    >>> found.table.loc["generated"].index[:3].tolist()
+    ['copies', 'distinguishing cells', 'RepU']
+    """
+    chosen = _check_releases(releases)
+    check_share(confidence, "confidence")
+    for name, value, least in (
+        ("k", k, 1),
+        ("n_attacks", n_attacks, 1),
+        ("max_factuals", max_factuals, 1),
+        ("n_shadows", n_shadows, 0),
+    ):
+        check_count(value, name, least=least)
+    for name in ("sparse", "n_counterfactuals", "progress"):
+        if name in settings:
+            raise InputError(f"disclosure sets {name} itself; leave it out, and choose by `releases` what is measured.")
+    schema = explainer.generator_.schema_
+    named = list(explainer.generator_.fixed_) if keys is None else keys
+    if keys is None and not named:
+        raise InputError("the explainer fixes no feature; give the columns that an attacker knows as `keys`.")
+    places = counts.find_columns(named, schema.names, "keys")
+    rest = [name for name in schema.names if name not in set(named)] if targets is None else targets
+    aims = counts.find_columns(rest, schema.names, "targets")
+    if set(places) & set(aims):
+        both = [schema.names[j] for j in sorted(set(places) & set(aims))]
+        raise InputError(f"{listing(both)} is among keys and targets; name it in one of them.")
+    people, notes = _gather(
+        explainer, X, holdout, factuals, places, aims, k, n_attacks, max_factuals, n_shadows, confidence
+    )
+    lines: dict[tuple[str, str], Finding] = {}
+    by_target = []
+    for name in chosen:
+        release = _release(people, name, settings)
+        if not len(release.rows):
+            notes.append(f"{name}: no row was returned, so nothing was attacked.")
+            continue
+        found, table = _attack_targets(people, release)
+        by_target.append(pd.concat({name: table}, names=["release", "target"]))
+        parts = [*_count(people, release), *found, *_attack_rows(people, release), *_membership(people, release)]
+        lines |= {(name, line.measure): line for line in [*parts, *_extraction(people, release)]}
+    if not lines:
+        raise InputError(f"no row was returned for {len(people.asking)} factuals, so nothing can be attacked.")
+    index = pd.MultiIndex.from_tuples(list(lines), names=["release", "measure"])
+    return Disclosure(
+        table=pd.DataFrame([line.cells() for line in lines.values()], index=index, columns=COLUMNS),
+        targets=pd.concat(by_target),
+        sentences=pd.Series([line.sentence for line in lines.values()], index=index, name="sentence", dtype=object),
+        notes=tuple(notes),
+        settings={
+            "n_training": len(people.training),
+            "n_control": len(people.control),
+            "n_own": len(people.own),
+            "n_asking": len(people.asking),
+            "keys": list(named),
+            "k": k,
+            "n_attacks": n_attacks,
+            "confidence": confidence,
+            "random_state": people.seed,
+            **settings,
+        },
+    )
+
+
+def _check_releases(releases: Sequence[str]) -> list[str]:
+    chosen = [releases] if isinstance(releases, str) else list(releases)
+    unknown = [each for each in chosen if each not in RELEASES]
+    if unknown or not chosen:
+        raise InputError(f"releases is {spell(releases)}; choose among {listing(RELEASES)}.")
+    return list(dict.fromkeys(chosen))
+
+
+def _gather(
+    explainer: Explainer,
+    X: Data,
+    holdout: Data,
+    factuals: Data | None,
+    keys: list[int],
+    targets: list[int],
+    k: int,
+    n_attacks: int,
+    max_factuals: int,
+    n_shadows: int,
+    confidence: float,
+) -> tuple[People, list[str]]:
+    """Read the tables, and deal the holdout (step 1)."""
+    generator = explainer.generator_
+    schema, seed = generator.schema_, generator.seed_
+    training, others = schema.encode(X, "X").matrix, schema.encode(holdout, "holdout").matrix
+    for name, rows, fewest in (("X", training, FEWEST_ROWS), ("holdout", others, 2 * FEWEST_ROWS)):
+        if len(rows) < fewest:
+            raise InputError(f"{name} has {len(rows)} rows; to attack takes at least {fewest}.")
+    notes = []
+    seen = counts.copies_of(others, training)
+    if seen.mean() > 0.5:
+        raise InputError(
+            f"{int(seen.sum())} of {len(others)} rows of holdout are rows of X too; give rows that the explainer was "
+            "not fitted on, else nothing can be told from chance."
+        )
+    if seen.any():
+        notes.append(f"{int(seen.sum())} of {len(others)} rows of holdout equal a row of X, which hides some leaks.")
+    hashes = getattr(generator, "training_hashes_", None)
+    if hashes is not None:
+        absent = float((~np.isin(hash_rows(training), hashes)).mean())
+        if absent > 0:
+            notes.append(f"{absent:.1%} of the rows of X are none that the explainer was fitted on.")
+    order = np.random.default_rng(derive_key(seed, "disclosure", "holdout")).permutation(len(others))
+    half = len(others) // 2
+    control, own = others[np.sort(order[:half])], others[np.sort(order[half:])]
+    ask = explainer.decision_.ask
+    wanted = [
+        ask(schema.decode_for_model(rows), what).wanted
+        for rows, what in ((training, "the rows of X"), (control, "the holdout"), (own, "the holdout"))
+    ]
+    asking = own if factuals is None else schema.encode(factuals, "factuals").matrix
+    told = wanted[2] if factuals is None else ask(schema.decode_for_model(asking), "factuals").wanted
+    refused = np.flatnonzero(~told)
+    if not refused.size:
+        where = "holdout" if factuals is None else "factuals"
+        raise InputError(f"none of the rows of {where} that may ask lacks the wanted decision; give rows to explain.")
+    pick = np.random.default_rng(derive_key(seed, "disclosure", "matched")).permutation(len(training))
+    matched = training[np.sort(pick[: min(half, len(training))])]
+    people = People(
+        explainer=explainer,
+        training=training,
+        trained_wanted=wanted[0],
+        matched=matched,
+        control=control[spread(half, len(matched))],
+        control_wanted=wanted[1][spread(half, len(matched))],
+        own=own,
+        own_wanted=wanted[2],
+        asking=asking[refused[spread(refused.size, max_factuals)]],
+        keys=keys,
+        targets=targets,
+        k=k,
+        n_attacks=n_attacks,
+        most=max_factuals,
+        n_shadows=n_shadows,
+        confidence=confidence,
+        seed=seed,
+    )
+    if len(people.control) < 1 / FALSE_POSITIVES[0]:
+        notes.append(
+            f"with {len(people.control)} control rows, no share of false positives below "
+            f"{1 / (len(people.control) + 1):.2g} can be told; the threshold is then above all of them."
+        )
+    return people, notes
+
+
+def _release(people: People, name: str, settings: Mapping[str, Any]) -> Release:
+    """Return rows as they are returned (step 2)."""
+    if name != "generated":
+        plain = {key: value for key, value in settings.items() if key not in OF_SPARSE}
+        asked = {**settings, "sparse": True} if name == "sparse" else plain
+        rows, owner, _ = explain_rows(people.explainer, people.asking, asked)
+        own = people.asking[owner]
+        return Release(name, rows, ~((rows == own) | (np.isnan(rows) & np.isnan(own))), owner, asked)
+    times = -(-len(people.training) // len(people.own))
+    given, wanted = (np.concatenate([part] * times)[: len(people.training)] for part in (people.own, people.own_wanted))
+    rows = draw_like(people.explainer.generator_, given, wanted, people.seed)
+    handed_out = np.ones(rows.shape, dtype=bool)
+    handed_out[:, people.fixed] = False
+    return Release(name, rows, handed_out, np.arange(len(rows)), None)
+
+
+def _in_words(rate: Rate | Estimate) -> str:
+    value = rate.share if isinstance(rate, Rate) else rate.value
+    return f"{value:.1%} ({rate.low:.1%} to {rate.high:.1%})"
+
+
+def _share_line(
+    people: People, measure: str, count: Callable[[Floats], int], n: int, all_rows: int | None, sentence: str
+) -> Finding:
+    """Return a line of a count among `n`, by all of X, by the matched rows and by the control (step 3).
+
+    `count` counts by a table of people. Where what is counted are people, `all_rows` is how many X has, and `n` is not
+    used.
+    """
+    c = people.confidence
+    whole = wilson(count(people.training), n if all_rows is None else all_rows, c)
+    size = len(people.matched)
+    among = n if all_rows is None else size
+    matched, control = count(people.matched), count(people.control)
+    both, rng = np.concatenate([people.matched, people.control]), people.rng("shuffles", measure)
+    as_far = 1
+    for _ in range(N_SHUFFLES):
+        order = rng.permutation(2 * size)
+        # what is not ahead needs no shuffling
+        as_far += matched <= control or count(both[order[:size]]) - count(both[order[size:]]) >= matched - control
+    chance = as_far / (N_SHUFFLES + 1)
+    ahead = risk_of(wilson(matched, among, c), wilson(control, among, c)).value
+    words = sentence.format(_in_words(whole)) + f"; {matched / among:.1%} by as many people as the others are, whose "
+    return Finding(
+        measure,
+        whole.share,
+        whole.low,
+        whole.high,
+        words + f"{control / among:.1%} is chance.",
+        whole.n,
+        matched / among,
+        control / among,
+        risk=Estimate(ahead, np.nan, np.nan),
+        chance=chance,
+        verdict=LEAKS if chance <= _one_sided(people.confidence) else NOTHING,
+    )
+
+
+def _one_sided(confidence: float) -> float:
+    return (1 - confidence) / 2 + 1e-12
+
+
+def _count(people: People, release: Release) -> list[Finding]:
+    """Return the lines of copies, cells, keys and linkage (step 3)."""
+    rows, names = release.rows, [str(people.features[j].name) for j in people.keys]
+    n = len(rows)
+
+    def repeated(original: Floats) -> int:
+        _, d, s = counts.count_by(original, rows, people.keys)
+        return int(((d == 1) & (s == 1)).sum())
+
+    shown = listing(names)
+    return [
+        _share_line(
+            people, "copies", lambda real: int(counts.copies_of(rows, real).sum()), n, None,
+            "copies of a training row are {} of the rows",
+        ),
+        _share_line(
+            people, "distinguishing cells",
+            lambda real: int(counts.distinguishing_cells(rows, real, release.handed_out).any(axis=1).sum()), n, None,
+            "a value that one training person alone has is handed out by {} of the rows",
+        ),
+        _share_line(
+            people, "RepU", repeated, n, len(people.training),
+            f"unique by {shown} among training people and again among the rows are {{}} of the people",
+        ),
+        _share_line(
+            people, "linkage", lambda real: int(counts.linked(rows, real, people.keys, people.k).sum()), n, None,
+            f"{people.k} or fewer training people share {shown} with {{}} of the rows",
+        ),
+    ]  # fmt: skip
+
+
+def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd.DataFrame]:
+    """Return the lines of DiSCO and of inference at their worst targets, and the table of all (steps 3 and 4)."""
+    targeted = people.some(people.matched, people.n_attacks, "targets")
+    controls = people.some(people.control, people.n_attacks, "controls")
+    names = [people.features[j].name for j in people.targets]
+    rows, attacks = [], []
+    for j, name in zip(people.targets, names):
+        measured_all = counts.measure_target(people.training, release.rows, people.keys, j)
+        alike, chance = (
+            counts.measure_target(real, release.rows, people.keys, j)["DiSCO"]
+            for real in (people.matched, people.control)
+        )
+        known = [i for i in range(len(people.features)) if i != j]
+        attack = None
+        if known:
+            attack = inference(
+                release.rows, targeted, controls, people.features, known, j,
+                rng=people.rng("inference", release.name, name),
+                confidence=1 - (1 - people.confidence) / len(names),
+            )  # fmt: skip
+            attacks.append((name, attack))
+        rows.append(
+            {
+                **counts.name_level(measured_all, people.features[j]),
+                "DiSCO_matched": alike,
+                "DiSCO_control": chance,
+                "inference": np.nan if attack is None else attack.attack.share,
+                "inference_control": np.nan if attack is None else attack.control.share,
+                "inference_baseline": np.nan if attack is None else attack.baseline.share,
+                "inference_risk": np.nan if attack is None else attack.risk.value,
+            }
+        )
+    table = pd.DataFrame(rows, index=pd.Index(names, name="target", tupleize_cols=False))
+    worst = int(np.argmax(table["DiSCO"].to_numpy()))
+    target, shown = names[worst], listing([people.features[j].name for j in people.keys])
+
+    def disclosed(original: Floats) -> int:
+        measured_one = counts.measure_target(original, release.rows, people.keys, people.targets[worst])
+        return round(float(measured_one["DiSCO"]) * len(original) / 100)
+
+    told = f"{shown} tell {target} without a doubt, and rightly, of {{}} of the training people"
+    lines = [_share_line(people, "DiSCO", disclosed, 0, len(people.training), told)]
+    if attacks:
+        name, attack = max(attacks, key=lambda each: (not each[1].is_worthless, each[1].risk.low, each[1].risk.value))
+        words = f"{name} is guessed rightly for {{}} of training people"
+        lines.append(_attack_line("inference", attack, words, people.confidence, len(attacks)))
+    return lines, table
+
+
+def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float, times: int = 1) -> Finding:
+    """Return the line of an attack with control and baseline, the best of so many `times` (step 4)."""
+    rate, control, baseline = attack.attack, attack.control, attack.baseline
+    compared = f", of others for {control.share:.1%}, by guessing for {baseline.share:.1%}"
+    leaks = attack.risk.low > 0 and times * attack.chance <= _one_sided(confidence)
+    words = sentence.format(_in_words(rate)) + compared + f"; risk {_in_words(attack.risk)}."
+    if rate.n == 0:
+        words = "no attack could be made of the rows."
+    verdict = WORTHLESS if attack.is_worthless else LEAKS if leaks else NOTHING
+    return Finding(
+        measure,
+        rate.share,
+        rate.low,
+        rate.high,
+        words,
+        rate.n,
+        rate.share,
+        control.share,
+        baseline.share,
+        attack.risk,
+        min(times * attack.chance, 1.0),
+        verdict if rate.n else NOTHING,
+    )
+
+
+def _attack_rows(people: People, release: Release) -> list[Finding]:
+    """Return the lines of singling out and linkability (step 4)."""
+    features, confidence = people.features, people.confidence
+    lines = []
+    for n_columns, name in ((1, "singling out, one column"), (N_COLUMNS, "singling out")):
+        attack = singling_out(
+            release.rows, people.matched, people.control, features, n_attacks=people.n_attacks,
+            n_columns=n_columns, rng=people.rng(name, release.name), confidence=confidence,
+        )  # fmt: skip
+        lines.append(_attack_line(name, attack, "a guess that one training person is so is right for {}", confidence))
+    if len(features) > 1:
+        linking = linkability(
+            release.rows,
+            people.some(people.matched, people.n_attacks, "linked"),
+            people.some(people.control, people.n_attacks, "linked controls"),
+            features,
+            (range(0, len(features), 2), range(1, len(features), 2)),
+            rng=people.rng("linkability", release.name),
+            confidence=confidence,
+        )
+        lines.append(
+            _attack_line("linkability", linking, "two halves of a training person are joined for {}", confidence)
+        )
+    return lines
+
+
+def _membership(people: People, release: Release) -> list[Finding]:
+    """Return the lines of the attacks on membership (step 5)."""
+    lines = []
+    if release.settings is not None:
+        refused = [
+            people.some(rows[~wanted], people.most, "refused", i)
+            for i, (rows, wanted) in enumerate(
+                ((people.training, people.trained_wanted), (people.control, people.control_wanted))
+            )
+        ]
+        both, n = np.concatenate(refused), len(refused[0])
+        _, owner, measures = explain_rows(people.explainer, both, release.settings)
+        distance = measured(owner, measures["gower"], len(both))
+        scores = {"distance": distance}
+        if people.n_shadows:
+            shadows = shadow_distances(
+                people.explainer, people.own, both, release.settings, people.n_shadows, people.seed
+            )
+            scores["distance by person"] = by_person(distance, shadows)
+        if "plausibility" in measures:
+            scores["plausibility"] = measured(owner, measures["plausibility"], len(both))
+        for name, score in scores.items():
+            lines += _membership_lines(name, Membership.of(score[:n], score[n:], people.confidence), people.confidence)
+    asked = [
+        _ask_repeatedly(people, release, rows[wanted], who)
+        for rows, wanted, who in (
+            (people.training, people.trained_wanted, "members"),
+            (people.control, people.control_wanted, "others"),
+        )
+    ]
+    found = Membership.of(asked[0], asked[1], people.confidence)
+    return lines + _membership_lines("repeated queries", found, people.confidence)
+
+
+def _ask_repeatedly(people: People, release: Release, rows: Floats, who: str) -> Floats:
+    """Return the scores of people with the wanted decision by the rows returned about them."""
+    asked = people.some(rows, people.most, "asked", who)
+    if not len(asked):
+        return np.empty(0)
+    mutable = np.setdiff1d(np.arange(rows.shape[1]), people.fixed)
+    refused = people.own[~people.own_wanted]
+    if release.settings is None:
+        given = np.repeat(asked, N_QUERIES, axis=0)
+        returned = draw_like(people.explainer.generator_, given, np.ones(len(given), dtype=bool), people.seed)
+        owner, handed_out = np.arange(len(given)), np.ones(returned.shape, dtype=bool)
+    elif not len(refused):
+        return np.full(len(asked), np.nan)
+    else:
+        queries = queries_about(asked, refused, people.fixed, N_QUERIES, people.rng("queries", who))
+        returned, owner, _ = explain_rows(people.explainer, queries, release.settings)
+        handed_out = returned != queries[owner]
+    score = partial(surprise, own=people.own[:, mutable])
+    person = owner // N_QUERIES
+    return np.array(
+        [
+            score(row[mutable], returned[person == i][:, mutable], handed_out[person == i][:, mutable])
+            for i, row in enumerate(asked)
+        ]
+    )
+
+
+def _membership_lines(attack: str, found: Membership, confidence: float) -> list[Finding]:
+    """Return the lines of one attack: the area, and what is found at few false positives."""
+    n = found.members.size
+    if not n or not found.others.size:
+        return []
+    area = found.area
+    words = f"by {attack} a training person is above another in {_in_words(area)} of pairs; 50 % is guessing."
+    verdict = LEAKS if area.low > 0.5 else (WORTHLESS if area.value <= 0.5 else NOTHING)
+    gain = Estimate(2 * area.value - 1, 2 * area.low - 1, 2 * area.high - 1)
+    name = f"membership by {attack}"
+    lines = [
+        Finding(f"{name}, AUC", area.value, area.low, area.high, words, n, baseline=0.5, risk=gain, verdict=verdict),
+    ]
+    for share, rate in zip(FALSE_POSITIVES, found.found):
+        expected = expected_at(found.others.size, share)
+        chance = chance_at(found.members, found.others, share)
+        words = f"{_in_words(rate)} of training people are found while {share:.1%} of others are taken for them."
+        shown = LEAKS if chance <= _one_sided(confidence) else NOTHING
+        lines.append(
+            Finding(
+                f"{name}, found at {share:.1%}",
+                rate.share,
+                rate.low,
+                rate.high,
+                words,
+                n,
+                baseline=expected,
+                chance=chance,
+                verdict=shown,
+            )
+        )
+    return lines
+
+
+def _extraction(people: People, release: Release) -> list[Finding]:
+    """Return the line of extraction; rows that were drawn answer no query (step 5)."""
+    if release.settings is None:
+        return []
+    taken = np.arange(len(people.own))[spread(len(people.own), 2 * people.most)]
+    queries, decisions = people.own[taken], people.own_wanted[taken]
+    refused = queries[~decisions]
+    answers = explain_rows(people.explainer, refused, release.settings)[0] if len(refused) else refused
+    found = extract(queries, decisions, answers, people.control, people.control_wanted, people.seed, people.confidence)
+    rate, alone, gain = found.with_answers, found.labels_alone, found.gain
+    words = (
+        f"a copy of the model made of {len(queries)} decisions and {len(answers)} counterfactuals agrees with it on "
+        f"{_in_words(rate)} of other rows, one made of the decisions alone on {alone.share:.1%}."
+    )
+    return [
+        Finding(
+            "extraction", rate.share, rate.low, rate.high, words, len(queries), control=alone.share, risk=gain,
+            verdict=LEAKS if gain.low > 0 else NOTHING,
+        )
+    ]  # fmt: skip

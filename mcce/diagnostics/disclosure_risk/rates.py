@@ -1,0 +1,139 @@
+"""Rates of attacks with their errors, and how far an attack on training rows is ahead of one on control rows.
+
+1. Of n attacks s succeed. Wilson's interval (1927) has its middle at (s + z^2/2) / (n + z^2) and half the width
+   z / (n + z^2) sqrt(s (n - s) / n + z^2/4); z is the normal quantile of the confidence.
+2. The risk is what the attack does on training rows beyond what it does on rows that nobody was fitted on, as a share
+   of what was left to do: (r_attack - r_control) / (1 - r_control), r the middles of step 1 (Giomi, Boenisch,
+   Wehmeyer and Tasnadi 2023, "A unified framework for quantifying privacy risk in synthetic data"). Its error is
+   propagated from both half widths; the ends are cut at 0 and 1.
+3. A score that should be higher for members: AUC, the chance that a member's is above that of another row, ties counted
+   by half, with the error of DeLong, DeLong and Clarke-Pearson (1988); and the share of members above a threshold that
+   at most so many of the others are above (Carlini et al. 2022, "Membership inference attacks from first principles").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcce.base.arrays import Floats
+
+FALSE_POSITIVES = (0.001, 0.01)  # shares of others that may be taken for members
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Successes of attacks: their share, and the middle and half width of Wilson's interval."""
+
+    n: int
+    share: float
+    middle: float
+    error: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return max(self.middle - self.error, 0.0)
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return min(self.middle + self.error, 1.0)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with an interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def quantile(confidence: float) -> float:
+    """Return the normal quantile of a two-sided interval."""
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + confidence) / 2))
+
+
+def wilson(successes: float, n: int, confidence: float = 0.95) -> Rate:
+    """Return the rate of `successes` among `n` attacks (step 1); of no attacks it is unknown, between 0 and 1.
+
+    Examples
+    --------
+    >>> from mcce.diagnostics.disclosure_risk.rates import wilson
+    >>> rate = wilson(10, 100)
+    >>> round(rate.low, 4), round(rate.high, 4)
+    (0.0552, 0.1744)
+    """
+    if n == 0:
+        return Rate(0, math.nan, 0.5, 0.5)
+    z = quantile(confidence)
+    whole = n + z * z
+    error = z / whole * math.sqrt(max(successes * (n - successes) / n, 0.0) + z * z / 4)
+    return Rate(n, successes / n, (successes + z * z / 2) / whole, error)
+
+
+def risk(attack: Rate, control: Rate) -> Estimate:
+    """Return how far the attack is ahead of the control, as a share of what was left to do (step 2)."""
+    left = 1 - control.middle
+    ahead = (attack.middle - control.middle) / left
+    error = math.hypot(attack.error / left, control.error * (1 - attack.middle) / left**2)
+    value, low, high = (min(max(end, 0.0), 1.0) for end in (ahead, ahead - error, ahead + error))
+    return Estimate(value, low, high)
+
+
+def auc(members: Floats, others: Floats, confidence: float = 0.95) -> Estimate:
+    """Return the area under the curve of a score that is higher for members (step 3)."""
+    if not members.size or not others.size:
+        return Estimate(math.nan, 0.0, 1.0)
+    above, below = _share_below(members, others), 1 - _share_below(others, members)
+    value = float(above.mean())
+    variance = sum(float(part.var(ddof=1)) / part.size if part.size > 1 else 0.25 for part in (above, below))
+    error = quantile(confidence) * math.sqrt(variance)
+    return Estimate(value, max(value - error, 0.0), min(value + error, 1.0))
+
+
+def _share_below(scores: Floats, others: Floats) -> Floats:
+    """Return for each score the share of the others that is below it, ties counted by half."""
+    ordered = np.sort(others)
+    both = np.searchsorted(ordered, scores, side="left") + np.searchsorted(ordered, scores, side="right")
+    return np.asarray(both / (2 * others.size), dtype=np.float64)
+
+
+def found_at(members: Floats, others: Floats, false_positives: float, confidence: float = 0.95) -> Rate:
+    """Return the rate of members above the lowest threshold that at most a share of the others is above (step 3)."""
+    allowed = math.floor(false_positives * others.size)
+    threshold = np.sort(others)[others.size - allowed - 1] if others.size else math.inf
+    return wilson(int((members > threshold).sum()), members.size, confidence)
+
+
+def expected_at(n_others: int, false_positives: float) -> float:
+    """Return the share of members above that threshold if members are as the others."""
+    return (math.floor(false_positives * n_others) + 1) / (n_others + 1)
+
+
+def chance_at(members: Floats, others: Floats, false_positives: float) -> float:
+    """Return the chance of as many members above that threshold, or more, if members are as the others.
+
+    At least s members are above the threshold if, of the s + a rows with the highest scores, at most a are others; a is
+    how many of them may be above.
+    """
+    allowed = math.floor(false_positives * others.size)
+    above = round(found_at(members, others, false_positives).share * members.size) if members.size else 0
+    return _few_of_second(members.size, others.size, above + allowed, allowed)
+
+
+def chance_ahead(successes: int, n: int, on_control: int, n_control: int) -> float:
+    """Return the chance of as many successes among all there are, or more, if they fall on anybody (Fisher)."""
+    return _few_of_second(n, n_control, successes + on_control, on_control)
+
+
+def _few_of_second(first: int, second: int, taken: int, most: int) -> float:
+    """Return the chance that of `taken` drawn out of two groups at most `most` are of the second (hypergeometric)."""
+    from scipy.stats import hypergeom
+
+    return float(hypergeom.cdf(most, first + second, second, taken)) if taken else 1.0

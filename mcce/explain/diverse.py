@@ -1,0 +1,190 @@
+"""Several counterfactuals that differ: chosen one after the other, each for what it adds to those before it.
+
+1. The first is the best one, as without diversity.
+2. Each further sparse one is the best, in the same order, of those that change another set of features than all before
+   it, are at or above the floor, and need every change: another salary is not another plan. Where there is none, where
+   the order has measures of the user's own, and among whole draws, it is the valid candidate c with the largest gain
+       gain(c) = min over chosen s of d(c, s) - PRICE d(c, x),
+   its distance to the nearest of those chosen less what it costs, its distance to the factual x. Equal gains (to twelve
+   decimals) are decided by the order of the measures. All candidates take part, not a list of the best: the best fifty
+   are often fifty values of one feature.
+3. d is Gower's distance; where the order counts changes (L0), the share of differing features is added to it, so that
+   a change costs, and another feature counts, whatever the size of the step.
+4. What is chosen is given back in the order of the measures, the best one first; on ties, the one chosen earlier.
+
+Why this gain. d is a sum over features, so d(c, s) = d(c, x) + d(s, x) - 2 overlap(c, s), where the overlap is the part
+of the way from x that both have in common: none if they change different features, or move in opposite directions.
+With a price of 1 the gain is min_s (d(s, x) - 2 overlap(c, s)): it asks for changes that were not there yet, and has
+nothing for going farther in the same direction, which max-min distance alone rewards most. The price above 1 makes
+nearer ones better among those that are equally new. Measured from the best one, at a cost of 1: a copy would have a
+gain of -1.5, and a row with nothing in common that costs z one of 1 - z / 2, so an alternative may cost up to five
+times as much. A determinant (DPP) has no such unit, and its greedy choice depends on how the kernel is scaled.
+
+`diversity_table` reports what came of it: the mean distance between the counterfactuals of a factual, two by two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.progress import report, within
+from mcce.distances.measures import Distance, changed_columns, changes, gower
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.draw import Candidates
+from mcce.explain.order import Measure, Ordering
+from mcce.explain.plain import best_of, whole_draws
+from mcce.explain.sparse import crossed_draws
+from mcce.explain.winners import Winners
+from mcce.rng import hash_rows
+from mcce.table import Feature
+
+DIVERSE_FACTUALS = 64  # that are searched together, and whose answers of the model are remembered
+PRICE = 1.5  # of a distance to the factual, in distances to the nearest one chosen
+DECIMALS = 12  # gains that agree so far are equal: they differ by rounding
+
+
+class Spread:
+    """The gain of candidates over the counterfactuals chosen so far.
+
+    Parameters
+    ----------
+    features : the columns of factuals and candidates.
+    ordering : what candidates are compared by.
+    """
+
+    def __init__(self, features: Sequence[Feature], ordering: Ordering) -> None:
+        self.ordering = ordering
+        functions = [measure.function for measure in ordering.measures]
+        self.counts_changes = any(isinstance(f, Distance) and f.counts_changes for f in functions)
+        self._gower = gower(features)
+        self._chosen: dict[int, list[Floats]] = {}  # equal factuals have equal candidates, and choose alike
+
+    def choose(self, rows: Floats, factuals: Floats) -> Bools:
+        """Add one row for each factual to those chosen; return which of them were not there yet."""
+        keys = hash_rows(factuals).tolist()
+        new = np.array([not any(_equal(row, s) for s in self._chosen.get(key, [])) for key, row in zip(keys, rows)])
+        for key, row in zip(keys, rows):
+            self._chosen.setdefault(key, []).append(row)
+        return new.astype(bool)
+
+    def gains(self, rows: Floats, factual: Floats) -> Floats:
+        """Return the gain of each candidate of a factual (step 2); -inf for those chosen."""
+        chosen = self._chosen[int(hash_rows(factual[None, :])[0])]
+        differing, steps = self._gower.to_each(rows, np.vstack([factual, *chosen]))
+        distances = self._gower.finish(steps)
+        if self.counts_changes:
+            distances += differing / rows.shape[1]  # step 3
+        nearest = distances[1:].min(axis=0)
+        gain = np.round(nearest - PRICE * distances[0], DECIMALS)
+        return np.where((differing[1:] == 0).any(axis=0), -np.inf, gain)
+
+    def changes_the_same(self, rows: Floats, factuals: Floats) -> Bools:
+        """Return which rows change the same features of the factuals beside them as a row chosen before (step 2)."""
+        changed = changed_columns(rows, factuals)
+        same = np.zeros(rows.shape[0], dtype=bool)
+        keys = hash_rows(factuals)
+        for key in np.unique(keys).tolist():
+            mine = np.flatnonzero(keys == key)
+            for row in self._chosen.get(int(key), []):
+                before = changed_columns(row[None, :], factuals[mine[:1]])
+                same[mine] |= (changed[mine] == before).all(axis=1)
+        return same
+
+    def next_ordering(self) -> Ordering:
+        """Return the order by which the next one is chosen: the gain, then the measures."""
+        return Ordering((Measure("gain", self.gains, largest_first=True), *self.ordering.measures))
+
+
+def diverse_set(acceptance: Acceptance, pools: Candidates) -> Winners:
+    """Choose counterfactuals one after the other, each for what it adds."""
+    problem, n = acceptance.problem, len(acceptance)
+    parts: list[Winners] = []
+    for begin in range(0, n, DIVERSE_FACTUALS):
+        some = np.arange(begin, min(begin + DIVERSE_FACTUALS, n))
+        with within(begin / n, begin / n):
+            chosen = _choose_in_turn(acceptance.take(some, apart=True), pools.take(some))
+        parts.append(chosen.of_factuals(some))
+        report((some[-1] + 1) / n)
+    return best_of(_by_distance(acceptance), Winners.join(parts), problem.settings.n_counterfactuals)
+
+
+def _choose_in_turn(acceptance: Acceptance, pools: Candidates) -> Winners:
+    """Return the counterfactuals of a few factuals in the order in which they are chosen."""
+    problem, sparse = acceptance.problem, acceptance.problem.settings.sparse
+    spread = Spread(problem.features, problem.order)
+    one = acceptance.asked_for(replace(problem, settings=replace(problem.settings, n_counterfactuals=1)))
+    by_gain = one
+    left = np.arange(len(acceptance))
+    by_set = left if sparse and problem.order.is_of_distances else left[:0]
+    parts: list[Winners] = []
+    for place in range(problem.settings.n_counterfactuals):
+        found: list[Winners] = []
+        if place:  # other features first, of the rest what adds most
+            sets = by_set[np.isin(by_set, left)]
+            found.append(_of_other_features(one, pools, sets, spread))
+            by_set = found[0].owner
+            left = left[~np.isin(left, by_set)]
+        if left.size:
+            strategy = crossed_draws if sparse else whole_draws
+            found.append(strategy(by_gain.take(left), pools.take(left)).of_factuals(left))
+        part = Winners.join(found)
+        new = spread.choose(part.rows, acceptance.matrix[part.owner])
+        parts.append(part.take(new))
+        left = part.owner[new]
+        if not left.size:  # the others have no further candidate
+            break
+        nearest = _by_distance(one).problem
+        by_gain = one.asked_for(replace(nearest, order=spread.next_ordering()))
+    return Winners.join(parts)
+
+
+def _by_distance(acceptance: Acceptance) -> Acceptance:
+    """Return the rule for the same problem without caution."""
+    caution = acceptance.problem.caution
+    nearest = None if caution is None else replace(caution, strength=0.0)
+    return acceptance.asked_for(replace(acceptance.problem, caution=nearest))
+
+
+def _of_other_features(acceptance: Acceptance, pools: Candidates, which: Ints, spread: Spread) -> Winners:
+    """Return the best row, at or above the floor, that changes another set of features than those chosen before."""
+    if not which.size:
+        return Winners.none(np.empty(0), acceptance.matrix.shape[1])
+    found = crossed_draws(acceptance.take(which), pools.take(which), spread.changes_the_same)
+    return found.take(found.plausibility >= acceptance.least).of_factuals(which)
+
+
+def diversity_table(owner: Ints, rows: Floats, features: Sequence[Feature]) -> pd.DataFrame:
+    """Return how different the counterfactuals of each owner are, two by two.
+
+    Parameters
+    ----------
+    owner : whose each row is, ascending.
+    rows : encoded rows.
+    features : their columns.
+
+    Returns
+    -------
+    DataFrame
+        By owner: `rows`, how many there are; `gower`, the mean Gower distance of two of them; `features`, the mean
+        share of features in which two of them differ. NaN for a single one.
+    """
+    owners, place, counts = np.unique(owner, return_inverse=True, return_counts=True)
+    distance, differing = gower(features), changes(features)
+    totals = np.zeros((2, owners.size))
+    for lag in range(1, int(counts.max(initial=1))):
+        first = np.flatnonzero(owner[lag:] == owner[:-lag])
+        of = place[first]
+        totals[0] += np.bincount(of, distance.between(rows[first], rows[first + lag]), owners.size)
+        totals[1] += np.bincount(of, differing.sums(rows[first], rows[first + lag]) / len(features), owners.size)
+    n_pairs = counts * (counts - 1) / 2
+    means = np.divide(totals, n_pairs, out=np.full(totals.shape, np.nan), where=n_pairs > 0)
+    return pd.DataFrame({"rows": counts, "gower": means[0], "features": means[1]}, index=owners)
+
+
+def _equal(one: Floats, two: Floats) -> bool:
+    return np.array_equal(one, two, equal_nan=True)

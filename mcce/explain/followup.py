@@ -1,0 +1,300 @@
+"""Questions about a result that are answered later, by the same pipeline with other draws or other demands.
+
+Another, independent drawing of the candidates:
+
+1. It gives the Monte Carlo error of a mean (`redraw_errors`): factuals of one pool share their draws, so pools, not
+   factuals, vary independently. With S_p the sum over the factuals of pool p, of n in all, the variance of their mean
+   is  sum_p Var(S_p) / n^2,  and Var(S_p) is estimated from the redraws.
+2. It tells how stable the answers are: the share of factuals whose best counterfactual changes the same features both
+   times (`agreement`), an unbiased estimate of how often two drawings agree for these factuals, fitted generator and
+   model. A hundred factuals, spread over all, tell it to 0.05 or better where they share no pools.
+
+Factuals without a counterfactual:
+
+3. `look_into` tells of one factual how many rows were drawn inside all its constraints, how many were rejected and by
+   what, how many were plausible, how many the model was queried about, and the drawn row that came nearest to the
+   decision.
+4. `what_helps` tries four times as many draws, and drops each demand alone: each constraint, the bounds, the exclusion
+   of copies, the share of refits. What leads to a counterfactual is named; if nothing does, all constraints are
+   dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.base.progress import progress_bar, working
+from mcce.counterfactuals import Agreement, Counterfactuals, Questions
+from mcce.distances.measures import changed_columns
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.draw import draw_block, draw_own_block, draw_pools
+from mcce.explain.pipeline import MOST_DRAWS, Explanation, explain_blocks, explain_factuals, search_block
+from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys, searched
+from mcce.explain.tabulate import tabulate
+from mcce.explain.winners import Winners
+from mcce.generators.base import Generator
+from mcce.model.ask import Asker
+from mcce.model.robustness import ConfirmingAsker
+from mcce.report.suspicious import Usual
+
+MOST_REDRAWN = 100  # factuals, to see how stable the answers are
+MOST_TOLD = 5  # factuals that a command line looks into
+MORE = 4  # times as many draws
+SHADED_DRAWS = 1000  # for a picture
+
+
+def questions_of(
+    explained: Explanation,
+    settings: Mapping[str, object],
+    fit_seconds: float,
+    usual: Callable[[], Usual | None],
+    progress: bool | None = None,
+) -> Questions:
+    """Return the questions that a result can ask later.
+
+    Parameters
+    ----------
+    explained : what the result is made of.
+    settings, fit_seconds : as `tabulate` takes them, for the results of other drawings.
+    usual : returns what is usual among training rows, None if these are not known.
+    progress : whether to show a progress bar when something is drawn again.
+    """
+    generator, decision = explained.problem.generator, explained.problem.decision
+    questions = Questions(ask=partial(_ask_frame, Asker(decision, generator.schema_)), usual=usual)
+    if generator.conditions_on_decision_:
+        questions = replace(questions, alike=partial(_draw_alike, generator))
+    if explained.drawn is None:
+        return questions
+    later = FollowUp(explained, settings, fit_seconds, usual, progress)
+    return replace(
+        questions,
+        agreement=lambda: later.agreement,
+        standard_errors=later.standard_errors,
+        known_errors=lambda: later.standard_errors() if "again" in vars(later) else {},
+        redrawn=later.redrawn,
+        why=later.why,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FollowUp:
+    """An explanation that can be made again: with other draws, or with one demand less."""
+
+    explained: Explanation
+    settings: Mapping[str, object]
+    fit_seconds: float
+    usual: Callable[[], Usual | None]
+    progress: bool | None
+
+    @cached_property
+    def which(self) -> Ints:
+        """Positions of the factuals that were searched for."""
+        return searched(self.explained.factuals, self.explained.contradictions)
+
+    @cached_property
+    def again(self) -> Winners:
+        """The winners of another drawing for all factuals."""
+        return self._draw_again(self.which)
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How stable the answers are, by drawing again for at most a hundred factuals; by all, if that was done."""
+        known = "again" in vars(self)
+        some = self.which if known else spread_over(self.which)
+        again = self.again if known else self._draw_again(some)
+        return agreement(self.explained.factuals, some, self.explained.winners, again)
+
+    def standard_errors(self) -> dict[str, float]:
+        """Return the Monte Carlo standard errors of the means, by drawing again for all factuals."""
+        return redraw_errors(self.explained, self.again)
+
+    def redrawn(self, redraw: int) -> Counterfactuals:
+        """Return the result of another drawing, by its number."""
+        problem = _redrawn(self.explained.problem, redraw)
+        explained = explain_factuals(problem, self.explained.factuals, self.progress, "drawing again")
+        questions = questions_of(explained, self.settings, self.fit_seconds, self.usual, self.progress)
+        return tabulate(explained, self.settings, self.fit_seconds, questions)
+
+    def why(self, places: Ints) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return what became of the candidates of factuals without a counterfactual, and what would have helped.
+
+        `places` are positions of factuals that were searched for. The second table has the drawn row of each that came
+        nearest to the decision, if there is one.
+        """
+        problem, factuals = self.explained.problem, self.explained.factuals
+        with working("looking for reasons", self.progress):
+            told = [look_into(problem, factuals, int(i)) for i in places]
+            table = pd.DataFrame([words for words, _ in told], index=factuals.index[places].rename("id"))
+            table["would_help"] = what_helps(problem, factuals, places)
+        nearest = [(int(i), row) for i, (_, row) in zip(places, told) if row is not None]
+        schema = problem.generator.schema_
+        rows = np.array([row for _, row in nearest]).reshape(-1, len(schema))
+        return table, schema.decode(rows, factuals.index[[i for i, _ in nearest]].rename("id"))
+
+    def _draw_again(self, which: Ints) -> Winners:
+        """Return the winners of some factuals in a drawing that has no number which a user could give."""
+        problem = self.explained.problem
+        problem = _redrawn(problem, -1 - problem.settings.redraw)
+        with progress_bar(which.size, "drawing again", self.progress) as bar:
+            return explain_blocks(problem, self.explained.factuals, which, bar.update)[0]
+
+
+def _redrawn(problem: Problem, redraw: int) -> Problem:
+    return replace(problem, settings=replace(problem.settings, redraw=redraw))
+
+
+def redraw_errors(explained: Explanation, again: Winners) -> dict[str, float]:
+    """Return the Monte Carlo standard errors of the mean L0 and Gower distance of the best counterfactuals.
+
+    `again` is another drawing of all pools. The means are over the factuals that are explained both times.
+    """
+    problem, factuals = explained.problem, explained.factuals
+    both = explained.winners, again
+    most = max(int(np.bincount(found.owner).max(initial=1)) for found in both)
+    best = np.stack([found.by_rank(len(factuals), most)[:, 0] for found in both])
+    keys = problem.keys(factuals)
+    return {
+        "L0": pooled_error(best[:, :, 0], keys),
+        "gower": pooled_error(best[:, :, 1] / len(problem.features), keys),
+    }
+
+
+def _draw_alike(generator: Generator, factual: pd.DataFrame) -> pd.DataFrame:
+    """Return rows drawn with the fixed values of a factual and the wanted decision, for a picture."""
+    matrix = generator.schema_.encode(factual, "the row").matrix
+    keys = pool_keys(generator, matrix, fixed_columns(generator))
+    return generator.schema_.decode(draw_pools(generator, matrix, keys, SHADED_DRAWS).rows)
+
+
+def _ask_frame(asker: Asker, frame: pd.DataFrame) -> tuple[npt.NDArray[Any], Bools]:
+    return asker.ask_encoded(asker.schema.encode(frame, "the rows").matrix)
+
+
+def agreement(factuals: Factuals, which: Ints, winners: Winners, again: Winners) -> Agreement:
+    """Compare two drawings; no counterfactual both times is the same as well."""
+    one, other = (_changed_sets(part, factuals)[which] for part in (winners, again))
+    return Agreement(which.size, float((one == other).all(axis=1).mean()) if which.size else float("nan"))
+
+
+def spread_over(which: Ints) -> Ints:
+    """Return at most a hundred factuals, spread over those at `which`."""
+    return which[np.unique(np.linspace(0, max(which.size - 1, 0), MOST_REDRAWN).astype(np.intp))[: which.size]]
+
+
+def _changed_sets(winners: Winners, factuals: Factuals) -> Bools:
+    """Return which columns the best counterfactual of each factual changes; the last column says that there is none."""
+    owners, first = np.unique(winners.owner, return_index=True)
+    new, old = winners.rows[first], factuals.matrix[owners]
+    sets = np.zeros((len(factuals), factuals.matrix.shape[1] + 1), dtype=bool)
+    sets[:, -1] = True
+    sets[owners, :-1] = changed_columns(new, old)
+    sets[owners, -1] = False
+    return sets
+
+
+def pooled_error(values: Floats, pools: UInts) -> float:
+    """Return the standard error of a mean over factuals, from its redraws.
+
+    Parameters
+    ----------
+    values : a row for each of at least two redraws, a column for each factual; those with NaN are left out.
+    pools : what identifies the pool of each factual.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mcce.explain.followup import pooled_error
+    >>> values = np.array([[1.0, 1.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0]])
+    >>> pooled_error(values, np.array([7, 7, 8, 9], dtype=np.uint64))  # sqrt(2) / 4: the sums of pool 7 are 2 and 4
+    0.3535533905932738
+    """
+    known = ~np.isnan(values).any(axis=0)
+    if not known.any():
+        return float("nan")
+    pool, distinct = pd.factorize(pools[known])
+    sums = np.zeros((values.shape[0], len(distinct)))
+    for r, row in enumerate(values[:, known]):
+        np.add.at(sums[r], pool, row)
+    return float(np.sqrt(sums.var(axis=0, ddof=1).sum()) / known.sum())
+
+
+def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, object], Floats | None]:
+    """Step 3 for one factual, alone; also its drawn row that came nearest to the decision."""
+    n_samples = MOST_DRAWS if problem.settings.n_samples == "auto" else problem.settings.n_samples
+    block = problem.block(factuals, np.array([i]), range(n_samples))
+    acceptance = Acceptance(problem, block.matrix, block.ids)
+    search_block(acceptance, block)
+    n_asked = acceptance.n_asked
+    pools = draw_block(problem, block) if problem.constraints is None else draw_own_block(problem, block)
+    rows = pools.candidates.rows[pools.candidates.begin[0] : pools.candidates.end[0]]
+    owner = np.zeros(len(rows), dtype=np.int64)
+    rows = acceptance.complete(rows, owner)
+    rows = rows[acceptance.admits(rows, owner)]
+    rejected = {str(name): int(tried - passed) for name, (tried, passed) in pools.acceptance.items() if passed < tried}
+    plausible: object = None
+    if problem.plausibility is not None and rows.shape[0]:
+        plausible = int((acceptance.plausibility(rows, owner[: rows.shape[0]]) >= problem.least).sum())
+    told: dict[str, object] = {
+        "drawn": n_samples,
+        "rejected": ", ".join(f"{count} by {name}" for name, count in rejected.items()) or "none",
+        "plausible": plausible,
+        "asked": n_asked,
+        "nearest": np.nan,
+    }
+    if not rows.shape[0]:
+        return told, None
+    scores = acceptance.query(rows)[0]
+    short = problem.decision.shortfall(scores)
+    if short is None:
+        return told, None
+    best = int(np.argmin(short))
+    return {**told, "nearest": scores[best]}, rows[best]
+
+
+def what_helps(problem: Problem, factuals: Factuals, which: Ints) -> list[str]:
+    """Step 4: return for each factual what leads to a counterfactual."""
+    helps: dict[int, list[str]] = {int(i): [] for i in which}
+
+    def attempt(words: str, relaxed: Problem, left: Ints) -> None:
+        found = explain_blocks(relaxed, factuals, left, lambda _: None)[0]
+        for i in np.unique(found.owner):
+            helps[int(i)].append(words)
+
+    for words, relaxed in _single_relaxations(problem):
+        attempt(words, relaxed, which)
+    left = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
+    if left.size and problem.constraints is not None and len(problem.constraints.texts) > 1:
+        attempt("no constraints at all", replace(problem, constraints=problem.constraints.implicit or None), left)
+    return ["; or ".join(words) if words else "nothing that was tried" for words in helps.values()]
+
+
+def _single_relaxations(problem: Problem) -> Iterator[tuple[str, Problem]]:
+    """Yield what is asked with one demand less, in words; more draws come first."""
+    settings = replace(problem.settings, n_counterfactuals=1, diverse=False)
+    problem = replace(problem, settings=settings)
+    if settings.n_samples != "auto":
+        more = MORE * settings.n_samples
+        yield f"{more} draws", replace(problem, settings=replace(settings, n_samples=more))
+    if problem.constraints is not None:
+        for text in problem.constraints.texts:
+            left = problem.constraints.without(text)
+            yield f"without the constraint {text!r}", replace(problem, constraints=left if left else None)
+    if problem.anonymity is not None:
+        yield "without k_anonymous", replace(problem, anonymity=None)
+    if problem.relations is not None:
+        yield "without the relations between columns", replace(problem, relations=None)
+    if settings.max_changes is not None or settings.max_gower is not None:
+        free = replace(settings, max_changes=None, max_gower=None)
+        yield "without bounds on changes or distance", replace(problem, settings=free)
+    if settings.exclude_training:
+        yield "with copies of training rows", replace(problem, settings=replace(settings, exclude_training=False))
+    if isinstance(problem.question, ConfirmingAsker):
+        yield "without the demand to be robust", replace(problem, question=problem.question.model)

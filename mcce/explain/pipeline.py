@@ -1,0 +1,281 @@
+"""The pipeline of `explain`: for each block of factuals draw, search, finish.
+
+1. The factuals are taken in blocks whose pools fit in memory (`Problem.split`).
+2. The pools of a block are drawn, inside the constraints if there are any (`mcce.explain.draw`).
+3. A search chooses the best valid rows: among whole draws (`mcce.explain.plain`), among draws crossed with the factuals
+   (`mcce.explain.sparse`), or one after the other so that they differ (`mcce.explain.diverse`). Factuals that find
+   nothing in a pool that they share may get draws of their own.
+4. The steps of `FINISHING` are applied to the winners. A search is a function (Acceptance, Candidates) -> Winners, a
+   finishing step a function (Acceptance, Winners) -> Winners.
+
+With `n_samples="auto"` drawing and searching are repeated in rounds (`search_in_rounds`), and each factual leaves when
+its own answer is stable:
+
+1. Draw rows 0 to 499 of the pool of every factual, and search.
+2. Draw as many rows again as there have been, for the factuals that are left, and search among these. Join with what
+   was found before, in the same order: the winners among whole draws are exactly those that one search of all draws so
+   far would find (except that a factual which once found nothing in draws shared with others has draws of its own
+   besides). Crossings of sparse counterfactuals are of one draw each, so they too lose nothing by rounds; as only so
+   many crossings of several features are looked at each time, rounds may even find better ones than one large pool.
+3. A factual is stable if that doubling left its counterfactuals as many as they were, each with as many changes, and
+   none moved by more than 0.02 in the summed Gower distance, which is 2 per cent of the range of one feature. A factual
+   that has no counterfactual yet, or none at or above the floor, is not stable.
+4. Go back to 2 until all are stable or have 16,000 draws.
+
+Draws are identified by their index and the rule looks at one factual alone, so neither its answer nor its number of
+draws depends on the factuals beside it.
+
+What the rule says: where none of h whole draws is better by more than the tolerance, fewer than 3 / h of all draws are,
+at 95 per cent confidence (h is half of the draws made, at least 500). Looking at several rounds costs less than the
+draws before the last h give: of 299 factuals of the loans and Adult that were stable none was above 3 / h by 20,000
+further draws, and 5 per cent above 1 / h. What the rule cannot say: that nothing better exists. Where distances have no
+ties, the best of two halves is in the first one half of the time, however few the draws: a factual leaves early by luck
+as well as by merit, so that for the mean over many factuals a fixed `n_samples` of the same work is a little better
+(benchmarks/results/draws.md). "auto" is for tables in which some factuals need far more draws than others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Ints, UInts
+from mcce.base.progress import progress_bar, reported
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.diverse import diverse_set
+from mcce.explain.draw import Candidates, Pools, draw_block, draw_pools, redraw_block
+from mcce.explain.finish import add_measures, round_for_display
+from mcce.explain.plain import best_of, whole_draws
+from mcce.explain.problem import Block, Factuals, Problem, searched
+from mcce.explain.refine import mark_incidental, without_harm
+from mcce.explain.sparse import crossed_draws
+from mcce.explain.winners import Winners
+
+FIRST_DRAWS, MOST_DRAWS = 500, 16_000
+TOLERANCE = 0.02  # of the summed Gower distance
+TRIED_FACTUALS, TRIED_DRAWS = 100, 100
+
+FINISHING: tuple[Callable[[Acceptance, Winners], Winners], ...] = (round_for_display, mark_incidental, add_measures)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a search.
+
+    Attributes
+    ----------
+    asked : rows that the model was queried about.
+    seconds_generate, seconds_select : for drawing, and for searching and finishing.
+    pools : what identifies the pools that were drawn.
+    acceptance : for each thing that restricts draws, how many rows came to it and how many it let pass.
+    """
+
+    asked: int = 0
+    seconds_generate: float = 0.0
+    seconds_select: float = 0.0
+    pools: UInts = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
+
+    @classmethod
+    def total(cls, parts: Sequence[Cost]) -> Cost:
+        """Return the sum of several costs."""
+        acceptance: dict[Hashable, Ints] = {}
+        for part in parts:
+            for name, counts in part.acceptance.items():
+                acceptance[name] = acceptance.get(name, np.zeros(2, dtype=np.int64)) + counts
+        return cls(
+            sum(part.asked for part in parts),
+            sum(part.seconds_generate for part in parts),
+            sum(part.seconds_select for part in parts),
+            np.unique(np.concatenate([part.pools for part in [cls(), *parts]])),
+            acceptance,
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that is written in a result.
+
+    Attributes
+    ----------
+    problem, factuals : what was asked for, and the rows to explain.
+    winners : the counterfactuals, in the order of the factuals.
+    cost : the cost of finding them.
+    drawn : how many rows were drawn for each factual; None if the user gave the candidates.
+    contradictions : why no row can satisfy the constraints, by position of the factual.
+    breaks : for each constraint, the share of draws without constraints that break it.
+    """
+
+    problem: Problem
+    factuals: Factuals
+    winners: Winners
+    cost: Cost
+    drawn: Ints | None
+    contradictions: Mapping[int, str] = field(default_factory=dict)
+    breaks: Mapping[str, float] = field(default_factory=dict)
+
+
+def explain_factuals(
+    problem: Problem, factuals: Factuals, progress: bool | None, doing: str = "explaining"
+) -> Explanation:
+    """Explain all factuals that lack the wanted decision."""
+    contradictions = problem.contradictions(factuals)
+    which = searched(factuals, contradictions)
+    with progress_bar(which.size, doing, progress) as bar:
+        winners, drawn, cost = explain_blocks(problem, factuals, which, bar.update)
+    breaks = constraint_breaks(problem, factuals, which)
+    return Explanation(problem, factuals, winners, cost, drawn, contradictions, breaks)
+
+
+def explain_given(problem: Problem, factuals: Factuals, members: Ints, candidates: Candidates) -> Explanation:
+    """Choose among candidates that the user gives for the factuals at `members`."""
+    begun = time.perf_counter()
+    acceptance = Acceptance(problem, factuals.matrix[members], factuals.index[members])
+    found = finish(acceptance, search(acceptance, candidates)).of_factuals(members)
+    cost = Cost(acceptance.n_asked, seconds_select=time.perf_counter() - begun)
+    breaks = constraint_breaks(problem, factuals, members)
+    return Explanation(problem, factuals, join_blocks([found], factuals), cost, None, breaks=breaks)
+
+
+def explain_blocks(
+    problem: Problem, factuals: Factuals, which: Ints, advance: Callable[[float], object]
+) -> tuple[Winners, Ints, Cost]:
+    """Return the winners of the factuals at `which`, how many rows were drawn for each of all factuals, and the cost.
+
+    `advance` is called with how many more factuals are done.
+    """
+    n_samples = problem.settings.n_samples
+    first = range(FIRST_DRAWS if n_samples == "auto" else n_samples)
+    drawn = np.zeros(len(factuals), dtype=np.int64)
+    nothing = Winners.none(factuals.scores, factuals.matrix.shape[1])
+    winners = [finish(Acceptance(problem, factuals.matrix[:0], factuals.index[:0]), nothing)]
+    costs = []
+    for block in problem.split(problem.block(factuals, which, first)):
+        with reported(advance, block.members.size):
+            found, drawn[block.members], cost = explain_block(problem, block)
+        winners.append(found)
+        costs.append(cost)
+    return join_blocks(winners, factuals), drawn, Cost.total(costs)
+
+
+def join_blocks(found: Sequence[Winners], factuals: Factuals) -> Winners:
+    """Join the winners of blocks, in the order of the factuals."""
+    joined = Winners.join(found).by_factual()
+    return replace(joined, scores=np.concatenate([factuals.scores[:0], joined.scores]))
+
+
+def explain_block(problem: Problem, block: Block) -> tuple[Winners, Ints, Cost]:
+    """Draw, search and finish: return the winners of a block, how many rows were drawn for each factual, the cost."""
+    acceptance = Acceptance(problem, block.matrix, block.ids)
+    if problem.settings.n_samples == "auto":
+        found, drawn, cost = search_in_rounds(acceptance, block)
+    else:
+        found, cost = search_block(acceptance, block)
+        drawn = np.full(block.members.size, len(block.draws))
+    begun = time.perf_counter()
+    found = finish(acceptance, found).of_factuals(block.members)
+    finished = Cost(acceptance.n_asked, seconds_select=time.perf_counter() - begun)
+    return found, drawn, Cost.total([cost, finished])
+
+
+def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
+    """Draw and search: return the winners of a block, whose factuals are those of the rule, and the cost."""
+    problem, begun = acceptance.problem, time.perf_counter()
+    pools = draw_block(problem, block)
+    found, cost = _search_timed(acceptance, pools, begun)
+    parts, costs, begun = [found], [cost], time.perf_counter()
+    without = np.flatnonzero(pools.may_find_more & ~np.isin(np.arange(len(acceptance)), found.owner))
+    for some, own in redraw_block(problem, block, without):
+        found, cost = _search_timed(acceptance.take(some), own, begun)
+        parts.append(found.of_factuals(some))
+        costs.append(cost)
+        begun = time.perf_counter()
+    return Winners.join(parts), Cost.total(costs)
+
+
+def _search_timed(acceptance: Acceptance, pools: Pools, begun: float) -> tuple[Winners, Cost]:
+    """Search pools whose drawing was begun at a time."""
+    drawn = time.perf_counter()
+    found = search(acceptance, pools.candidates)
+    seconds = drawn - begun, time.perf_counter() - drawn
+    return found, Cost(0, *seconds, np.unique(pools.keys), pools.acceptance)
+
+
+def search(acceptance: Acceptance, candidates: Candidates) -> Winners:
+    """Return the best valid rows of each factual, with their measures, by the search that is asked for."""
+    settings = acceptance.problem.settings
+    strategy = diverse_set if settings.diverse else crossed_draws if settings.sparse else whole_draws
+    return strategy(acceptance, candidates).measured(acceptance.problem.features, acceptance.matrix)
+
+
+def finish(acceptance: Acceptance, found: Winners) -> Winners:
+    """Apply the finishing steps."""
+    for step in FINISHING:
+        found = step(acceptance, found)
+    return found
+
+
+def search_in_rounds(acceptance: Acceptance, block: Block) -> tuple[Winners, Ints, Cost]:
+    """Return the winners of a block, how many rows were drawn for each factual, and the cost."""
+    problem = acceptance.problem
+    drawn = np.zeros(block.members.size, dtype=np.int64)
+    left, n_drawn = np.arange(block.members.size), FIRST_DRAWS
+    best, cost = search_block(acceptance, replace(block, draws=range(n_drawn)))
+    done, costs = [], [cost]
+    while left.size and n_drawn < MOST_DRAWS:
+        more = replace(block, members=np.arange(block.members.size), draws=range(n_drawn, 2 * n_drawn)).take(left)
+        found = [best]  # of each factual the earlier round first, which wins ties
+        for part in problem.split(more):
+            new, cost = search_block(acceptance.take(part.members), part)
+            found.append(new.of_factuals(part.members))
+            costs.append(cost)
+        n_drawn *= 2
+        joined = _join_rounds(acceptance, Winners.join(found))
+        stable = left[_stable(acceptance, best, joined, left)]
+        drawn[stable] = n_drawn
+        leaves = np.isin(joined.owner, stable)
+        done.append(joined.take(leaves))
+        best = joined.take(~leaves)
+        left = np.setdiff1d(left, stable)
+    drawn[left] = n_drawn
+    return Winners.join([best, *done]), drawn, Cost.total(costs)
+
+
+def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
+    """Return the best of what two rounds found, by the rules that apply within a round (`mcce.explain.sparse`)."""
+    problem = acceptance.problem
+    if problem.settings.sparse:
+        found = found.preferring(found.plausibility >= problem.least)
+        if problem.order.is_of_distances:
+            found = without_harm(acceptance, found)
+    return best_of(acceptance, found, problem.settings.n_counterfactuals)
+
+
+def _stable(acceptance: Acceptance, before: Winners, after: Winners, which: Ints) -> Bools:
+    """Return which factuals have the measures that they had, one rank like the other."""
+    most = max(int(np.bincount(found.owner).max(initial=1)) for found in (before, after))
+    old, new = (found.by_factual().by_rank(len(acceptance), most)[which] for found in (before, after))
+    same = ((np.abs(old - new) <= [0.0, TOLERANCE]) | (np.isnan(old) & np.isnan(new))).all(axis=(1, 2))
+    good = ~np.isnan(new[:, 0, 0])
+    if acceptance.problem.settings.sparse:
+        good &= np.isin(which, after.owner[after.plausibility >= acceptance.least])
+    return np.asarray(same & good)
+
+
+def constraint_breaks(problem: Problem, factuals: Factuals, which: Ints) -> dict[str, float]:
+    """Return for each constraint the share of draws without constraints that break it, from some of the factuals."""
+    constraints = problem.constraints
+    if constraints is None or not constraints.explicit:
+        return {}
+    some = which[np.unique(np.linspace(0, max(which.size - 1, 0), TRIED_FACTUALS).astype(np.intp))[: which.size]]
+    breaks = dict.fromkeys(constraints.texts, np.nan)
+    if some.size:
+        pools = draw_pools(problem.generator, factuals.matrix[some], problem.keys(factuals)[some], TRIED_DRAWS)
+        rows = np.concatenate([pools.rows[a:b] for a, b in zip(pools.begin, pools.end)])
+        owner = np.repeat(some, pools.end - pools.begin)
+        broken = constraints.broken(rows, factuals.matrix[owner], factuals.index[owner])
+        breaks |= {text: float(each.mean()) for text, each in broken.items()}
+    return breaks

@@ -1,0 +1,272 @@
+"""Write winners as a `Counterfactuals`: frames with the user's names and dtypes, measures, reasons, settings.
+
+Nothing is drawn, searched or queried here.
+
+1. The winners are decoded and named by their factual and rank; their measures stand beside them.
+2. The effect of constraints is described. A constraint binds as far as draws without any constraints break it. While
+   rows are drawn inside the constraints, those for which nothing allowed can be drawn are rejected: for each constraint
+   it is counted how many rows came to it and how many passed. Several constraints on one feature are drawn and counted
+   together. The range of numbers that each factual is allowed is told as a lowest and a highest value; rules and grids
+   are left aside.
+3. The factuals without a counterfactual are listed with the reason (`unexplained_table`). The constraints of some
+   contradict each other; of the others, the training rows with the same fixed values tell whether the wanted decision
+   is rare among them. Rows that were left out stand in their places again, listed too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Floats, Ints
+from mcce.constraints import Constraints
+from mcce.counterfactuals import Counterfactuals, Questions, Run
+from mcce.exceptions import spell_all
+from mcce.explain.diverse import diversity_table
+from mcce.explain.pipeline import Explanation
+from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys
+from mcce.generators.base import Generator
+from mcce.model.robustness import ConfirmingAsker
+from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED, UNREADABLE
+from mcce.rng import hash_rows
+from mcce.table import Schema
+from mcce.table.left_out import LeftOut
+
+
+def tabulate(
+    explained: Explanation, settings: Mapping[str, object], fit_seconds: float, questions: Questions
+) -> Counterfactuals:
+    """Return the tables of a result.
+
+    Parameters
+    ----------
+    explained : the winners, and what they were found for.
+    settings : what was asked for, by name.
+    fit_seconds : how long the explainer was fitted.
+    questions : what the result can ask later.
+    """
+    problem, factuals, winners = explained.problem, explained.factuals, explained.winners
+    schema, cost, drawn = problem.generator.schema_, explained.cost, explained.drawn
+    owner, rows = winners.owner, winners.rows
+    rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
+    index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
+    given = None if problem.constraints is None else problem.constraints.explicit
+    pairwise = diversity_table(owner, rows, schema.features)
+    demanded = {} if problem.robustness is None else problem.robustness.described()
+    columns = pd.Index(schema.names, tupleize_cols=False)
+    result = Counterfactuals(
+        frame=schema.decode(rows, index),
+        measures=_measure_table(explained).set_axis(index, axis=0),
+        factuals=schema.decode(factuals.matrix, factuals.index),
+        unexplained=unexplained_table(problem, factuals, owner, drawn, explained.contradictions),
+        constraints=binding_table(explained) if given else None,
+        allowed=allowed_table(given, factuals.matrix, factuals.index) if given else None,
+        factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
+        decision=problem.decision.describe(),
+        fixed=tuple(problem.generator.fixed_),
+        kinds=dict(schema.kinds),
+        ranges=_ranges(schema),
+        draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
+        run=Run(
+            settings={**settings, **demanded, "rows_asked": cost.asked},
+            timings={"fit": fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
+        ),
+        copies=None if problem.training is None else problem.training.count_in(rows),
+        names=replace(problem.names, ends=problem.decision.ends()),
+        _questions=questions,
+        _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
+        _frame_kind=factuals.frames,
+        _along=pd.DataFrame(winners.incidental, index=index, columns=columns) if problem.settings.sparse else None,
+        _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
+    )
+    return result if factuals.left_out is None else with_left_out(result, factuals.left_out, schema)
+
+
+def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> Counterfactuals:
+    """Return a result with the rows that were left out, as those with an unknown level are (`mcce.table.left_out`).
+
+    They stand in their places among the factuals, with the levels that they have, and in `unexplained`, each with its
+    reason. The model was not asked about them, so that they have no prediction.
+    """
+    places = np.array(list(left_out.reasons), dtype=np.intp)
+    kept = np.flatnonzero(left_out.kept)
+    back = np.argsort(np.concatenate([kept, places]))
+    others = left_out.frame.iloc[places][list(found.factuals.columns)]
+    index = left_out.frame.index
+    reasons = [_reason(schema, why) for why in left_out.reasons.values()]
+    scores, unexplained = found.factual_predictions, found.unexplained
+    unasked = pd.Series(
+        np.nan, index=others.index, name=scores.name, dtype=float if scores.dtype.kind == "f" else object
+    )
+    told = pd.DataFrame({"reason": pd.Series(reasons, dtype=object).to_numpy(), "prediction": unasked.to_numpy()})
+    told.index = others.index.rename(unexplained.index.name)
+    with_told = pd.concat([unexplained, told]) if len(unexplained) else told
+    order = np.argsort(index.get_indexer_for(with_told.index), kind="stable")
+    columns = {name: _joined(found.factuals[name], others[name]).take(back) for name in found.factuals.columns}
+    questions = found._questions
+    why = questions.why
+    place_of_kept = np.full(len(index), -1, dtype=np.intp)
+    place_of_kept[kept] = np.arange(kept.size)
+    return replace(
+        found,
+        factuals=pd.DataFrame(columns).set_axis(index, axis=0),
+        factual_predictions=pd.concat([scores, unasked]).iloc[back],
+        unexplained=with_told.iloc[order],
+        draws=None if found.draws is None else found.draws.reindex(index, fill_value=0),
+        allowed=None if found.allowed is None else found.allowed.reindex(index),
+        _questions=replace(questions, why=None if why is None else lambda some: why(place_of_kept[some])),
+    )
+
+
+def _reason(schema: Schema, why: str) -> str:
+    known = [f.levels for f in schema.features if f.levels is not None and why.startswith(f"column {f.name!r} holds ")]
+    if not known:
+        return f"{UNREADABLE}: {why}"
+    return f"{UNREADABLE}: {why}, which is not a known level (known: {spell_all(known[0])})"
+
+
+def _joined(known: pd.Series[Any], others: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the column of all rows: levels that are unknown come behind the known ones."""
+    if isinstance(known.dtype, pd.CategoricalDtype):
+        levels = list(known.dtype.categories)
+        levels += [each for each in others.dropna().unique() if each not in levels]
+        dtype = pd.CategoricalDtype(levels, ordered=known.dtype.ordered)
+        return pd.concat([known.astype(object), others.astype(object)], ignore_index=True).astype(dtype)
+    try:
+        return pd.concat([known, others.astype(known.dtype)], ignore_index=True)
+    except (TypeError, ValueError):
+        return pd.concat([known.astype(object), others.astype(object)], ignore_index=True)
+
+
+def _measure_table(explained: Explanation) -> pd.DataFrame:
+    """Return the model's score of each winner and its measures."""
+    winners = explained.winners
+    n_changes, steps = winners.measures.T
+    measures: dict[str, Any] = {
+        "prediction": winners.scores,
+        "L0": n_changes.astype(np.int64),
+        "gower": steps / len(explained.problem.features),
+        "gower_sum": steps,
+    }
+    return pd.DataFrame({**measures, **winners.reported})
+
+
+def _ranges(schema: Schema) -> dict[Any, tuple[Any, Any]]:
+    """Return the lowest and highest training value of each number, as the user writes them."""
+    numeric = [f for f in schema.features if f.is_numeric and not np.isnan(f.low)]
+    ends = {f.name: pd.Series(f.decode(np.array([f.low, f.high]))) for f in numeric}
+    return {name: (pair.iloc[0], pair.iloc[1]) for name, pair in ends.items()}
+
+
+def binding_table(explained: Explanation) -> pd.DataFrame:
+    """Return `breaks`, `tried` and `passed` by constraint (step 2)."""
+    constraints = explained.problem.constraints
+    assert constraints is not None
+    counts = [explained.cost.acceptance.get(constraints.counted_as(text), (0, 0)) for text in constraints.texts]
+    table = pd.DataFrame(np.array(counts, dtype=np.int64).reshape(-1, 2), columns=["tried", "passed"])
+    table.insert(0, "breaks", list(explained.breaks.values()))
+    return table.set_axis(pd.Index(list(explained.breaks), dtype=object, name="constraint"), axis=0)
+
+
+def allowed_table(constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> pd.DataFrame:
+    """Return the lowest and highest value that each factual is allowed, for numbers that a constraint limits (step 2).
+
+    The columns are (feature, "low") and (feature, "high"), inside the training range; missing where no number is
+    allowed.
+    """
+    columns: dict[tuple[Hashable, str], Any] = {}
+    for name, within in replace(constraints, rules=()).within(matrix, ids).items():
+        feature = constraints.schema.features[constraints.schema.position(name)]
+        if not feature.is_numeric or np.isnan(feature.low):
+            continue
+        low, high = within.bounds(len(ids))
+        some = low <= high
+        for end, bound in (("low", low), ("high", high)):
+            inside = np.clip(np.where(some, bound, feature.low), feature.low, feature.high)
+            ends = pd.Series(feature.decode(inside)).set_axis(ids)
+            columns[name, end] = ends if some.all() else ends.where(some)
+    limited = list(dict.fromkeys(name for name, _ in columns))
+    # a feature may be named by a tuple, which pandas would take apart
+    levels: list[Any] = [pd.Index(limited, dtype=object, tupleize_cols=False), ["low", "high"]]
+    codes = [np.repeat(np.arange(len(limited)), 2).tolist(), [0, 1] * len(limited)]
+    names = pd.MultiIndex(levels=levels, codes=codes, names=["feature", "end"])
+    table = pd.DataFrame(dict(enumerate(columns.values())), index=ids)
+    return table.set_axis(names if columns else pd.Index([]), axis=1)
+
+
+def unexplained_table(
+    problem: Problem, factuals: Factuals, owner: Ints, drawn: Ints | None, contradictions: Mapping[int, str]
+) -> pd.DataFrame:
+    """List the factuals that own no counterfactual, each with its reason (step 3).
+
+    `drawn` has how many rows were drawn for each factual; None if the user gave candidates.
+    """
+    generator = problem.generator
+    without = np.setdiff1d(np.arange(len(factuals)), owner)
+    denied = without[~factuals.wanted[without]]
+    keys = pool_keys(generator, factuals.matrix[denied], fixed_columns(generator))
+    pool, first = np.unique(keys, return_index=True)  # reasons depend on the fixed values alone
+    n_samples = None if drawn is None else int(drawn.max(initial=0))
+    reasons = why_none(generator, factuals.matrix[denied[first]], n_samples, also=_demands(problem))
+    words = np.full(without.size, ALREADY, dtype=object)
+    words[~factuals.wanted[without]] = reasons[np.searchsorted(pool, keys)]
+    for i, reason in contradictions.items():
+        words[np.searchsorted(without, i)] = f"{NO_ROOM}: {reason}"
+    frame = pd.DataFrame({"reason": pd.Series(words, dtype=object), "prediction": factuals.scores[without]})
+    frame.index = factuals.index[without].rename("id")
+    return frame
+
+
+def _demands(problem: Problem) -> list[str]:
+    """Return the demands on rows besides the wanted decision, in words."""
+    settings = problem.settings
+    demands = ["obeys the constraints"] if problem.constraints is not None and problem.constraints.explicit else []
+    demands += ["keeps the relations between columns"] if problem.relations is not None else []
+    demands += ["is no copy of a training row"] if settings.exclude_training else []
+    if settings.max_changes is not None or settings.max_gower is not None:
+        demands.append("lies within the bounds")
+    if problem.anonymity is not None:
+        demands.append(f"is shared by {problem.anonymity.k} training people on the keys")
+    if isinstance(problem.question, ConfirmingAsker):
+        demands.append("keeps it under refits and noise")
+    return demands
+
+
+def why_none(
+    generator: Generator, matrix: Floats, n_samples: int | None, *, also: Sequence[str] = ()
+) -> npt.NDArray[np.object_]:
+    """Return why each of some encoded rows has no counterfactual among `n_samples` draws, or among the candidates."""
+    which = f"none of the {n_samples} candidates" if n_samples else "no candidate"
+    tried = " and ".join([f"{which} has the wanted decision", *also])
+    more = "draw more" if n_samples else "bring more of them"
+    words = np.full(matrix.shape[0], f"{tried}; {more}", dtype=object)
+    if not (generator.conditions_on_decision_ and generator.fixed_):
+        return words
+    n_alike, n_wanted = _count_alike(generator, matrix)
+    words[:] = f"{tried}, though training rows with its fixed values do; {more}"
+    for i in np.flatnonzero(n_wanted == 0).tolist():
+        row = generator.schema_.decode(matrix[[i]])  # by column: a row of dates in several units cannot be taken whole
+        fixed = ", ".join(f"{name} = {row[name].iloc[0]}" for name in generator.fixed_)
+        words[i] = (
+            f"{tried}, and {NONE_ALIKE_WANTED} ({fixed}) has it"
+            if n_alike[i]
+            else f"{tried}, and {NOBODY_ALIKE} ({fixed})"
+        )
+    return words
+
+
+def _count_alike(generator: Generator, matrix: Floats) -> tuple[Ints, Ints]:
+    """Return how many training rows have the fixed values of each row, and how many of these the wanted decision."""
+    training = generator.training_givens_
+    known = hash_rows(training[:, :-1])
+    asked = hash_rows(generator.givens_of(matrix)[:, :-1])
+    counts = []
+    for hashes in (known, known[training[:, -1] != 0]):
+        hashes = np.sort(hashes)
+        counts.append(np.searchsorted(hashes, asked, side="right") - np.searchsorted(hashes, asked))
+    return counts[0], counts[1]

@@ -1,0 +1,137 @@
+"""A finite mixture over all columns as a generator.
+
+1. One mixture is fitted to the givens and the mutable features together (`mcce.samplers.mixture.model`): its number of
+   components by rows held out.
+2. Given part of a row, the components have other weights, and each further column is a mixture again
+   (`mcce.samplers.mixture.model`): a row is drawn column after column, each given all before it, which is the joint
+   distribution, exactly.
+3. Restrictions truncate one column after the other; what each left of its conditional is the weight of the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_count
+from mcce.generators.base import stored_as
+from mcce.generators.joint.base import JointGenerator
+from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.registry import register_generator
+from mcce.generators.requests import RULE_ATTEMPTS
+from mcce.rng import RowStreams, derive_key
+from mcce.samplers.mixture.model import Mixture, fit_mixture
+from mcce.samplers.mixture.sampler import MOST_COMPONENTS
+from mcce.storage.fields import check_type
+from mcce.table import Feature, Kind, Table
+
+
+@register_generator("mixture")
+@stored_as("MixtureGenerator")
+class MixtureGenerator(JointGenerator):
+    """A finite mixture for mixed data as a joint model: any columns given any others, in closed form.
+
+    Inside a component levels are independent of all else, and numbers depend on each other as normal scores do,
+
+        p(x) = sum_k w_k p_k(levels) N_k(scores of numbers).
+
+    It is the distribution of a chain of `mcce.MixtureSampler`, which share one fit, without the chain.
+
+    Parameters
+    ----------
+    fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`.
+    max_components : int
+        Most components; 1, 2, 4, ... are tried on rows held out.
+
+    Attributes
+    ----------
+    model_ : `mcce.samplers.mixture.model.Mixture` of all columns, those given first.
+
+    Notes
+    -----
+    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry an importance
+    (``sample(..., importance=True)``). The numbers drawn are observed values.
+
+    References
+    ----------
+    McLachlan and Peel (2000), "Finite Mixture Models", chapters 3 and 5.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(400).X[["age", "sex", "housing", "salary"]]
+    >>> mixture = mcce.generators.MixtureGenerator(fixed=["age", "sex"], max_components=4, random_state=1).fit(X)
+    >>> mixture.sample(50, X[["age", "sex"]].head(2), within={"housing": ["own"]})["housing"].unique().tolist()
+    ['own']
+    >>> mixture.log_density(X, per_feature=True).columns.tolist()
+    ['housing', 'salary']
+    """
+
+    restricts: ClassVar[bool] = True
+    attempts: ClassVar[int] = RULE_ATTEMPTS
+    takes_weights: ClassVar[bool] = True
+    draws_observed: ClassVar[bool] = True
+
+    model_: Mixture
+
+    def __init__(
+        self,
+        *,
+        fixed: Sequence[Hashable] = (),
+        kinds: Mapping[Any, Kind] | None = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        max_components: int = 16,
+    ) -> None:
+        self.fixed = fixed
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_components = max_components
+
+    def _fit(self, table: Table, n_given: int) -> None:
+        check_count(self.max_components, "max_components", self, most=MOST_COMPONENTS)
+        self.model_ = fit_mixture(table, derive_key(self.seed_, "mixture"), self.max_components)
+
+    def check_model(self, features: Sequence[Feature], n_given: int) -> None:
+        """Refuse a mixture that is not of these columns."""
+        check_type(self.model_, "model_", Mixture)
+        self.model_.check_columns(features)
+
+    def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
+        return self.draw_within(givens, streams, {}, weighted=False).values
+
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+        """Draw whole rows, each column inside its restriction, given all before it (steps 2 and 3)."""
+        n, n_given = givens.shape
+        rows = np.full((n, len(self.model_.columns)), np.nan)
+        rows[:, :n_given] = givens
+        log_mass, known = np.zeros(n), list(range(n_given))
+        for j in range(n_given, rows.shape[1]):
+            conditional, own = self.model_.conditional(rows, known, j), streams.child("column", j)
+            restriction = within.get(j - n_given)
+            if restriction is None:
+                rows[:, j] = conditional.draw(own)
+            else:
+                found = conditional.draw_within(own, restriction)
+                assert found.log_mass is not None
+                log_mass += found.log_mass
+                rows[:, j] = found.values
+                if found.rejected.any():  # a rejected row goes on with what is not allowed
+                    rows[found.rejected, j] = conditional.draw(streams.child("free", j))[found.rejected]
+            known.append(j)
+        rejected = np.isneginf(log_mass)
+        values = rows[:, n_given:]
+        values[rejected] = np.nan
+        return JointDraw(values, rejected, log_mass)
+
+    def _log_densities(self, table: Table) -> Floats:
+        first = self._layout.n_given
+        columns = [
+            self.model_.conditional(table.matrix, range(j), j).log_density(table.matrix[:, j])
+            for j in range(first, table.matrix.shape[1])
+        ]
+        return np.column_stack(columns)

@@ -1,1 +1,0 @@
-"""A vine copula over all columns, as a joint model."""

@@ -1,0 +1,137 @@
+"""Generators by name: ours, the user's, and those of installed plug-ins (entry-point group `mcce.generators`).
+
+1. `make_generator` makes the generator of an explainer: a copy of the one that the user gives, so that `fit` leaves the
+   user's as it is; the one that is named; or a chain. Settings of a chain would have no effect on a generator that is
+   given, so they are refused beside it. One that is named is made with those settings that its class takes; the others
+   are refused.
+2. `check_givens` compares a fitted generator with what the explainer was told: what is fixed, and whether the decision
+   is conditioned on. A generator that is given other columns would draw candidates that change fixed features.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from mcce.exceptions import InputError
+from mcce.generators.base import GENERATORS, Generator, check_is_generator
+from mcce.wording import Either, Parameter, PythonOnly, Setting, Value
+
+Class = TypeVar("Class", bound="type[Generator]")
+
+OF_A_CHAIN = {
+    "sampler": "cart",
+    "visit_sequence": "data",
+    "predictors": None,
+    "kinds": None,
+    "random_state": None,
+}
+
+
+def register_generator(name: str) -> Callable[[Class], Class]:
+    """Make a class of generators available by name, as a decorator.
+
+    Parameters
+    ----------
+    name : str
+        For ``MCCE(model, generator=name)``. The class is called with `fixed`, and with `kinds`, `random_state` and
+        `n_jobs` of the explainer if its constructor takes them; other parameters need defaults. A name can be given
+        once.
+
+    Notes
+    -----
+    It can then be saved too, if what it learns is in ``model_`` (`mcce.generators.base`).
+
+    Examples
+    --------
+    >>> import mcce
+    >>> mcce.register_generator("mixture")(mcce.generators.MixtureGenerator).__name__
+    'MixtureGenerator'
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 120_000, fixed=["age"], generator="mixture", random_state=1)
+    >>> explainer.fit(X).generator_
+    MixtureGenerator(fixed=['age'], random_state=1)
+    """
+
+    def decorate(cls: Class) -> Class:
+        GENERATORS.register(name, cls)
+        return cls
+
+    return decorate
+
+
+def available_generators() -> dict[str, type[Generator]]:
+    """Return the classes of generators by name, plug-ins included.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> mcce.available_generators()["mixture"].__name__
+    'MixtureGenerator'
+    """
+    return dict(sorted(GENERATORS.all().items()))
+
+
+def make_generator(
+    generator: Generator | str | None, fixed: list[Any], settings: Mapping[str, Any], n_jobs: int | None
+) -> Generator:
+    """Return an unfitted generator (step 1); `settings` are those of `OF_A_CHAIN`."""
+    if generator is None or isinstance(generator, str):
+        cls = GENERATORS.find(generator or "chain")
+        taken = inspect.signature(cls).parameters
+        _refuse_settings({name: value for name, value in settings.items() if name not in taken}, generator)
+        given = {name: value for name, value in {**settings, "n_jobs": n_jobs}.items() if name in taken}
+        make: Any = cls
+        made: Generator = make(fixed=fixed, **given)
+        return made
+    check_is_generator(generator, "MCCE(generator=...)")
+    _refuse_settings(settings, generator)
+    return copy.deepcopy(generator)
+
+
+def _refuse_settings(settings: Mapping[str, Any], generator: object) -> None:
+    """Refuse settings that have no effect beside a generator, unless they are the defaults."""
+    for name, value in settings.items():
+        default = OF_A_CHAIN[name]
+        if not (value is default or (isinstance(value, str) and value == default)):
+            raise InputError(
+                Parameter(name),
+                " is ",
+                Value(value),
+                ", a setting of the chain, but ",
+                Setting("generator", generator),
+                " draws in its place; ",
+                Either(PythonOnly("set it on the generator"), "leave one of them out"),
+                ".",
+            )
+
+
+def check_givens(generator: Generator, fixed: list[Any], condition_on_decision: bool) -> None:
+    """Raise if a fitted generator is given other columns than the explainer says (step 2)."""
+    given = list(generator.fixed_)
+    if given != fixed:
+        raise InputError(
+            Parameter("fixed"),
+            " is ",
+            Value(fixed),
+            ", but the generator ",
+            Value(generator),
+            " is given ",
+            Value(given),
+            PythonOnly(" (fixed_, in the order of the data)"),
+            "; let both name the same features.",
+        )
+    if bool(generator.conditions_on_decision_) != bool(condition_on_decision):
+        does = "conditions" if generator.conditions_on_decision_ else "does not condition"
+        raise InputError(
+            Parameter("condition_on_decision"),
+            " is ",
+            Value(condition_on_decision),
+            ", but the generator ",
+            Value(generator),
+            f" {does} on the decision",
+            PythonOnly(" (conditions_on_decision_)"),
+            "; let both say the same.",
+        )

@@ -1,0 +1,433 @@
+"""Derived columns: formulas that compute a column from others, in the rounding of the training data.
+
+1. A formula is a text in the grammar of `mcce.rule`, such as ``(rent + instalment) / income``, or a function of a
+   frame.
+2. Numbers are rounded as most training rows are: with each number of decimals up to that of the column, and half to
+   even (as numpy rounds), half up, down (floor), towards 0 (trunc) or up (ceil), the rounding that reproduces most
+   rows is taken. The text of a formula then holds it: ``floor((rent + instalment) / income, 2)``.
+3. Training rows that disagree are counted. A row with a missing value in the column is not compared; one in which the
+   column is known but its formula gives no value disagrees.
+4. Formulas are put in an order in which inputs come first; a cycle is an error that names it.
+
+Functions are code and are not stored: a formula that was loaded has to be given its function again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats
+from mcce.constraints.conditions import ColumnValue, Compared, Condition, Value, columns_read, round_by
+from mcce.constraints.rules import resolve_rule, rule
+from mcce.exceptions import InputError, listing, spell
+from mcce.storage.fields import require, stored
+from mcce.storage.state import NOT_STATE, stateful
+from mcce.table import Data, Feature, Schema, as_frame
+from mcce.table.dtypes import is_dated
+
+MOST_LABELS = 5  # exceptions that are named
+TRIED_ROWS = 5000  # rows by which the rounding is chosen
+MOST_TRIED = 6  # decimals that are tried for a column without decimals of its own
+ROUNDINGS = ("half even", "half up", "floor", "trunc", "ceil")  # by preference
+_TEXTS = {
+    "half even": "round({text}, {decimals})",
+    "half up": "floor({text} + {half}, {decimals})",
+    "floor": "floor({text}, {decimals})",
+    "trunc": "trunc({text}, {decimals})",
+    "ceil": "ceil({text}, {decimals})",
+}
+_BARE = re.compile(r"[^\W\d][\w.]*\Z")
+FrameFunction = Callable[[pd.DataFrame], Any]
+
+
+@stateful("Formula")
+@dataclass(frozen=True)
+class Formula:
+    """A formula that computes a column, fitted to training rows by `fit_formula`.
+
+    Attributes
+    ----------
+    target : the column that it computes.
+    says : ``target == text`` as `mcce.rule` reads it, rounding included; for a function, what it is called.
+    inputs : the columns that it reads, in the order of the table.
+    is_function : whether it is a Python function.
+    rounding : how the function's numbers are rounded, one of `ROUNDINGS`; None: not at all.
+    decimals : the decimals that they are rounded to.
+    rows : the number of training rows that were compared.
+    exceptions : how many of them disagree.
+    first : the labels of the first that do.
+    function : the function; None of a text, and of a formula that was loaded.
+    """
+
+    target: Hashable
+    says: str = stored(str)
+    inputs: tuple[Hashable, ...] = stored(tuple)
+    is_function: bool = stored(bool, default=False)
+    rounding: str | None = stored(str, optional=True, default=None)
+    decimals: int = stored(int, least=-12, most=12, default=0)
+    rows: int = stored(int, least=0, default=0)
+    exceptions: int = stored(int, least=0, default=0)
+    first: tuple[Hashable, ...] = stored(tuple, default=())
+    function: FrameFunction | None = field(default=None, compare=False, repr=False, metadata=NOT_STATE)
+
+    def check_state(self) -> None:
+        """Raise if the parts of a stored formula do not fit together."""
+        require(self.rounding is None or self.rounding in ROUNDINGS, "rounding is unknown")
+        require(self.exceptions <= self.rows, "exceptions is larger than rows")
+        if not self.is_function:
+            rule(self.says)
+
+    @property
+    def share(self) -> float:
+        """The share of training rows that disagree."""
+        return self.exceptions / self.rows if self.rows else 0.0
+
+    def __str__(self) -> str:
+        if not self.exceptions:
+            return f"{self.says} (all {self.rows:,} training rows agree)"
+        return (
+            f"{self.says} ({self.exceptions:,} of {self.rows:,} training rows, {self.share:.2%}, disagree; the first: "
+            f"{', '.join(map(str, self.first))})"
+        )
+
+    def with_function(self, function: FrameFunction) -> Formula:
+        """Return a formula that was loaded with its function."""
+        if not self.is_function:
+            raise InputError(f"the formula {self.says!r} is a text; it needs no function.")
+        return replace(self, function=function)
+
+    def compute(self, X: Data, schema: Schema) -> pd.Series[Any]:
+        """Return the column for the rows of a table; `schema` has the columns of the training rows."""
+        X = as_frame(X)[0]
+        encoded = np.full((len(X), len(schema.features)), np.nan)
+        for name in self.inputs:
+            j = schema.position(name, f"an input of the derived column {spell(self.target)},", "the training data")
+            if name not in X.columns:
+                raise InputError(
+                    f"X has no column {spell(name)}, which the derived column {spell(self.target)} is computed from; "
+                    "add it."
+                )
+            encoded[:, j] = schema.features[j].encode(X[name], "X")
+        feature = schema.features[schema.names.index(self.target)]
+        found = self.compute_encoded(encoded, schema)
+        is_number = feature.is_numeric and not is_dated(feature.dtype)
+        values = found if is_number and np.isnan(found).any() else feature.decode(found)
+        return pd.Series(values, index=X.index, name=self.target)
+
+    def compute_encoded(self, rows: Floats, schema: Schema) -> Floats:
+        """Return the encoded column of encoded rows; missing where the formula gives no value."""
+        place = schema.position(self.target, "a derived column,", "the training data")
+        feature = schema.features[place]
+        if self.is_function:
+            found = _call(self, rows, schema)
+            if self.rounding is not None:
+                found = _round(found, self.rounding, self.decimals)
+        else:
+            target, value = _equation_of(self.says, schema)
+            found = encoded_value(target, value, rows)
+        return feature.grid.put(found) if feature.is_numeric else found
+
+
+def fit_formula(
+    target: Hashable,
+    expression: str | FrameFunction,
+    X: Data,
+    schema: Schema | None = None,
+    *,
+    inputs: Sequence[Hashable] | None = None,
+) -> Formula:
+    """Return the formula of a column, rounded as the training rows are.
+
+    Parameters
+    ----------
+    target : a column of X.
+    expression : str or function
+        A text in the grammar of `mcce.rule`, without the target; or a function that takes a frame and returns one value
+        for each row.
+    X : training rows.
+    schema : their columns; read from X unless given.
+    inputs : the columns that a function reads. Unless given, those without which it fails or returns something else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mcce.plausibility.derived import fit_formula
+    >>> X = pd.DataFrame({"used": [10, 25, 99], "limit": [30, 40, 100], "percent": [33, 62, 99]})
+    >>> print(fit_formula("percent", "100 * used / limit", X))
+    percent == 100 * used / limit (all 3 training rows agree)
+    """
+    X = as_frame(X)[0]
+    schema = Schema.from_data(X) if schema is None else schema
+    place = schema.position(target, "a derived column,", "the training data")
+    matrix = schema.encode(X).matrix
+    if isinstance(expression, str):
+        if inputs is not None:
+            raise InputError(f"the formula {spell(expression)} names its columns itself; leave inputs out.")
+        fitted = _fit_text(target, expression, matrix, schema)
+    elif callable(expression):
+        fitted = _fit_function(target, expression, X, matrix, schema, inputs)
+    else:
+        raise InputError(
+            f"the formula of the derived column {spell(target)} is {spell(expression)}; give a text such as "
+            "'(rent + instalment) / income', or a function of a frame."
+        )
+    computed = fitted.compute_encoded(matrix, schema)
+    known = ~np.isnan(matrix[:, place])
+    wrong = np.flatnonzero(known & ~agree(schema.features[place], computed, matrix[:, place]))
+    first = tuple(plain_label(X.index[row]) for row in wrong[:MOST_LABELS])
+    return replace(fitted, rows=int(known.sum()), exceptions=wrong.size, first=first)
+
+
+def fit_formulas(
+    derived: Mapping[Hashable, str | FrameFunction], X: Data, schema: Schema | None = None
+) -> tuple[Formula, ...]:
+    """Return the formulas of several columns, inputs first; raise if they depend on each other in a cycle."""
+    X = as_frame(X)[0]
+    schema = Schema.from_data(X) if schema is None else schema
+    return order_formulas([fit_formula(target, each, X, schema) for target, each in derived.items()])
+
+
+def order_formulas(formulas: Sequence[Formula]) -> tuple[Formula, ...]:
+    """Return formulas in an order in which inputs come first; raise with the names of a cycle."""
+    by_target = {each.target: each for each in formulas}
+    ordered: list[Formula] = []
+    done: set[Hashable] = set()
+
+    def visit(target: Hashable, path: tuple[Hashable, ...]) -> None:
+        if target in path:
+            cycle = (*path[path.index(target) :], target)
+            raise InputError(
+                f"derived columns depend on each other in a cycle: {' -> '.join(map(spell, cycle))}. Compute one of "
+                "them from other columns, or leave its formula out."
+            )
+        if target in done:
+            return
+        for name in by_target[target].inputs:
+            if name in by_target:
+                visit(name, (*path, target))
+        done.add(target)
+        ordered.append(by_target[target])
+
+    for each in formulas:
+        visit(each.target, ())
+    return tuple(ordered)
+
+
+def equation(condition: Condition) -> tuple[ColumnValue, Value] | None:
+    """Return the column alone on a side of an equation, and the other side, which reads other columns."""
+    if not isinstance(condition, Compared) or condition.sign != "==":
+        return None
+    for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
+        others = {each.column for each in columns_read(other)}
+        if isinstance(one, ColumnValue) and not one.was and one.codes is None and one.column not in others:
+            return (one, other) if others else None
+    return None
+
+
+def encoded_value(target: ColumnValue, value: Value, rows: Floats) -> Floats:
+    """Return a value of each row in the encoding of a column."""
+    with np.errstate(all="ignore"):
+        found = value.of(rows, rows)
+        if target.n_levels:  # a code of no level is no value
+            return np.where((found >= 0.0) & (found < target.n_levels), found, np.nan)
+        return (found - target.plus) / target.times
+
+
+def agree(feature: Feature, computed: Floats, values: Floats) -> Bools:
+    """Return which computed values are those of a column, as far as floats tell."""
+    if not feature.is_numeric:
+        return np.asarray(computed == values)
+    return np.asarray(np.abs(computed - values) <= _tolerance(feature, values))
+
+
+def column_text(name: Hashable) -> str | None:
+    """Return a column as rules name it; None if they cannot."""
+    from mcce.constraints.grammar import WORDS  # loaded with the first rule
+
+    text = str(name)
+    if _BARE.match(text) and text.lower() not in (*WORDS, "true", "false"):
+        return text
+    return f"`{text}`" if text and "`" not in text else None
+
+
+def plain_label(label: Any) -> Hashable:
+    """Return the label of a row as text or a number."""
+    label = label.item() if isinstance(label, np.generic) else label
+    return label if isinstance(label, (str, int, float)) else str(label)
+
+
+# ---- texts
+
+
+def _fit_text(target: Hashable, text: str, matrix: Floats, schema: Schema) -> Formula:
+    from mcce.constraints import grammar as nodes
+
+    name = column_text(target)
+    if name is None:
+        raise InputError(f"rules cannot name the derived column {spell(target)}; rename it, or give a function.")
+    tree = nodes.parse(text)
+    if isinstance(tree, nodes.If):
+        raise InputError(f"the formula {spell(text)} is a rule; write if(condition, a, b) for one of two values.")
+    is_condition = isinstance(tree, (nodes.ComparisonOf, nodes.Member, nodes.AllOf, nodes.AnyOf, nodes.Negation))
+    body = f"({text.strip()})" if is_condition else text.strip()
+    of, value = _equation_of(f"{name} == {body}", schema)
+    read = sorted({each.column for each in columns_read(value)})
+    inputs = tuple(schema.names[j] for j in read)
+    feature = schema.features[of.column]
+    if feature.is_numeric and not is_dated(feature.dtype):
+        found = _find_rounding(feature, encoded_value(of, value, matrix), matrix[:, of.column])
+        if found is not None and found != ("half even", feature.decimals):
+            body = rounded_text(body, *found)
+    return Formula(target, f"{name} == {body}", inputs)
+
+
+def rounded_text(text: str, rounding: str, decimals: int) -> str:
+    """Return a formula with its rounding."""
+    rounded = _TEXTS[rounding].format(text=text, half=f"{0.5 * 10.0**-decimals:.12g}", decimals=decimals)
+    return rounded.replace(", 0)", ")") if decimals == 0 and rounded.endswith(", 0)") else rounded
+
+
+def _equation_of(says: str, schema: Schema) -> tuple[ColumnValue, Value]:
+    """Return the column that a formula computes, and what it computes."""
+    resolved = resolve_rule(rule(says), schema)
+    assert resolved.condition is not None
+    if resolved.reads_factual:
+        raise InputError(f"the formula {says!r} reads the factual (was); a derived column is computed from its row.")
+    found = equation(resolved.condition)
+    if found is None:
+        raise InputError(
+            f"the formula {says!r} reads no other column than the one that it computes; a derived column is computed "
+            "from others."
+        )
+    return found
+
+
+# ---- functions
+
+
+def _fit_function(
+    target: Hashable,
+    function: FrameFunction,
+    X: pd.DataFrame,
+    matrix: Floats,
+    schema: Schema,
+    inputs: Sequence[Hashable] | None,
+) -> Formula:
+    feature = schema.features[schema.names.index(target)]
+    called = getattr(function, "__name__", type(function).__name__)
+    if inputs is None:
+        inputs = _inputs_of(target, function, X)
+    places = {name: schema.position(name, f"an input of the derived column {spell(target)},", "X") for name in inputs}
+    if not places or target in places:
+        raise InputError(
+            f"the function {called} of the derived column {spell(target)} reads "
+            f"{'that column itself' if places else 'none of the other columns'}. Name those that it reads as "
+            "inputs=[...]."
+        )
+    names = tuple(sorted(places, key=lambda name: places[name]))
+    made = Formula(target, f"{target} is computed by {called}()", names, True, function=function)
+    if not feature.is_numeric or is_dated(feature.dtype):
+        return made
+    found = _find_rounding(feature, _call(made, matrix, schema), matrix[:, schema.names.index(target)])
+    return made if found is None else replace(made, rounding=found[0], decimals=found[1])
+
+
+def _inputs_of(target: Hashable, function: FrameFunction, X: pd.DataFrame) -> list[Hashable]:
+    """Return the columns without which a function of a frame fails, or returns something else."""
+    some = X.iloc[np.unique(np.linspace(0, len(X) - 1, 50).astype(np.intp))].drop(columns=target)
+    full = _answer(target, function, some)
+    found: list[Hashable] = []
+    for name in some.columns:
+        try:
+            same = full.equals(pd.Series(np.asarray(function(some.drop(columns=name))), index=some.index))
+        except Exception:
+            same = False
+        found += [] if same else [name]
+    return found
+
+
+def _answer(target: Hashable, function: FrameFunction, frame: pd.DataFrame) -> pd.Series[Any]:
+    called = getattr(function, "__name__", type(function).__name__)
+    try:
+        answer = np.asarray(function(frame))
+    except Exception as error:
+        raise InputError(
+            f"the function {called} of the derived column {spell(target)} raised {type(error).__name__}: {error}. It "
+            f"is called with a frame of the columns {listing(map(str, frame.columns))}; inputs= says which they are."
+        ) from error
+    if answer.shape != (len(frame),):
+        raise InputError(
+            f"the function {called} of the derived column {spell(target)} returned an array of shape {answer.shape} "
+            f"for {len(frame)} rows; return one value for each."
+        )
+    return pd.Series(answer, index=frame.index, name=target)
+
+
+def _call(formula: Formula, rows: Floats, schema: Schema) -> Floats:
+    """Return the encoded values of a function, not rounded."""
+    if formula.function is None:
+        raise InputError(
+            f"the derived column {spell(formula.target)} is computed by a Python function, which is not stored; give "
+            "it again."
+        )
+    subset = schema.subset(list(formula.inputs))
+    frame = subset.decode(rows[:, [schema.names.index(name) for name in formula.inputs]])
+    feature = schema.features[schema.names.index(formula.target)]
+    answer = _answer(formula.target, formula.function, frame)
+    where = f"the values of the derived column {spell(formula.target)}"
+    if not feature.is_numeric or is_dated(feature.dtype):
+        return feature.encode(answer, where)
+    try:
+        numbers = answer.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where} are no numbers ({error}); return numbers.") from error
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+# ---- rounding
+
+
+def _find_rounding(feature: Feature, computed: Floats, values: Floats) -> tuple[str, int] | None:
+    """Return the rounding that reproduces most rows, and its decimals; None if most rows are not rounded."""
+    some = np.unique(np.linspace(0, values.size - 1, TRIED_ROWS).astype(np.intp))
+    computed, values = computed[some], values[some]
+    tolerance = _tolerance(feature, values)
+    best: tuple[str, int] | None = None
+    most = 0
+    if feature.decimals is None:
+        most = int((np.abs(computed - values) <= tolerance).sum())
+    for rounding, decimals in _roundings(feature):
+        if most == values.size:
+            break
+        agreed = int((np.abs(_round(computed, rounding, decimals) - values) <= tolerance).sum())
+        if agreed > most:
+            best, most = (rounding, decimals), agreed
+    return best
+
+
+def _roundings(feature: Feature) -> Iterator[tuple[str, int]]:
+    """Yield roundings by preference: the decimals of the column first, then fewer."""
+    finest = MOST_TRIED if feature.decimals is None else feature.decimals
+    for decimals in range(finest, -4, -1):
+        for rounding in ROUNDINGS:
+            yield rounding, decimals
+
+
+def _round(values: Floats, rounding: str, decimals: int) -> Floats:
+    if rounding == "half up":
+        return round_by("floor", values + 0.5 * 10.0**-decimals, decimals)
+    return round_by("round" if rounding == "half even" else rounding, values, decimals)
+
+
+def _tolerance(feature: Feature, values: Floats) -> Floats:
+    """Return by how much equal numbers may differ in floats."""
+    if feature.decimals is not None:
+        return np.maximum(1e-6 * 10.0**-feature.decimals, 4.0 * np.finfo(np.float64).eps * np.abs(values))
+    precision = 1e-5 if feature.grid.narrow is not None else 1e-9
+    return precision * np.maximum(np.abs(values), 1e-3 * feature.high - 1e-3 * feature.low)

@@ -1,0 +1,135 @@
+"""Columns that all others predict almost perfectly, as a column does that is computed from others.
+
+1. At most 2,000 rows; every other row is held out.
+2. Numbers become normal scores, levels indicators; missing values are 0. One ridge regression of each column on all
+   others, for all columns at once: the coefficients of a block of columns are those of the inverse of the Gram matrix.
+3. A number counts if the held-out R² of its normal scores is above 0.99. A level counts if fewer than 0.5 % of the
+   held-out rows, and fewer than a tenth of the rows without its most frequent level, are predicted wrongly, by the
+   regression or by a small decision tree.
+
+Functions of numbers that are neither nearly linear nor monotone are not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcce.base.arrays import Floats, Ints
+from mcce.exceptions import AdviceWarning, spell, warn
+from mcce.table import Feature, Schema
+from mcce.wording import PythonOnly
+
+MOST_ROWS, FEWEST_ROWS = 2000, 200
+LEAST_R2, MOST_ERROR = 0.99, 0.005
+MOST_LEVELS = 20  # of a column that is regressed on and predicted
+TREE_DEPTH = 4
+MOST_NAMED = 5
+RIDGE = 1e-6
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A column that the others predict: its name, and the held-out R² of a number or error of a level."""
+
+    name: Hashable
+    measure: str
+    value: float
+
+    def __str__(self) -> str:
+        return (
+            f"{spell(self.name)} ({self.measure} {self.value:.2%})"
+            if self.measure == "error"
+            else (f"{spell(self.name)} (R² {self.value:.3f})")
+        )
+
+
+def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashable] = ()) -> list[Predicted]:
+    """Return the columns that the others predict almost perfectly, in the order of the table, but some."""
+    some = np.unique(np.linspace(0, matrix.shape[0] - 1, MOST_ROWS).astype(np.intp))
+    rows = matrix[some]
+    if rows.shape[0] < FEWEST_ROWS or rows.shape[1] < 2:
+        return []
+    train, test = slice(0, None, 2), slice(1, None, 2)
+    blocks = [_block(feature, rows[:, j], train) for j, feature in enumerate(schema.features)]
+    design = np.column_stack(blocks)
+    ends = np.cumsum([block.shape[1] for block in blocks])
+    places = [np.arange(end - block.shape[1], end) for end, block in zip(ends, blocks)]
+    fitted = design[train]
+    gram = fitted.T @ fitted / fitted.shape[0]
+    inverse = np.linalg.inv(gram + RIDGE * np.eye(gram.shape[0]))
+    found = []
+    for j, feature in enumerate(schema.features):
+        own, known = places[j], ~np.isnan(rows[test, j])
+        if feature.name in besides or not own.size or known.sum() < FEWEST_ROWS / 4:
+            continue
+        residual = design[test] @ inverse[:, own] @ np.linalg.pinv(inverse[np.ix_(own, own)])
+        if feature.is_numeric:
+            value = 1.0 - float((residual[known] ** 2).mean() / design[test][known][:, own].var())
+            found += [Predicted(feature.name, "R²", value)] if value > LEAST_R2 else []
+            continue
+        codes = rows[test, j][known].astype(np.intp)
+        usual = 1.0 - float(np.bincount(codes).max() / codes.size)
+        guessed = (design[test][:, own] - residual)[known].argmax(axis=1)
+        error = float((guessed != codes).mean())
+        if error >= MOST_ERROR and usual > MOST_ERROR:
+            error = _tree_error(np.delete(rows, j, axis=1), rows[:, j])
+        if error < MOST_ERROR and error < usual / 10.0:
+            found.append(Predicted(feature.name, "error", error))
+    return found
+
+
+def warn_of_predictable(found: Sequence[Predicted]) -> None:
+    """Warn of columns that the others predict, with the remedy."""
+    if not found:
+        return
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    one = len(found) == 1
+    warn(
+        f"{'1 column is' if one else f'{len(found)} columns are'} predicted almost perfectly by the others, but no "
+        f"formula was found: {', '.join(map(str, found[:MOST_NAMED]))}{more}. If such a column is computed from "
+        "others, say how",
+        PythonOnly(", as in fit(X, relations=['ratio == a / b'])"),
+        "; otherwise fix it or leave it out, as values that do not fit together are not advice.",
+        category=AdviceWarning,
+    )
+
+
+def _block(feature: Feature, column: Floats, train: slice) -> Floats:
+    """Return the columns that stand for a column: normal scores, or an indicator of each level (step 2)."""
+    known = ~np.isnan(column)
+    if feature.is_numeric:
+        return _normal_scores(column, known)
+    if feature.n_levels > MOST_LEVELS:
+        return np.empty((column.size, 0))
+    block = np.zeros((column.size, feature.n_levels))
+    block[known, column[known].astype(np.intp)] = 1.0
+    block[known] -= block[train].mean(axis=0)
+    return block
+
+
+def _normal_scores(column: Floats, known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+    from scipy.special import ndtri
+
+    scores = np.zeros((column.size, 1))
+    if known.sum() < 2:
+        return np.empty((column.size, 0))
+    values, place, counts = np.unique(column[known], return_inverse=True, return_counts=True)
+    if values.size < 2:
+        return np.empty((column.size, 0))
+    middle = np.cumsum(counts) - counts / 2.0
+    scores[known, 0] = ndtri(middle / counts.sum())[place]
+    return np.asarray(scores / scores.std())
+
+
+def _tree_error(others: Floats, column: Floats) -> float:
+    """Return the share of held-out rows for which a tree predicts another level."""
+    from sklearn.tree import DecisionTreeClassifier  # scikit-learn takes long to import
+
+    known, filled = ~np.isnan(column), np.where(np.isnan(others), -1e9, others)
+    train, test = np.flatnonzero(known)[::2], np.flatnonzero(known)[1::2]
+    codes: Ints = np.where(known, column, 0).astype(np.intp)
+    tree = DecisionTreeClassifier(max_depth=TREE_DEPTH, min_samples_leaf=3, random_state=0)
+    return float((tree.fit(filled[train], codes[train]).predict(filled[test]) != codes[test]).mean())

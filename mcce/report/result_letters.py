@@ -1,0 +1,224 @@
+"""Letters about the factuals of a result: one of them, all that can be sent, and the factuals without a letter.
+
+`mcce.report.letter_layout` has what stands in a letter, `mcce.report.languages` its texts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools
+from mcce.exceptions import InputError, spell
+from mcce.report.languages import Texts, read_texts
+from mcce.report.letter_layout import Case, Letter, write_letter
+from mcce.report.reasons import ALREADY, UNREADABLE
+from mcce.report.rows import Result, changes_in_words, find_row, owners
+from mcce.report.rules import rules_in_words
+from mcce.table.checks import find_labels
+
+OwnTexts: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
+Paragraphs: TypeAlias = str | Sequence[str]
+
+NOT_REFUSED = "the model would not refuse"
+
+
+def letter(
+    found: Result,
+    id: Hashable,
+    *,
+    title: str | None = None,
+    intro: Paragraphs = (),
+    closing: Paragraphs = (),
+    html: bool = False,
+    language: str = "en",
+    texts: OwnTexts = None,
+) -> str:
+    """Return a letter to the person a factual is about: what would have to differ, and what that does not promise.
+
+    It holds the counterfactuals of the factual as alternatives, the best of those that change the same features;
+    without any it says so. It uses the words that `MCCE` was given: labels, units, formats and the `label` of the
+    decision. The prediction is stated only if it has a label: ``labels={"prediction": "probability of default"}``.
+
+    Parameters
+    ----------
+    found : Counterfactuals
+    id : hashable
+        A label of the index of `found.factuals`.
+    title : str, optional
+    intro, closing : str or sequence of str
+        Your own paragraphs, before and after.
+    html : bool
+        Whether to return a page for a browser, one sheet when printed, instead of plain text.
+    language : str
+        The reader's: "en", "de", "fr" or "nb". Labels, units and the decision are in the words that you gave. All
+        but English need babel, the extra `languages`.
+    texts : file or dict, optional
+        Your own texts instead, as TOML: those of `mcce/report/texts`, with the same keys, in any language.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> granted, units = mcce.Interval(0.5, 1, label="the loan is granted"), {"salary": "EUR", "savings": "EUR"}
+    >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], names={"units": units}, random_state=1).fit(X)
+    >>> text = mcce.report.letter(explainer.explain(X.iloc[[0]], sparse=True), 0)
+    >>> for line in text.splitlines()[5:13]:
+    ...     print(line)
+    The decision
+    ------------
+    The loan was not granted.
+    <BLANKLINE>
+    An example that would have led to another decision
+    --------------------------------------------------
+    With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
+    the loan would have been granted.
+    """
+    (made,) = _write_letters(found, [id], read_texts(language, texts), title, intro, closing)
+    return made.as_html() if html else made.as_text()
+
+
+def letters(
+    found: Result,
+    *,
+    all: bool = False,
+    title: str | None = None,
+    intro: Paragraphs = (),
+    closing: Paragraphs = (),
+    html: bool = False,
+    language: str = "en",
+    texts: OwnTexts = None,
+) -> pd.Series[Any]:
+    """Return the letters that can be sent, by id: none has a counterfactual that `suspicious` lists.
+
+    A factual whose counterfactuals are all suspicious gets no letter; read them, then call `letter`. A factual without
+    a counterfactual gets a letter that says so. Accepted cases and rows that could not be read get no letter.
+    `unlettered` lists the factuals without a letter.
+
+    Parameters
+    ----------
+    found : Counterfactuals
+    all : bool
+        Whether suspicious counterfactuals are in letters like the others.
+    title, intro, closing, html, language, texts : as in `letter`
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> found = explainer.explain(X.head(100), sparse=True)
+    >>> len(mcce.report.letters(found)), len(mcce.report.letters(found, all=True)), len(found.suspicious())
+    (72, 76, 4)
+    """
+    known = read_texts(language, texts)
+    listed = np.zeros(len(found), dtype=bool) if all else found.frame.index.isin(found.suspicious().index)
+    without = unlettered(found, all=all)
+    ids = found.factuals.index[find_labels(without.index, found.factuals.index) < 0]
+    made = _write_letters(found, ids, known, title, intro, closing, without=listed)
+    told = [each.as_html() if html else each.as_text() for each in made]
+    return pd.Series(told, index=ids, name="letter", dtype=object)
+
+
+def unlettered(found: Result, *, all: bool = False) -> pd.Series[Any]:
+    """Return the factuals that get no letter of `letters`, by id, and why.
+
+    Parameters
+    ----------
+    found : Counterfactuals
+    all : bool
+        As in `letters`.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+    >>> rich = X[X["salary"] > 40_000].head(1)
+    >>> mcce.report.unlettered(explainer.explain(rich)).tolist()
+    ['the model would not refuse']
+    """
+    why: dict[int, str] = {}
+    for place, reason in zip(find_labels(found.factuals.index, found.unexplained.index), found.unexplained["reason"]):
+        if reason == ALREADY:
+            why[int(place)] = NOT_REFUSED
+        elif str(reason).startswith(UNREADABLE):
+            why[int(place)] = str(reason)
+    if not all and len(found):
+        suspicious = found.suspicious()
+        owner, listed = owners(found), found.frame.index.isin(suspicious.index)
+        words = suspicious["words"].groupby(level="id", sort=False).first()
+        for factual in np.unique(owner).tolist():
+            if listed[owner == factual].all():
+                why[factual] = str(words[found.factuals.index[factual]])
+    index = found.factuals.index[sorted(why)]
+    return pd.Series([why[place] for place in sorted(why)], index=index, name="why", dtype=object)
+
+
+def _write_letters(
+    found: Result,
+    ids: Iterable[Hashable],
+    texts: Texts,
+    title: str | None,
+    intro: Paragraphs,
+    closing: Paragraphs,
+    without: Bools | None = None,
+) -> list[Letter]:
+    """Return the letters about factuals; the rows of `frame` marked in `without` are left out of them."""
+    whose = [(id, find_row(found, id)[0]) for id in ids]
+    owner = owners(found)
+    rows_of: dict[int, list[int]] = {factual: [] for _, factual in whose}
+    is_told = np.isin(owner, list(rows_of))
+    told = np.flatnonzero(is_told if without is None else is_told & ~without)
+    for row in told.tolist():
+        rows_of[int(owner[row])].append(row)
+    words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
+    names = found.names.for_lay_reader(found.frame, words, texts.marks)
+    columns = tuple(found.frame.columns)
+    unusual = found.below_floor()
+    changes = {row: tuple(changed) for _, row, changed in changes_in_words(found, told, names)}
+    made = []
+    for id, factual in whose:
+        rows = rows_of[factual]
+        reason, in_the_way = _reason_and_rules(found, id) if not rows else ("", ())
+        if reason.startswith(UNREADABLE):
+            raise InputError(f"there is no letter for {spell(id)}: {reason}. Correct the row, and explain it again.")
+        rules = rules_in_words(found.rules.get(id, ()), names, columns, texts)
+        case = Case(
+            id=id,
+            decision=found.decision,
+            names=names,
+            columns=columns,
+            fixed=found.fixed,
+            prediction=found.factual_predictions.iloc[factual],
+            ways=tuple((changes[row], found.measures["prediction"].iloc[row], bool(unusual.iloc[row])) for row in rows),
+            reason=reason,
+            n_tried=None if found.draws is None else int(found.draws.iloc[factual]),
+            rules=tuple(point for points in rules.values() for point in points),
+            in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
+        )
+        made.append(write_letter(case, texts, title, as_paragraphs(intro), as_paragraphs(closing)))
+    return made
+
+
+def _reason_and_rules(found: Result, id: Hashable) -> tuple[str, tuple[str, ...]]:
+    """Return why a factual has no counterfactual, and which of its rules stand in the way."""
+    place = find_labels(found.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
+    if place < 0:
+        return "", ()
+    told = str(found.unexplained["would_help"].iloc[place]) if "would_help" in found.unexplained else ""
+    rules = tuple(rule for rule in found.rules.get(id, ()) if f"without the constraint {rule!r}" in told)
+    return str(found.unexplained["reason"].iloc[place]), rules
+
+
+def as_paragraphs(texts: Paragraphs) -> list[str]:
+    """Return one or several paragraphs as a list."""
+    return [texts] if isinstance(texts, str) else list(texts)

@@ -1,0 +1,160 @@
+"""The rows of a result beside their factuals: which rows belong to a factual, which cells differ, in words.
+
+`Result` is what reports read of a `mcce.Counterfactuals`; the functions here and in the modules of sentences, letters
+and pages take any object that has these parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mcce.base.arrays import Bools, Ints
+from mcce.exceptions import InputError, spell, spell_all
+from mcce.report.changes import differing_cells
+from mcce.report.names import Names
+from mcce.report.words import Change
+from mcce.table.checks import find_labels
+from mcce.wording import Either, Parameter, PythonOnly
+
+
+class RunLike(Protocol):
+    """The settings and timings of a result."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def timings(self) -> Mapping[str, float]: ...
+
+    @property
+    def floor(self) -> float | None: ...
+
+
+class Result(Protocol):
+    """The parts of a `mcce.Counterfactuals` that reports read; its docstring says what they are."""
+
+    @property
+    def frame(self) -> pd.DataFrame: ...
+
+    @property
+    def measures(self) -> pd.DataFrame: ...
+
+    @property
+    def factuals(self) -> pd.DataFrame: ...
+
+    @property
+    def unexplained(self) -> pd.DataFrame: ...
+
+    @property
+    def factual_predictions(self) -> pd.Series[Any]: ...
+
+    @property
+    def decision(self) -> str: ...
+
+    @property
+    def fixed(self) -> tuple[str, ...]: ...
+
+    @property
+    def kinds(self) -> Mapping[str, str]: ...
+
+    @property
+    def draws(self) -> pd.Series[int] | None: ...
+
+    @property
+    def constraints(self) -> pd.DataFrame | None: ...
+
+    @property
+    def names(self) -> Names: ...
+
+    @property
+    def run(self) -> RunLike: ...
+
+    @property
+    def incidental(self) -> pd.DataFrame | None: ...
+
+    @property
+    def rules(self) -> Mapping[Hashable, tuple[str, ...]]: ...
+
+    def __len__(self) -> int: ...
+
+    def below_floor(self) -> pd.Series[Any]: ...
+
+    def suspicious(self) -> pd.DataFrame: ...
+
+    def changed_features(self) -> pd.DataFrame: ...
+
+    def plot(self, id: Hashable | None = None, rank: int = 1, ax: Any = None) -> Any: ...
+
+
+def owners(found: Result) -> NDArray[np.intp]:
+    """Return for each row of `frame` the place of its factual in `factuals`."""
+    return find_labels(found.factuals.index, found.frame.index.get_level_values("id"))
+
+
+def best_rows(found: Result) -> Bools:
+    """Return which rows of `frame` are the best of their factual."""
+    return np.asarray(found.frame.index.get_level_values("rank") == 1)
+
+
+def find_row(found: Result, id: Hashable, rank: int = 1) -> tuple[int, int | None]:
+    """Return the places of a factual and of its counterfactual; None if it has no counterfactual at all."""
+    ids = found.factuals.index
+    try:
+        factual = int(find_labels(ids, pd.Index([id], tupleize_cols=False))[0])
+    except (TypeError, ValueError):
+        factual = -1
+    if factual < 0:
+        raise InputError(
+            f"no factual has the id {spell(id)}; the ids are the ",
+            Either(PythonOnly("index"), "row names"),
+            f" of the explained table: {spell_all(ids)}.",
+        )
+    rows = np.flatnonzero(owners(found) == factual)
+    ranks = found.frame.index.get_level_values("rank")[rows]
+    if len(rows) and rank not in ranks:
+        raise InputError(
+            f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
+            "ask for one of these, or explain with a larger ",
+            Parameter("n_counterfactuals"),
+            ".",
+        )
+    return factual, int(rows[ranks == rank][0]) if len(rows) else None
+
+
+def compare_rows(found: Result, rows: Ints | None = None) -> tuple[pd.DataFrame, Bools]:
+    """Return the factuals of some rows of `frame`, all by default, and which of the cells differ from them."""
+    rows = np.arange(len(found)) if rows is None else rows
+    before = found.factuals[found.frame.columns].iloc[owners(found)[rows]].reset_index(drop=True)
+    after = found.frame.iloc[rows].reset_index(drop=True)
+    return before, differing_cells(before, after)
+
+
+def incidental_cells(found: Result, rows: Ints | None = None) -> Bools:
+    """Return which cells of some rows of `frame`, all by default, change without being needed."""
+    along = found.incidental
+    cells = np.zeros(found.frame.shape, dtype=bool) if along is None else along.to_numpy(dtype=bool)
+    return cells if rows is None else cells[rows]
+
+
+def changes_in_words(
+    found: Result, rows: Ints | None = None, names: Names | None = None
+) -> Iterator[tuple[int, int, list[Change]]]:
+    """Yield for rows of `frame`, all by default, the place of the factual, the row's own place, and its changes.
+
+    Features are called by the names of the result unless others are given.
+    """
+    rows, names = np.arange(len(found)) if rows is None else rows, names or found.names
+    before, changed = compare_rows(found, rows)
+    owner, along = owners(found)[rows], incidental_cells(found, rows)
+    for k, row in enumerate(rows.tolist()):
+        changes = []
+        for j in np.flatnonzero(changed[k]).tolist():
+            name = found.frame.columns[j]
+            old, new = names.pair(name, before.iloc[k, j], found.frame.iloc[row, j])
+            changes.append(Change(names.label(name), old, new, bool(along[k, j])))
+        yield int(owner[k]), row, changes

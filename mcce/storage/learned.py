@@ -1,0 +1,105 @@
+"""What a sampler has learned, as state and in words: the storage layer reads what the class declares.
+
+A class with a method `fit` keeps what it learns in attributes that end in an underscore, and declares:
+
+1. What each of them may hold (`mcce.storage.fields.learned`); all of them are stored.
+2. ``unstorable``: why it cannot be stored, "" if it can.
+3. ``dispensable``: the attributes with training values that it can draw without, which become None in a file without
+   donors; None if it cannot. A class that consists of other samplers can do without donors if these can.
+4. ``discloses``: what the state tells of the training values, in words that go on from "holds". ``{donors_}`` stands
+   for the number of values in an attribute, ``{margin_.values}`` for that in a part of it, or of each of its items.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mcce import exceptions
+from mcce.exceptions import InputError, SamplerError
+from mcce.storage.state import flatten, from_state, to_state, unflatten
+
+Fitted = TypeVar("Fitted")
+
+
+def learned_attributes(obj: object) -> dict[str, Any]:
+    """Return what an object has learned, by attribute; nothing before `fit`."""
+    return {name: value for name, value in vars(obj).items() if _is_learned(name)}
+
+
+def set_learned(obj: Fitted, attributes: dict[str, Any]) -> Fitted:
+    """Put what was learned into an object, in place of what it had."""
+    for name in learned_attributes(obj):
+        delattr(obj, name)
+    for name, value in attributes.items():
+        if not _is_learned(name):
+            raise InputError(f"{name!r} is no fitted attribute of {type(obj).__name__}; they end in an underscore.")
+        setattr(obj, name, value)
+    return obj
+
+
+def check_storable(obj: Any) -> None:
+    """Raise if the class declares that its objects cannot be stored."""
+    if obj.unstorable:
+        raise SamplerError(f"{obj!r} cannot be stored: {obj.unstorable}")
+
+
+def get_state(obj: Any) -> dict[str, Any]:
+    """Return what an object has learned as numpy arrays and JSON values, by name."""
+    check_storable(obj)
+    state = {}
+    for name, value in learned_attributes(obj).items():
+        try:
+            state[name] = to_state(value, f"{type(obj).__name__}.{name}")
+        except InputError as error:
+            raise SamplerError(f"{type(obj).__name__}.{name} is a {type(value).__name__}; {error}") from error
+    if not state:
+        raise exceptions.NotFittedError(f"{obj!r} is not fitted; call fit(given, target) first.")
+    return flatten(state)
+
+
+def set_state(obj: Fitted, state: dict[str, Any]) -> Fitted:
+    """Put a state that `get_state` returned into an unfitted object."""
+    return set_learned(obj, {name: from_state(value) for name, value in unflatten(state).items()})
+
+
+def without_training_values(obj: Fitted) -> Fitted:
+    """Return a copy that draws the same and holds no training values; raise if there is none."""
+    bare: Any = copy.copy(obj)
+    learned = learned_attributes(obj)
+    if bare.dispensable is None:
+        if not learned or not all(hasattr(type(part), "dispensable") for part in learned.values()):
+            raise SamplerError(f"{obj!r} draws training values, or may: it cannot do without them.")
+        learned = {name: without_training_values(part) for name, part in learned.items()}
+    else:
+        learned |= {name: None for name in bare.dispensable if name in learned}
+    vars(bare).update(learned)
+    return bare  # type: ignore[no-any-return]
+
+
+def disclosed(obj: Any) -> str:
+    """Return what the state of an object tells of the training values, in words that go on from "holds"."""
+    return re.sub(r"{([\w.]+)}", lambda path: _told(obj, path[1].split(".")), obj.discloses)
+
+
+def _told(obj: Any, path: list[str]) -> str:
+    value = getattr(obj, path[0], None)
+    if hasattr(type(value), "discloses"):
+        return disclosed(value)
+    return value if isinstance(value, str) else f"{_count(value, path[1:]):,}"
+
+
+def _count(value: Any, path: list[str]) -> int:
+    """Return how many values, missing ones aside, there are in a part of an object, or of each of its items."""
+    if isinstance(value, (tuple, list)):
+        return sum(_count(item, path) for item in value)
+    if path:
+        return _count(getattr(value, path[0], None), path[1:])
+    return 0 if value is None else int(np.size(value) - np.isnan(value).sum())
+
+
+def _is_learned(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")

@@ -1,0 +1,80 @@
+"""The acceptance rule: the model is queried about no row twice, whichever part of the factuals a row is for."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.order import DEFAULT, resolve_measures
+from tests.explain.small_cases import FEATURES, MUTABLE, problem_of
+
+FACTUALS = np.zeros((4, 6))
+ROWS = np.arange(48.0).reshape(8, 6)
+
+
+class Model:
+    """Scores a row by its first value, and keeps what it was queried about."""
+
+    def __init__(self) -> None:
+        self.queries: list[list[float]] = []
+
+    def __call__(self, rows):
+        self.queries.append(rows[:, 0].tolist())
+        return rows[:, 0] / 48, rows[:, 0] > 20
+
+
+def rule(model):
+    return Acceptance(problem_of(FEATURES, MUTABLE, model, resolve_measures(DEFAULT, FEATURES), None), FACTUALS)
+
+
+def test_no_row_is_queried_twice():
+    model = Model()
+    acceptance = rule(model)
+    for some in ([0, 3, 3, 5], [5, 0], [], [7, 3, 1]):
+        scores, wanted = acceptance.query(ROWS[some])
+        np.testing.assert_array_equal(scores, ROWS[some, 0] / 48)
+        np.testing.assert_array_equal(wanted, ROWS[some, 0] > 20)
+    assert [sorted(each) for each in model.queries] == [[0.0, 18.0, 30.0], [6.0, 42.0]]
+    assert acceptance.n_asked == 5
+
+
+def test_some_of_the_factuals_share_the_answers_unless_they_are_apart():
+    model = Model()
+    acceptance = rule(model)
+    acceptance.query(ROWS[:2])
+    some = acceptance.take(np.array([1, 2]))
+    some.query(ROWS[:3])
+    assert len(some) == 2
+    assert model.queries == [[0.0, 6.0], [12.0]]
+    apart = acceptance.take(slice(2), apart=True)
+    apart.query(ROWS[:3])
+    assert model.queries[2:] == [[0.0, 6.0, 12.0]]  # so that a query does not depend on other threads
+    assert (acceptance.n_asked, some.n_asked, apart.n_asked) == (6, 6, 3)
+
+
+def test_the_model_is_queried_by_one_thread_at_a_time():
+    inside, most = 0, 0
+    both = threading.Barrier(2, timeout=5)
+
+    def model(rows):
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        threading.Event().wait(0.05)
+        inside -= 1
+        return rows[:, 0], rows[:, 0] > 0
+
+    acceptance = rule(model)
+
+    def work(part):
+        both.wait()
+        part.query(ROWS)
+
+    threads = [threading.Thread(target=work, args=[acceptance.take(slice(2), apart=True)]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, acceptance.n_asked) == (1, 16)

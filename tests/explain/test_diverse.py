@@ -1,0 +1,255 @@
+"""The greedy choice of counterfactuals that differ, against brute force over all candidates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from mcce import MCCE
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.diverse import diverse_set, diversity_table
+from mcce.explain.draw import Candidates
+from mcce.explain.order import resolve_measures
+from mcce.explain.problem import Problem, Settings
+from mcce.table import Schema
+from tests.explain.test_plain import FEATURES, MUTABLE, RANGE, VALUES, Model, same
+
+N_COLUMNS = len(FEATURES)
+
+
+def differing(a, b) -> int:
+    return sum(not same(u, v) for u, v in zip(a, b))
+
+
+def gower(a, b) -> float:
+    total = 0.0
+    for j, (u, v) in enumerate(zip(a, b)):
+        if not same(u, v):
+            whole = RANGE[j] is None or math.isnan(u) or math.isnan(v)
+            total += 1.0 if whole else abs(u - v) / RANGE[j]
+    return total / N_COLUMNS
+
+
+def brute_force(rows, factual, k: int, model: Model, measures: tuple[str, ...]) -> list[tuple[float, ...]]:
+    """The definition, word for word: at each step look at all valid rows that are left, take the largest gain."""
+    valid: list[tuple[float, ...]] = []
+    for row in rows:
+        if model.is_valid(row) and all(differing(row, other) for other in valid):
+            valid.append(tuple(row))
+    count = "L0" in measures
+
+    def d(a, b):
+        return gower(a, b) + (differing(a, b) / N_COLUMNS if count else 0.0)
+
+    def key(c):
+        values = {"L0": differing(c, factual), "gower": round(gower(c, factual), 12)}
+        return [values[name] for name in measures] + [valid.index(c)]
+
+    chosen = sorted(valid, key=key)[:1]
+    while chosen and len(chosen) < min(k, len(valid)):
+        left = [c for c in valid if c not in chosen]
+        gains = [round(min(d(c, s) for s in chosen) - 1.5 * d(c, factual), 10) for c in left]
+        best = [c for c, gain in zip(left, gains) if gain == max(gains)]
+        chosen.append(min(best, key=key))
+    return sorted(chosen, key=lambda c: key(c)[:-1])  # on ties, the one chosen earlier
+
+
+def choose(rows, begin, end, factuals, k: int, model, measures: tuple[str, ...]):
+    """Return the rows that are chosen for each factual."""
+    fixed = [f.name for j, f in enumerate(FEATURES) if j not in MUTABLE]
+    problem = Problem(
+        generator=SimpleNamespace(schema_=Schema(FEATURES), fixed_=fixed),
+        decision=None,
+        question=SimpleNamespace(ask_encoded=model),
+        settings=Settings(n_samples=0, n_counterfactuals=k, diverse=True),
+        order=resolve_measures(measures, FEATURES),
+    )
+    pools = Candidates(np.asfortranarray(rows), np.array(begin), np.array(end))
+    found = diverse_set(Acceptance(problem, factuals), pools)
+    return [[tuple(row) for row in found.rows[found.owner == f]] for f in range(factuals.shape[0])]
+
+
+def random_rows(rng: np.random.Generator, n: int):
+    rows = np.column_stack([rng.choice(values, n) for values in VALUES])
+    rows[:, 4] = 0.0
+    return rows
+
+
+def agree(one, two) -> bool:
+    return len(one) == len(two) and all(not differing(a, b) for a, b in zip(one, two))
+
+
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 60),
+    k=st.integers(1, 6),
+    share=st.sampled_from([0.1, 0.5, 1.0]),
+    measures=st.sampled_from([("L0", "gower"), ("gower",), ("gower", "L0")]),
+)
+def test_every_step_takes_the_largest_gain(seed, n, k, share, measures):
+    rng = np.random.default_rng(seed)
+    rows, factuals = random_rows(rng, 2 * n), random_rows(rng, 3)
+    assume(all(differing(a, b) for a, b in itertools.combinations(factuals, 2)))  # equal ones would share a pool
+    begin, end = [0, n // 2, 0], [n, 2 * n, n]  # pools that overlap, and one that two factuals share
+    model = Model(seed, share)
+    found = choose(rows, begin, end, factuals, k, model, measures)
+    for f in range(3):
+        expected = brute_force(rows[begin[f] : end[f]], factuals[f], k, model, measures)
+        assert agree(found[f], expected), (found[f], expected)
+    assert len(model.asked) == len({str(row) for row in model.asked})  # no row is asked about twice
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
+def test_neither_the_order_of_factuals_nor_their_company_matters(seed, k):
+    rng = np.random.default_rng(seed)
+    rows, factuals = random_rows(rng, 40), random_rows(rng, 70)  # more than are remembered together
+    begin, end = np.zeros(70, dtype=np.int64), np.full(70, 40)
+    found = choose(rows, begin, end, factuals, k, Model(seed, 0.5), ("L0", "gower"))
+    shuffled = rng.permutation(70)
+    again = choose(rows, begin, end, factuals[shuffled], k, Model(seed, 0.5), ("L0", "gower"))
+    for place, f in enumerate(shuffled):
+        assert agree(again[place], found[f])
+    alone = choose(rows, begin[:1], end[:1], factuals[:1], k, Model(seed, 0.5), ("L0", "gower"))
+    assert agree(alone[0], found[0])
+
+
+def test_another_feature_comes_before_more_of_the_same():
+    """Three rows move a number; an alternative with nothing in common may cost up to five times as much, no more."""
+    rows = np.array(
+        [
+            [0.5, 0.0, 0.0, 1.0, 0.0],
+            [0.6, 0.0, 0.0, 1.0, 0.0],
+            [0.7, 0.0, 0.0, 1.0, 0.0],
+            [0.0, 0.0, 1.0, 1.0, 0.0],
+            [0.0, 1.0, 0.0, 1.0, 0.0],
+        ]
+    )
+    factual = np.array([[0.0, 0.0, 0.0, 1.0, 0.0]])
+    always = Model(0, 1.1)
+    first, _, _, other, _ = map(tuple, rows)  # steps of 0.5 / 4 and 1 / 2: four times as much
+    assert choose(rows, [0], [5], factual, 2, always, ("gower",))[0] == [first, other]
+    nearer = rows - np.array([[0.2, 0, 0, 0, 0]] * 3 + [[0] * 5] * 2)  # 0.3 / 4 and 1 / 2: more than six times
+    assert choose(nearer, [0], [5], factual, 2, always, ("gower",))[0] == [tuple(nearer[0]), tuple(nearer[1])]
+    # where changes are counted a change costs in itself, and the alternative is not so dear
+    found = choose(nearer, [0], [5], factual, 2, always, ("L0", "gower"))
+    assert found[0] == [tuple(nearer[0]), other]
+
+
+def test_opposite_directions_have_nothing_in_common():
+    rows = np.array([[v, 0.0, 0.0, 1.0, 0.0] for v in (2.5, 2.6, 2.7, 1.2)])
+    factual = np.array([[2.0, 0.0, 0.0, 1.0, 0.0]])
+    found = choose(rows, [0], [4], factual, 2, Model(0, 1.1), ("L0", "gower"))
+    assert [row[0] for row in found[0]] == [2.5, 1.2]
+
+
+def test_nothing_valid_gives_nothing():
+    rows = random_rows(np.random.default_rng(0), 20)
+    assert choose(rows, [0], [20], rows[:1], 3, Model(0, -1.0), ("L0", "gower")) == [[]]
+
+
+def test_the_table_of_diversity_by_hand():
+    rows = np.array(
+        [
+            [0.0, 0.0, 0.0, 1.0, 0.0],
+            [1.0, 0.0, 0.0, 1.0, 0.0],
+            [1.0, 1.0, 2.0, 1.0, 0.0],
+            [np.nan, 0.0, 0.0, 1.0, 0.0],
+        ]
+    )
+    table = diversity_table(np.array([3, 3, 3, 7]), rows, FEATURES)
+    assert table.index.tolist() == [3, 7]
+    assert table["rows"].tolist() == [3, 1]
+    # pairs: (1/4), (1/4 + 1 + 1), (1 + 1), of five features
+    assert table.loc[3, "gower"] == pytest.approx((0.25 + 2.25 + 2.0) / 5 / 3)
+    assert table.loc[3, "features"] == pytest.approx((1 + 3 + 2) / 5 / 3)
+    assert table.loc[7, ["gower", "features"]].isna().all()
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 5), min_size=0, max_size=6))
+def test_the_table_of_diversity_by_brute_force(seed, sizes):
+    rows = random_rows(np.random.default_rng(seed), sum(sizes))
+    owner = np.repeat(np.arange(len(sizes)) * 2, sizes)
+    table = diversity_table(owner, rows, FEATURES)
+    assert table.index.tolist() == sorted(set(owner.tolist()))
+    for f, size in zip(table.index, sizes):
+        pairs = list(itertools.combinations(rows[owner == f], 2))
+        assert table.loc[f, "rows"] == size
+        if pairs:
+            assert table.loc[f, "gower"] == pytest.approx(np.mean([gower(a, b) for a, b in pairs]))
+            share = np.mean([differing(a, b) for a, b in pairs]) / N_COLUMNS
+            assert table.loc[f, "features"] == pytest.approx(share)
+
+
+class Total:
+    """Wanted is a large enough sum of some columns: which sets of changes can lead there is known."""
+
+    def __init__(self, weights, least):
+        self.weights = weights
+        self.least = least
+
+    def predict(self, X):
+        return sum(weight * X[name].to_numpy() for name, weight in self.weights.items()) > self.least
+
+
+def plans(weights, least, factuals):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.uniform(0, 10, (600, 4)).round(1), columns=list("abcd"))
+    asked = MCCE(Total(weights, least), decision=True, random_state=1, n_jobs=1).fit(X)
+    found = asked.explain(factuals, sparse=True, n_counterfactuals=3, diverse=True, n_samples=200)
+    sets = found.changes().groupby(["id", "rank"], sort=False)["feature"].agg("".join)
+    return asked, found, sets.groupby(level="id", sort=False).agg(list)
+
+
+def test_sparse_plans_change_other_features_where_these_can_lead_there():
+    """Any of three features can do it alone; the best of each comes, and not three values of one."""
+    factuals = pd.DataFrame([[4.0, 5, 5, 5], [5, 3.5, 5, 5], [5, 5, 5, 0.1]], columns=list("abcd"))
+    asked, found, sets = plans(dict.fromkeys("abc", 1), 17, factuals)
+    assert [sorted(each) for each in sets] == [["a", "b", "c"]] * 3
+    assert (found.measures["L0"] == 1).all()
+    assert not found.below_floor().any()
+    assert asked.model.predict(found.frame).all()
+    one = asked.explain(factuals, sparse=True, n_samples=200)  # the best one is among them
+    assert one.changes().set_index("id")["feature"].isin(["a", "b", "c"]).all()
+    for id in factuals.index:
+        assert any(one.frame.loc[(id, 1)].equals(row) for _, row in found.frame.loc[id].iterrows())
+
+
+def test_two_features_together_come_before_another_value_of_one():
+    """With the second feature the first has to change less; without it, two of three plans were values of one."""
+    factuals = pd.DataFrame([[5.0, 2, 5, 5], [6.0, 1, 5, 5], [4.0, 3, 5, 5]], columns=list("abcd"))
+    _, found, sets = plans({"a": 3, "b": 1}, 23, factuals)
+    assert [{*each} for each in sets.iloc[:2]] == [{"a", "b", "ab"}] * 2
+    assert {*sets.iloc[2]} >= {"a", "ab"}  # 3 + 10 are not enough
+    assert len(found) == 9
+    assert not found.below_floor().any()
+
+
+def test_no_plan_differs_by_a_change_that_it_does_not_need():
+    """Either of two features can do it, or both together; the others have no say, and are in no problem."""
+    factuals = pd.DataFrame([[4.0, 3.5, 5, 5], [2.5, 3.0, 5, 5]], columns=list("abcd"))
+    asked, found, sets = plans(dict.fromkeys("ab", 1), 12, factuals)
+    assert set("".join("".join(each) for each in sets)) <= {"a", "b"}
+    assert all(len({*each}) > 1 for each in sets)
+    changes = found.changes()
+    for (id, rank), some in changes.groupby(["id", "rank"]):
+        for feature in some["feature"]:
+            row = found.frame.loc[[(id, rank)]].copy()
+            row[feature] = factuals.loc[id, feature]
+            assert not asked.model.predict(row).any()
+
+
+def test_where_one_feature_decides_plans_are_values_of_it():
+    factuals = pd.DataFrame([[4.0, 5, 5, 5]], columns=list("abcd"))
+    _, found, sets = plans({"a": 1}, 7, factuals)
+    assert len(found) == 3
+    assert all("a" in each for each in sets.iloc[0])

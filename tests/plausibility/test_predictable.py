@@ -1,0 +1,68 @@
+"""Columns that the others predict are named; those that they do not predict are not."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.exceptions import AdviceWarning
+from mcce.plausibility.predictable import find_predictable
+from mcce.table import Schema
+from tests.plausibility.related_tables import rng, some
+
+
+def predicted(X):
+    schema = Schema.from_data(X)
+    return {each.name: each.value for each in find_predictable(schema.encode(X).matrix, schema)}
+
+
+def test_a_number_that_others_nearly_give_is_named():
+    r = rng(11)
+    X = pd.DataFrame(some(1500)).assign(x=r.normal(size=1500), y=r.normal(size=1500))
+    X["z"] = X["x"] + 2 * X["y"] + r.normal(0, 0.02, 1500)
+    found = predicted(X)
+    assert set(found) == {"x", "y", "z"}
+    assert abs(found["z"] - (1 - 0.02**2 / X["z"].var())) < 0.005  # normal scores at the ends cost a little
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_a_number_that_others_do_not_give_is_not_named(noise):
+    r = rng(2)
+    X = pd.DataFrame({"x": r.normal(size=1500), "y": r.normal(size=1500)})
+    assert predicted(X.assign(z=X["x"] + 2 * X["y"] + r.normal(0, noise, 1500))) == {}
+
+
+def test_a_level_that_others_give_is_named():
+    r = rng(3)
+    X = pd.DataFrame({"x": r.normal(size=2000), "y": r.normal(size=2000), "job": r.choice(list("abc"), 2000)})
+    X["both"] = np.where((X["x"] > 0) & (X["job"] == "a"), "yes", "no")
+    assert set(predicted(X)) == {"both"}
+    flipped = X.assign(both=X["both"].where(r.random(2000) > 0.05, "yes"))
+    assert predicted(flipped) == {}
+
+
+def test_a_rare_level_is_not_named_because_it_is_rare():
+    r = rng(4)
+    X = pd.DataFrame({"x": r.normal(size=2000), "rare": np.where(r.random(2000) < 0.002, "yes", "no")})
+    assert predicted(X) == {}
+
+
+def test_find_relations_and_fit_warn_with_the_remedy():
+    r = rng(5)
+    X = pd.DataFrame({"x": r.normal(size=500), "y": r.normal(size=500), "age": r.integers(18, 90, 500)})
+    X["z"] = X["x"] * np.exp(0.001 * X["age"]) + X["y"]
+    said = r"1 column is predicted almost perfectly by the others, but no formula was found: 'z' \(R² 0.99\d\). If such"
+    with pytest.warns(AdviceWarning, match=said):
+        mcce.find_relations(X)
+    with pytest.warns(AdviceWarning, match=said):
+        mcce.MCCE(lambda rows: rows["x"], decision=(0.5, np.inf), random_state=1).fit(X)
+
+
+def test_columns_of_a_formula_are_not_named():
+    r = rng(6)
+    X = pd.DataFrame({"x": r.normal(size=500).round(2), "y": r.normal(size=500).round(2)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(mcce.find_relations(X.assign(z=(X["x"] + X["y"]).round(2)))) == 1
