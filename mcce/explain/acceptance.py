@@ -23,7 +23,7 @@ from mcce.distances.measures import changed_columns, gower, rowwise
 from mcce.explain.order import Caution
 from mcce.explain.problem import Problem
 from mcce.model.ask import RememberingAsker
-from mcce.plausibility.score import Origins, Plausibility
+from mcce.plausibility.score import Origins, Own, Plausibility
 
 
 class Acceptance:
@@ -100,9 +100,14 @@ class Acceptance:
         return self.scale.fold_of(self.matrix)
 
     @cached_property
+    def own(self) -> Own:
+        """How plausible the factuals are themselves."""
+        return self.scale.own(self.matrix)
+
+    @cached_property
     def origins(self) -> Origins:
         """What is known about the plausibility of the factuals, from which that of similar rows is found."""
-        return self.scale.origins(self.matrix, kept=self.matrix.shape[0])
+        return self.scale.origins(self.matrix, kept=self.matrix.shape[0], own=self.own)
 
     def complete(self, rows: Floats, owner: Ints) -> Floats:
         """Return rows with the columns that relations determine."""

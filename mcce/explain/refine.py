@@ -174,7 +174,8 @@ class _Walk:
         self.rows = np.array(starts.rows, order="C")
         self.scores = starts.scores.copy()
         self.plausibility = starts.plausibility.copy()
-        self.origins = acceptance.scale.origins(self.rows.copy(), kept=self.owner.size)
+        origins = acceptance.scale.origins
+        self.origins = origins(self.rows.copy(), kept=self.owner.size, own=acceptance.own, of=self.owner)
         self._known: dict[tuple[int, int], Floats] = {}  # values by pool and column
 
     def winners(self) -> Winners:

@@ -321,9 +321,10 @@ class SparseSearch:
         scores, wanted = acceptance.query(rows)
         place = np.flatnonzero(wanted)
         rows, scores = rows[place], scores[place]
-        near = acceptance.distance(rows, crossed.of[some[place]])
+        of = crossed.of[some[place]]
+        near = acceptance.distance(rows, of)
         cost = self.caution.cost(steps[place], near, scores)
-        valid = Winners.chosen(place, rows, scores, acceptance.scale.join(cells[place], near))
+        valid = Winners.chosen(place, rows, scores, acceptance.scale.join(cells[place], near, acceptance.origins[of]))
         return replace(valid, reported={"cost": cost, "harmed": np.zeros(place.size, dtype=bool)})
 
     def _rows(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance) -> Floats:
@@ -339,7 +340,7 @@ class SparseSearch:
         rows, of = self._rows(crossed, some, acceptance), crossed.of[some]
         admitted = self._admits(rows, of, acceptance)
         some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
-        fold, far = acceptance.fold[of], np.minimum(far, self.farthest)
+        fold, far = acceptance.fold[of], np.minimum(far, np.maximum(self.farthest, acceptance.own.distance[of]))
         cells = acceptance.scale.inner(rows, fold, acceptance.origins[of])
         likely = np.where(cells >= self.least, fold, -1)
         near = acceptance.scale.distance(rows, likely, acceptance.origins[of], far)

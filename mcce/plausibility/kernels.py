@@ -272,6 +272,25 @@ def child(bins, trees, node):
     return trees.left[node] + (0 if goes_left else 1)
 
 
+class Made(NamedTuple):
+    """Rows that were made from others: row i is like row places[i] of `origins` except for some cells."""
+
+    rows: npt.NDArray[np.float64]
+    places: npt.NDArray[np.int64]
+    origins: npt.NDArray[np.float64]
+
+
+class OwnCells(NamedTuple):
+    """The factuals of rows, and what the trees say of them; `of` is the factual of each origin.
+
+    Without factuals, `rows` has one row of missing values, and `share` is infinite.
+    """
+
+    rows: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64]
+    of: npt.NDArray[np.int64]
+
+
 class KnownCells(NamedTuple):
     """What the trees say of some origins, by slot.
 
@@ -303,14 +322,23 @@ def look_up_origin(row, bins, trees, last, own_bins, share, asked):
 
 
 @entry
-def score_cells(rows, some, places, origins, bins, trees, last, known, room, affected, least, logs, outside):
+def share_cells(rows, some, bins, trees, last, known, share):
+    """Write what the trees say of some rows, by tree; `known` is room for one."""
+    for i in some:
+        look_up_origin(rows[i], bins, trees, last, known.bins[0], share[i], known.asked[0])
+
+
+@entry
+def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
     """Write the least share of the cells of some rows, the sum of the logarithms of all, and how far they are outside.
 
-    A row is like row `places[i]` of `origins` except for some cells. A tree to which none of these matters says of the
-    row what it says of the origin.
+    A tree to which no changed cell matters says of the row what it says of the origin. The least share leaves out cells
+    that are the factual's and no less likely than there, and a row is outside a range only in cells that are not.
     """
+    rows, places, origins = made
     for i in some:
         f = places[i]
+        g = own.of[f]
         slot = f % known.holds.size
         if known.holds[slot] != f:
             look_up_origin(origins[f], bins, trees, last, known.bins[slot], known.share[slot], known.asked[slot])
@@ -320,22 +348,25 @@ def score_cells(rows, some, places, origins, bins, trees, last, known, room, aff
         for j in range(rows.shape[1]):
             x = rows[i, j]
             room[j] = known.bins[slot, j]
-            farthest = max(farthest, beyond(x, bins.low[j], bins.high[j], bins.reach[j]))
+            if differ(x, own.rows[g, j]):
+                farthest = max(farthest, beyond(x, bins.low[j], bins.high[j], bins.reach[j]))
             if differ(x, origins[f, j]):
                 room[j] = bin_of(x, bins.edges, bins.first[j], bins.first[j + 1], last)
                 for a in range(affected.size):
                     affected[a] |= known.asked[slot, j, a]
         lowest, total = 1.0, 0.0
         for a in range(affected.size):
+            j = trees.targets[a]
             share = known.share[slot, a]
             if affected[a]:
                 node = trees.roots[a]
                 while trees.column[node] != LEAF:
                     node = child(room, trees, node)
-                share = trees.share[trees.left[node], room[trees.targets[a]]]
-            lowest = min(lowest, share)
+                share = trees.share[trees.left[node], room[j]]
             total += np.log(share)
-        least[i], logs[i], outside[i] = lowest, total, farthest
+            if share < own.share[g, a] or differ(rows[i, j], own.rows[g, j]):
+                lowest = min(lowest, share)
+        out[0, i], out[1, i], out[2, i] = lowest, total, farthest
 
 
 @inner
@@ -391,14 +422,14 @@ def mean_of_smallest(sums, n, nearest):
 
 
 @entry
-def mean_of_nearest(rows, some, places, origins, others, scale, enough, known, sums, nearest, out):
+def mean_of_nearest(made, some, others, scale, enough, known, sums, nearest, out):
     """Write the mean distance of some rows to their nearest of `others`, which come column by column.
 
-    A row is like row `places[i]` of `origins` except for some cells. The distances of the origin are known, or found
-    first; those of the row differ from them in the changed cells only. Where most cells differ, they are added up anew.
-    The row is no farther from the origin's nearest than the origin and the changes (triangle inequality): if that is at
-    most enough[i], it is written instead.
+    The distances of the origin are known, or found first; those of the row differ from them in the changed cells only.
+    Where most cells differ, they are added up anew. The row is no farther from the origin's nearest than the origin and
+    the changes (triangle inequality): if that is at most enough[i], it is written instead.
     """
+    rows, places, origins = made
     n, n_columns = others.shape[1], origins.shape[1]
     for i in some:
         f = places[i]
@@ -485,7 +516,7 @@ def indicator_of(x, j, scores):
     """Return the place of the indicator of a cell, -1 for none."""
     if x != x:
         return scores.missing[j]
-    if scores.number[j] >= 0 or x >= scores.first_level[j + 1] - scores.first_level[j]:
+    if scores.number[j] >= 0 or not 0 <= x < scores.first_level[j + 1] - scores.first_level[j]:
         return -1
     return scores.levels[scores.first_level[j] + int(x)]
 
@@ -541,11 +572,12 @@ def add_to_scores(place, delta, precision, product):
 
 
 @entry
-def linear_parts(rows, some, places, origins, scores, precision, known, product, residual, square):
+def linear_parts(made, some, scores, precision, known, product, residual, square):
     """Write the largest absolute residual of some rows, and their squared Mahalanobis distance.
 
-    A row is like row `places[i]` of `origins` except for some cells, whose scores are added to those of the origin.
+    The scores of changed cells are added to those of the origin.
     """
+    rows, places, origins = made
     for i in some:
         f = places[i]
         slot = f % known.holds.size

@@ -23,12 +23,12 @@ import scipy
 from sklearn.covariance import ledoit_wolf
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.plausibility.kernels import KnownScores, Precision, Scores, expand_rows, linear_parts
+from mcce.plausibility.kernels import KnownScores, Made, Precision, Scores, expand_rows, linear_parts
 from mcce.storage.fields import FLOAT, INT32, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
 
-MOST_KNOTS = 256  # of the normal scores of a number
+MOST_KNOTS = 1024  # of the normal scores of a number
 FREQUENT = 20  # rows of a level with an indicator of its own
 MOST_LEVELS = 32  # of a column with indicators of their own
 
@@ -68,14 +68,15 @@ class Linear:
             require(bool(((places >= -1) & (places < n_places)).all()), "a place does not exist")
 
     @classmethod
-    def fit(cls, matrix: Floats, features: Sequence[Feature], folds: Sequence[Ints]) -> Linear:
-        """Learn the scores from all rows, and the precision of each fold from the rows at some places."""
+    def fit(cls, matrix: Floats, features: Sequence[Feature], folds: Sequence[Ints], some: Ints) -> Linear:
+        """Learn the scores from some rows, and the precision of each fold from the rows at other places."""
         knots: list[Floats] = []
         levels: list[Ints] = []
         number, missing = np.full((2, len(features)), -1, dtype=np.int32)
         n_places = 0
         for j, feature in enumerate(features):
-            known = matrix[~np.isnan(matrix[:, j]), j]
+            values = matrix[some, j]
+            known = values[~np.isnan(values)]
             knots.append(known if feature.is_numeric else known[:0])
             levels.append(np.full(0 if feature.is_numeric else feature.n_levels, -1, dtype=np.int64))
             if feature.is_numeric:
@@ -86,7 +87,7 @@ class Linear:
                 common = common[counts[common] >= FREQUENT]
                 levels[j][common] = n_places + np.arange(common.size)
                 n_places += common.size
-            if matrix.shape[0] - known.size >= FREQUENT:
+            if values.size - known.size >= FREQUENT:
                 missing[j], n_places = n_places, n_places + 1
         of_knots = [_normal_scores(values) for values in knots]
         blank = cls(
@@ -101,12 +102,12 @@ class Linear:
             np.ones(n_places),
             np.empty((0, n_places, n_places)),
         )
-        z = blank.expand(matrix)
-        centre, deviation = z.mean(axis=0), z.std(axis=0)
+        z = blank.expand(matrix[some])
+        deviation = z.std(axis=0)
         deviation[deviation < 1e-9] = 1.0
-        z = (z - centre) / deviation
-        precision = np.array([_precision(z[rows]) for rows in folds]).reshape(len(folds), n_places, n_places)
-        return replace(blank, centre=centre, deviation=deviation, precision=precision)
+        scaled = replace(blank, centre=z.mean(axis=0), deviation=deviation)
+        precision = np.array([_precision(scaled.expand(matrix[rows])) for rows in folds])
+        return replace(scaled, precision=precision.reshape(len(folds), n_places, n_places))
 
     def expand(self, matrix: Floats) -> Floats:
         """Return the standardised scores of encoded rows."""
@@ -114,15 +115,13 @@ class Linear:
         expand_rows(np.ascontiguousarray(matrix), self._scores, out)
         return out
 
-    def parts(
-        self, rows: Floats, fold: Ints, origins: Floats, places: Ints, known: KnownScores
-    ) -> tuple[Floats, Floats]:
+    def parts(self, made: Made, fold: Ints, known: KnownScores) -> tuple[Floats, Floats]:
         """Return the largest absolute residual of rows, and their squared distance; 0 for those of fold -1."""
         residual, square = np.zeros((2, fold.size))
         room = np.empty(self.centre.size)
         for k, precision in enumerate(self._precisions):
             some = np.flatnonzero(fold == k)
-            linear_parts(rows, some, places, origins, self._scores, precision, known, room, residual, square)
+            linear_parts(made, some, self._scores, precision, known, room, residual, square)
         # they are added up in an order that depends on what a row was made from, and ties are to stay ties
         return residual.round(8), square.round(6)
 

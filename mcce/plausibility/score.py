@@ -1,29 +1,38 @@
-"""The plausibility of a row: every cell given all others, and the row as a whole; the least of these decides.
+"""The plausibility of a row: every cell given all others, the row as a whole, and its nearness to real rows.
 
-The paper's criterion 1 asks that p(mutable | fixed) be above some epsilon. A sum over the cells of a row would let a
-likely cell pay for an unlikely one. Here nothing can be paid for:
+The paper's criterion 1 asks that p(mutable | fixed) be above some epsilon. The least of several parts decides, so that
+a likely cell cannot pay for an unlikely one:
 
 1. Folds. A training row's fold is a hash of its cells, so that what judges a row has not seen it, be it a training row
    or a new factual; the candidates of a factual are judged as it is. Of equal training rows, the first is in that fold
    and the others in any: one of them is left out, not all.
-2. Cells. For each mutable column and fold, a tree splits the other rows where the distribution of the column changes:
+2. Trees. For each mutable column and fold, a tree splits the other rows where the distribution of the column changes:
    its values are put into classes, and a node asks the question about another column with the largest chi-square
    statistic, if chance does not explain it (level 0.05 over all questions of a node, Bonferroni). So it sees spread and
    several modes as well as means. In a leaf, the counts of the bins of the column, smoothed over neighbouring bins,
    with a third of a row spread like the margin, are its conditional density: per bin of levels, missing values and
    numbers that many rows share; per unit of other numbers.
-3. A cell's share is that of real cells of its column, scored by trees that have not seen them, whose log density is as
-   low or lower. A row has its least cell's share. With a value outside the range of the rows outside its fold it is
-   below all others, the lower the farther: minus how far, in units of the range.
-4. Nearness. The mean distance (Gower's sum) to the five nearest of some rows that are outside the fold. It sees holes
+3. Cells. A cell's share is that of real cells of its column, scored by trees that have not seen them, whose log density
+   is as low or lower. The first part is the least cell. The second is how far a row is outside the ranges of the rows
+   outside its fold.
+4. The row as a whole. Three scores see cells that are each likely and together are not: the sum of the log shares of
+   the cells, the largest conditional residual of a number, and the Mahalanobis distance (`mcce.plausibility.linear`).
+   Each becomes a share of real rows; the sum of the logarithms of the three is the third part (Fisher's combination).
+5. Nearness. The mean distance (Gower's sum) to the five nearest of some rows that are outside the fold. It sees holes
    that no single cell shows.
-5. Both are turned into shares of real rows that are as low or lower, and the row has the lesser one; nearness counts
-   double before, so that the cells decide first.
-6. Calibration. The plausibility of a row is the share of training rows, each judged by the parts that have not seen it,
+6. Every part is turned into the share of real rows that are as low or lower, and the score of the row is the least of
+   these; nearness counts double before, so that the others decide first.
+7. A candidate is judged for what it changes. A cell that it keeps does not count if it is no less likely than in the
+   factual, nor do the row as a whole and nearness if they are no worse than the factual's. So the answer of an
+   unusual person may stay as unusual as the person.
+8. Calibration. The plausibility of a row is the share of training rows, each judged by the parts that have not seen it,
    that have a score as low or lower: at `floor=0.05` one real row in twenty is rejected, or fewer where many have equal
    scores.
 
-Weights of training rows count as copies in steps 2 to 6; copies of a row are neighbours of each other.
+Weights of training rows count as copies; copies of a row are neighbours of each other.
+
+The mixture of `mcce.samplers.mixture` in place of the Mahalanobis distance sees more of non-linear dependence, but
+explaining then takes ten times as long.
 """
 
 from __future__ import annotations
@@ -48,12 +57,15 @@ from mcce.plausibility.kernels import (
     KnownCells,
     KnownDistances,
     KnownScores,
+    Made,
+    OwnCells,
     encode_bins,
     find_leaves,
     grow_cells,
     mean_of_nearest,
     move_origins,
     score_cells,
+    share_cells,
 )
 from mcce.plausibility.linear import Linear
 from mcce.rng import hash_rows
@@ -139,7 +151,9 @@ class Scale:
     @property
     def middle(self) -> float:
         """The median of the scores."""
-        place = self.values.size // 2 if self.upto is None else int(np.searchsorted(self.upto, self.upto[-1] / 2))
+        place = self.values.size // 2
+        if self.upto is not None:
+            place = int(np.searchsorted(self.upto, self.upto[-1] / 2, "right"))
         return float(self.values[min(place, self.values.size - 1)])
 
     @property
@@ -177,19 +191,69 @@ class Conditionals:
         require(bool((self.left[inner] > inner).all() and (self.left[inner] < n - 1).all()), "left leads nowhere")
 
 
+@stateful("plausibility.Joint")
+@dataclass(frozen=True)
+class Joint:
+    """Scales of the three scores of a row as a whole, and of the sum of their log shares (step 4)."""
+
+    sums: Scale = stored(Scale)
+    residuals: Scale = stored(Scale)
+    squares: Scale = stored(Scale)
+    together: Scale = stored(Scale)
+
+    @classmethod
+    def of(cls, sums: Floats, residual: Floats, square: Floats, weights: Floats | None) -> tuple[Joint, Floats]:
+        """Order the scores of real rows; return the share of each among the others as well."""
+        scores = sums, -residual, -square
+        by_sum, by_residual, by_square = (Scale.of(each, weights) for each in scores)
+        scales = by_sum, by_residual, by_square
+        raw = _sum_of_logs([scale.share_of_others(each, weights) for scale, each in zip(scales, scores)])
+        together = Scale.of(raw, weights)
+        return cls(by_sum, by_residual, by_square, together), together.share_of_others(raw, weights)
+
+    def raw(self, sums: Floats, residual: Floats, square: Floats) -> Floats:
+        """Return the sum of the log shares of rows."""
+        return _sum_of_logs([self.sums.share(sums), self.residuals.share(-residual), self.squares.share(-square)])
+
+
+def _sum_of_logs(shares: Sequence[Floats]) -> Floats:
+    return np.asarray(np.log(shares).sum(axis=0).round(9))
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """The factuals that rows are made for, and how plausible these are themselves: nothing that stays as it is counts.
+
+    Attributes
+    ----------
+    rows : encoded factuals.
+    share : by factual and tree.
+    joint, distance : by factual, the raw joint score and the distance to the nearest rows.
+    """
+
+    rows: Floats
+    share: Floats
+    joint: Floats
+    distance: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Origins:
-    """The rows that others were made from by changing a few cells, with their distances to real rows.
+    """The rows that others were made from by changing a few cells, with what is known of some of them.
 
     Attributes
     ----------
     rows : the origins.
     places : for each row that was made, the place of its origin.
-    cells, near : what is known of the cells of some origins, and of their distances, as the kernels write it.
+    of : for each origin, the place of its factual.
+    own : the factuals.
+    cells, near, scores : what is known of the cells, distances and normal scores of some origins.
     """
 
     rows: Floats
     places: Ints
+    of: Ints
+    own: Own
     cells: KnownCells
     near: KnownDistances
     scores: KnownScores
@@ -197,6 +261,11 @@ class Origins:
     def __getitem__(self, which: Ints) -> Origins:
         """Return the origins of some of the rows, with all that is known."""
         return replace(self, places=self.places[which])
+
+    @property
+    def factual(self) -> Ints:
+        """The place of each row's factual."""
+        return self.of[self.places]
 
 
 @stateful("plausibility.Plausibility")
@@ -211,7 +280,10 @@ class Plausibility:
     conditionals : by fold.
     neighbours : by fold, encoded rows among which the nearest are looked for, column by column.
     scale : of a step in each column; 0 where any change is a whole step.
-    cells, nearness, calibration : scales of the least cell, of minus the distance, and of the lesser of both shares.
+    linear : normal scores, and their precision by fold.
+    cells, outside, joint, nearness : scales of the least cell, of how far rows are out of range, of the row as a whole,
+        and of its distance to the nearest rows.
+    calibration : the scale of the least of these shares.
     """
 
     binning: Binning = stored(Binning)
@@ -220,15 +292,12 @@ class Plausibility:
     conditionals: tuple[Conditionals, ...] = stored(tuple, "folds", of=Conditionals, filled=True)
     neighbours: tuple[Floats, ...] = stored(tuple, "folds", of=stored(FLOAT, "columns", None))
     scale: Floats = stored(FLOAT, "columns")
+    linear: Linear = stored(Linear)
     cells: Scale = stored(Scale)
+    outside: Scale = stored(Scale)
+    joint: Joint = stored(Joint)
     nearness: Scale = stored(Scale)
     calibration: Scale = stored(Scale)
-    linear: Linear = stored(Linear)
-    sums: Scale = stored(Scale)
-    residuals: Scale = stored(Scale)
-    whole: Scale = stored(Scale)
-    joint: Scale = stored(Scale)
-    outside: Scale = stored(Scale)
 
     def check_state(self) -> None:
         """Refuse parts that are not of the same columns."""
@@ -285,44 +354,71 @@ class Plausibility:
         some = _some(np.arange(n), keys, MOST_CALIBRATING)
         of_some = None if weights is None else weights[some]
         rows = np.ascontiguousarray(matrix[some])
-        distance = _distances(rows, met[some], near, scale)
-        cells, nearness = Scale.of(least, weights), Scale.of(-distance, of_some)
-        outside = Scale.of(-far, weights)
-        of_cells = np.minimum(cells.share_of_others(least, weights), outside.share_of_others(-far, weights))[some]
-        logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0).round(9)[some] if shares else np.zeros(some.size)
-        others = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
-        linear = Linear.fit(matrix, features, others)
-        residual, square = linear.parts(rows, met[some], rows, np.arange(some.size), linear.room(1))
-        sums, residuals, whole = (Scale.of(each, of_some) for each in (logs, -residual, -square))
-        both = _joint(
-            sums.share_of_others(logs, of_some),
-            residuals.share_of_others(-residual, of_some),
-            whole.share_of_others(-square, of_some),
+        distance = _distances(Made(rows, np.arange(some.size), rows), met[some], near, scale)
+        logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0)[some] if shares else np.zeros(some.size)
+        outside_of = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
+        linear = Linear.fit(matrix, features, outside_of, _neighbours(np.arange(n), keys, weights, MOST_ROWS))
+        made = Made(rows, np.arange(some.size), rows)
+        joint, of_joint = Joint.of(logs.round(9), *linear.parts(made, met[some], linear.room(1)), of_some)
+        cells, outside, nearness = Scale.of(least, weights), Scale.of(-far, weights), Scale.of(-distance, of_some)
+        lesser = np.minimum.reduce(
+            [
+                cells.share_of_others(least, weights)[some],
+                outside.share_of_others(-far, weights)[some],
+                of_joint,
+                NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some),
+            ]
         )
-        joint = Scale.of(both, of_some)
-        inner = np.minimum(of_cells, joint.share_of_others(both, of_some))
-        joined = np.minimum(inner, NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some))
-        return cls(
-            binning, low, high, conditionals, near, scale, cells, nearness, Scale.of(joined, of_some),
-            linear, sums, residuals, whole, joint, outside,
-        )  # fmt: skip
+        parts = cells, outside, joint, nearness, Scale.of(lesser, of_some)
+        return cls(binning, low, high, conditionals, near, scale, linear, *parts)
 
     def fold_of(self, matrix: Floats) -> Ints:
         """Return the fold of each encoded factual: that of trees and neighbours which it does not belong to."""
         return _fold(hash_rows(matrix), len(self.conditionals))
 
-    def origins(self, rows: Floats, places: Ints | None = None, kept: int = 1) -> Origins:
+    def own(self, factuals: Floats) -> Own:
+        """Return how plausible factuals are themselves."""
+        rows, fold = rowwise(factuals), self.fold_of(factuals)
+        share = np.empty((rows.shape[0], self.conditionals[0].targets.size))
+        room = self._room_for_cells(1)
+        for k, trees in enumerate(self._trees):
+            share_cells(rows, np.flatnonzero(fold == k), self._bins[k], trees, BINS - 1, room, share)
+        origins = self.origins(rows)
+        return Own(rows, share, self._joint(rows, fold, origins)[0], self.distance(rows, fold, origins))
+
+    def origins(
+        self,
+        rows: Floats,
+        places: Ints | None = None,
+        kept: int = 1,
+        own: Own | None = None,
+        of: Ints | None = None,
+    ) -> Origins:
         """Return the origins of rows at some places among others, with room for what is known of `kept` of them.
 
         Origins that are next to each other in `places` need no more than one; without places, each is its own row's.
+        `own` are the factuals, and `of` the factual of each origin; without any, all cells of rows count.
         """
-        rows, p = rowwise(rows), self.scale.size
-        trees = self.conditionals[0].targets.size
+        rows, n_trees = rowwise(rows), self.conditionals[0].targets.size
         n = max(1, min(kept, rows.shape[0], MOST_KEPT))
-        cells = KnownCells(_nobody(n), np.empty((n, p), np.uint8), np.empty((n, trees)), np.empty((n, p, trees), bool))
-        near = _room_for_distances(n, self.neighbours)
-        places = np.arange(rows.shape[0]) if places is None else places
-        return Origins(rows, places, cells, near, self.linear.room(n))
+        if own is None:
+            own = Own(np.full((1, self.scale.size), np.nan), np.full((1, n_trees), np.inf), *np.full((2, 1), np.inf))
+            own = replace(own, distance=-own.distance)
+            of = np.zeros(rows.shape[0], dtype=np.int64)
+        return Origins(
+            rows,
+            np.arange(rows.shape[0]) if places is None else places,
+            np.arange(rows.shape[0]) if of is None else of,
+            own,
+            self._room_for_cells(n),
+            _room_for_distances(n, self.neighbours),
+            self.linear.room(n),
+        )
+
+    def _room_for_cells(self, n: int) -> KnownCells:
+        p, n_trees = self.scale.size, self.conditionals[0].targets.size
+        asked = np.empty((n, p, n_trees), dtype=np.bool_)
+        return KnownCells(_nobody(n), np.empty((n, p), np.uint8), np.empty((n, n_trees)), asked)
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
         """Put other rows in place of some origins, each of a fold, so that rows made from there differ less."""
@@ -330,22 +426,29 @@ class Plausibility:
             mine = np.flatnonzero(fold == k)
             if mine.size:
                 move_origins(places[mine], rows[mine], origins.rows, others, self.scale, origins.near)
-        origins.cells.holds[places % origins.cells.holds.size] = -1
-        origins.scores.holds[places % origins.scores.holds.size] = -1
+        for known in (origins.cells, origins.scores):
+            known.holds[places % known.holds.size] = -1
 
     def inner(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
-        """Return the least share of all parts but nearness; below 0 out of range."""
-        rows, (least, logs, outside) = rowwise(matrix), np.ones((3, fold.size))
+        """Return the least share of all parts but nearness (steps 3 and 4); rows of fold -1 have any."""
+        rows = rowwise(matrix)
         origins = self.origins(rows) if origins is None else origins
-        room = origins.cells, np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
+        raw, least, outside = self._joint(rows, fold, origins)
+        as_likely = raw >= origins.own.joint[origins.factual]
+        of_joint = np.where(as_likely, 1.0, self.joint.together.share(raw))
+        return np.asarray(np.minimum.reduce([self.cells.share(least), self.outside.share(-outside), of_joint]))
+
+    def _joint(self, rows: Floats, fold: Ints, origins: Origins) -> tuple[Floats, Floats, Floats]:
+        """Return the raw joint scores of rows, their least cells, and how far they are out of range."""
+        made, out = Made(rows, origins.places, origins.rows), np.ones((3, fold.size))
+        own = OwnCells(origins.own.rows, origins.own.share, origins.of)
+        room = np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
         for k, trees in enumerate(self._trees):
             some = np.flatnonzero(fold == k)
-            score_cells(
-                rows, some, origins.places, origins.rows, self._bins[k], trees, BINS - 1, *room, least, logs, outside
-            )
-        residual, square = self.linear.parts(rows, fold, origins.rows, origins.places, origins.scores)
-        joint = _joint(self.sums.share(logs.round(9)), self.residuals.share(-residual), self.whole.share(-square))
-        return np.minimum.reduce([self.cells.share(least), self.outside.share(-outside), self.joint.share(joint)])
+            score_cells(made, some, own, self._bins[k], trees, BINS - 1, origins.cells, *room, out)
+        least, logs, outside = out
+        raw = self.joint.raw(logs.round(9), *self.linear.parts(made, fold, origins.scores))
+        return raw, least, outside
 
     @cached_property
     def _bins(self) -> list[CellBins]:
@@ -367,9 +470,10 @@ class Plausibility:
         A row that is no farther than `enough`, by its origin and the changes, gets a number up to that.
         """
         rows = rowwise(matrix)
-        places, known = (np.arange(fold.size), None) if origins is None else (origins.places, origins.near)
-        own = rows if origins is None else origins.rows
-        return _distances(rows, fold, self.neighbours, self.scale, enough, places, own, known)
+        if origins is None:
+            return _distances(Made(rows, np.arange(fold.size), rows), fold, self.neighbours, self.scale, enough)
+        made = Made(rows, origins.places, origins.rows)
+        return _distances(made, fold, self.neighbours, self.scale, enough, origins.near)
 
     def farthest(self, least: float) -> float:
         """Return the largest distance with which a row can have a score of `least`; -inf if there is none."""
@@ -380,27 +484,30 @@ class Plausibility:
     def score(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf
     ) -> Floats:
-        """Return the scores of encoded rows, each by the parts of a fold (step 5).
+        """Return the scores of encoded rows, each by the parts of a fold (steps 3 to 7).
 
         `origins` are the rows that these were made from: where few cells differ, most of the work is done once. Rows
         whose cells are below `least` are not looked at further: their score is that of their cells.
         """
-        scores = self.inner(matrix, fold, origins)
+        rows = rowwise(matrix)
+        origins = self.origins(rows) if origins is None else origins
+        scores = self.inner(rows, fold, origins)
         likely = scores >= least
         if likely.any():
-            scores = np.where(
-                likely, self.join(scores, self.distance(matrix, np.where(likely, fold, -1), origins)), scores
-            )
+            distance = self.distance(rows, np.where(likely, fold, -1), origins)
+            scores = np.where(likely, self.join(scores, distance, origins), scores)
         return scores
 
-    def join(self, cells: Floats, distance: Floats) -> Floats:
-        """Return the scores of rows with these shares of their cells and distances (step 5)."""
-        return np.minimum(cells, NEARNESS_COUNTS * self.nearness.share(-distance))
+    def join(self, inner: Floats, distance: Floats, origins: Origins) -> Floats:
+        """Return the scores of rows with these shares of the other parts, and distances (step 6)."""
+        as_near = distance <= origins.own.distance[origins.factual]
+        return np.where(as_near, inner, np.minimum(inner, NEARNESS_COUNTS * self.nearness.share(-distance)))
 
     def of_candidates(self, rows: Floats, factual: Floats) -> Floats:
         """Return the plausibility of encoded candidates of an encoded factual."""
         fold, places = np.repeat(self.fold_of(factual[None]), rows.shape[0]), np.zeros(rows.shape[0], dtype=np.int64)
-        return self.quantile(self.score(rows, fold, self.origins(factual[None], places)))
+        own = self.own(factual[None])
+        return self.quantile(self.score(rows, fold, self.origins(factual[None], places, own=own)))
 
     def quantile(self, scores: Floats) -> Floats:
         """Return the share of training rows with a score as low or lower (a conformal p-value)."""
@@ -419,13 +526,6 @@ class Plausibility:
     def typical_distance(self) -> float:
         """The median distance of real rows to their nearest ones."""
         return -self.nearness.middle
-
-
-SUMS_COUNT, RESIDUALS_COUNT, WHOLE_COUNTS = 1.0, 1.0, 1.0
-
-
-def _joint(sums: Floats, residuals: Floats, whole: Floats) -> Floats:
-    return (SUMS_COUNT * np.log(sums) + RESIDUALS_COUNT * np.log(residuals) + WHOLE_COUNTS * np.log(whole)).round(9)
 
 
 def _row_keys(matrix: Floats) -> UInts:
@@ -641,7 +741,7 @@ def _join(grown: list[_Grown], mutable: Ints, scales: list[Scale]) -> Conditiona
     )
 
 
-# ---------------------------------------------------------------- neighbours (step 4)
+# ---------------------------------------------------------------- neighbours (step 5)
 
 
 def _some(rows: Ints, keys: UInts, most: int) -> Ints:
@@ -669,24 +769,19 @@ def _room_for_distances(n: int, neighbours: Sequence[Floats]) -> KnownDistances:
 
 
 def _distances(
-    rows: Floats,
+    made: Made,
     fold: Ints,
     neighbours: Sequence[Floats],
     scale: Floats,
     enough: Floats | None = None,
-    places: Ints | None = None,
-    origins: Floats | None = None,
     known: KnownDistances | None = None,
 ) -> Floats:
     """Return the mean distance of rows to the nearest neighbours of their folds, given by column; or what is enough."""
     out = np.full(fold.size, FARTHEST)
     enough = np.full(fold.size, -np.inf) if enough is None else enough
-    places = np.arange(fold.size) if places is None else places
-    origins = rows if origins is None else origins
     known = _room_for_distances(1, neighbours) if known is None else known
     room = np.empty(known.sums.shape[1]), np.empty(NEAREST)
     for k, others in enumerate(neighbours):
-        some = np.flatnonzero(fold == k)
-        mean_of_nearest(rows, some, places, origins, others, scale, enough, known, *room, out)
+        mean_of_nearest(made, np.flatnonzero(fold == k), others, scale, enough, known, *room, out)
     # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
     return np.asarray(np.minimum(out, FARTHEST).round(10))

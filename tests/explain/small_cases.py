@@ -113,8 +113,9 @@ def gower_sum(row, factual, weights=(1.0,) * 6) -> float:
 
 
 def believed(rows, factual):
-    fold = plausibility().fold_of(np.array([factual]))
-    return plausibility().score(np.array(rows).reshape(-1, 6), np.repeat(fold, len(rows)))
+    scale, own = plausibility(), np.array([factual])
+    fold, places = np.repeat(scale.fold_of(own), len(rows)), np.zeros(len(rows), dtype=np.int64)
+    return scale.score(np.array(rows).reshape(-1, 6), fold, scale.origins(own, places, own=scale.own(own)))
 
 
 def quantiles(rows, factual) -> list[float]:

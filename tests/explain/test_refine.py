@@ -66,7 +66,10 @@ class Scale:
     def fold_of(self, matrix):
         return self.fold
 
-    def origins(self, rows, places=None, kept=1):
+    def own(self, factuals):
+        return None
+
+    def origins(self, rows, places=None, kept=1, own=None, of=None):
         return Origins(rows)
 
     def move_origins(self, origins, at, rows, fold):

@@ -78,7 +78,8 @@ def plausibility(explainer, found):
     calibration = scorer.calibration.values
     shares = []
     for row, factual in zip(rows, own, strict=True):
-        least = scorer.score(row[None], scorer.fold_of(factual[None]))[0]
+        origins = scorer.origins(factual[None], own=scorer.own(factual[None]))
+        least = scorer.score(row[None], scorer.fold_of(factual[None]), origins)[0]
         shares.append((1 + (calibration <= least).sum()) / (len(TABLE) + 1))
     return np.array(shares)
 

@@ -217,7 +217,7 @@ def test_values_outside_the_range_fail_and_the_farther_the_lower():
     out = pd.concat([row.assign(a=value) for value in (0.0, 50.0, 1e9)], ignore_index=True)
     matrix = schema.encode(out).matrix
     scores = scorer.score(matrix, np.zeros(3, dtype=np.int64))
-    assert scores[0] > 0 > scores[1] > scores[2]
+    assert scores[0] > scores[1] >= scores[2]
     assert (scorer.quantile(scores)[1:] < 0.01).all()
 
 
@@ -259,15 +259,15 @@ def test_what_is_known_of_the_rows_that_others_are_made_from_changes_nothing():
             columns = rng.choice(rows.shape[1], n_changed, replace=False)
             row[columns] = matrix[rng.integers(400), columns]
         rows[7, 0] = -99.0
-        cells = scorer.least_cells(rows, fold)
+        cells = scorer.inner(rows, fold)
         distance = scorer.distance(rows, fold)
         origins = scorer.origins(factuals.copy(), places, kept=kept)
         for _ in range(2):  # the second time, all is known
-            np.testing.assert_array_equal(scorer.least_cells(rows, fold, origins), cells)
+            np.testing.assert_array_equal(scorer.inner(rows, fold, origins), cells)
             np.testing.assert_allclose(scorer.distance(rows, fold, origins), distance, atol=1.1e-10)
         scorer.move_origins(origins, places[:1], rows[:1], fold[:1])
         np.testing.assert_array_equal(origins.rows[places[0]], rows[0])
-        np.testing.assert_array_equal(scorer.least_cells(rows, fold, origins), cells)
+        np.testing.assert_array_equal(scorer.inner(rows, fold, origins), cells)
         np.testing.assert_allclose(scorer.distance(rows, fold, origins), distance, atol=1.1e-10)
 
 
@@ -299,8 +299,98 @@ def test_no_row_beyond_the_farthest_has_the_least_score(weighted):
     rng = np.random.default_rng(10)
     scorer, _ = fit(gaussian(300, rng), weights=rng.exponential(size=300) if weighted else None)
     distance = np.append(-scorer.nearness.values, [0.0, 1e6])
-    for least in [-np.inf, 0.0, 1e-3, 0.01, 0.3, 1.0, 1.5, 2.0, 2.5, *scorer.join(np.full(302, 9.0), distance)]:
-        np.testing.assert_array_equal(scorer.join(np.inf, distance) >= least, distance <= scorer.farthest(least))
+    likely = scorer.join(np.full(302, 9.0), distance, scorer.origins(np.zeros((302, 5))))
+    for least in [-np.inf, 0.0, 1e-3, 0.01, 0.3, 1.0, 1.5, 2.0, 2.5, *likely]:
+        np.testing.assert_array_equal(likely >= least, distance <= scorer.farthest(least))
+
+
+# ---------------------------------------------------------------- the row as a whole
+
+
+def rare_flags(n, rng):
+    return pd.DataFrame({f"f{j}": np.where(rng.random(n) < 0.1, "off", "on") for j in range(8)})
+
+
+def test_several_mildly_unlikely_cells_are_rare_together():
+    """Three of eight flags are off in 4 % of the rows; each alone is as likely as in other rows."""
+    rng = np.random.default_rng(0)
+    scorer, schema = fit(rare_flags(3_000, rng))
+    fresh = rare_flags(4_000, rng)
+    n_off, found = (fresh == "off").sum(axis=1).to_numpy(), quantiles(scorer, schema, fresh)
+    assert (found[n_off >= 3] < FLOOR).mean() > 0.6
+    assert (found[n_off <= 1] < FLOOR).mean() < 0.02
+
+
+def test_a_number_that_contradicts_a_collinear_one_is_rejected():
+    """The wrong values are 20 standard deviations off the regression, and inside the same leaves of a tree."""
+    rng = np.random.default_rng(1)
+    radius = rng.normal(14.0, 3.5, 600)
+    X = pd.DataFrame(
+        {"radius": radius, "perimeter": 6.5 * radius + rng.normal(size=600), "other": rng.normal(size=600)}
+    )
+    scorer, schema = fit(X)
+    middle = X[(X["radius"] - 14).abs() < 4].head(100)
+    assert (quantiles(scorer, schema, middle) < FLOOR).mean() < 0.08
+    shift = rng.choice([-20.0, 20.0], 100)
+    assert (quantiles(scorer, schema, middle.assign(perimeter=middle["perimeter"] + shift)) < FLOOR).mean() > 0.95
+
+
+# ---------------------------------------------------------------- judged for what changes
+
+
+def cell_shares(scorer, row, fold):
+    """What each tree of a fold says of a row, walked by hand."""
+    trees, found = scorer.conditionals[fold], []
+    bins = scorer.binning.encode(row[None])[:, 0]
+    for root, target in zip(trees.roots, trees.targets, strict=True):
+        node = root
+        while trees.column[node] >= 0:
+            value, cut = bins[trees.column[node]], trees.cut[node]
+            goes_left = value == cut if trees.single[node] else value <= cut
+            node = trees.left[node] + (not goes_left)
+        found.append(trees.share[trees.left[node], bins[target]])
+    return np.array(found)
+
+
+def differs(x, y):
+    return x != y and not (np.isnan(x) and np.isnan(y))
+
+
+def test_what_a_candidate_keeps_does_not_count_unless_it_becomes_less_likely():
+    rng = np.random.default_rng(11)
+    X = atoms(600, rng).join(categorical(600, rng))
+    scorer, schema = fit(X)
+    matrix = np.ascontiguousarray(schema.encode(X).matrix)
+    factuals = matrix[:12].copy()
+    for i, factual in enumerate(factuals):  # unusual people
+        factual[i % matrix.shape[1]] = np.nanmax(matrix[:, i % matrix.shape[1]])
+    factuals[0, 0] = 10 * np.nanmax(matrix[:, 0])  # out of range
+    places = np.repeat(np.arange(12), 20)
+    rows, fold, own = factuals[places], scorer.fold_of(factuals)[places], scorer.own(factuals)
+    for row in rows:
+        columns = rng.choice(matrix.shape[1], rng.integers(1, 4), replace=False)
+        row[columns] = matrix[rng.integers(600), columns]
+    found = scorer.score(rows, fold, scorer.origins(factuals, places, kept=12, own=own))
+    nothing, each = scorer.origins(rows), np.arange(len(rows))
+    raw, _, _ = scorer._joint(rows, fold, nothing)
+    own_raw, _, _ = scorer._joint(factuals, scorer.fold_of(factuals), scorer.origins(factuals))
+    distance, own_distance = scorer.distance(rows, fold), scorer.distance(factuals, scorer.fold_of(factuals))
+    lifted = 0
+    for i, row, factual, k in zip(each, rows, factuals[places], fold, strict=True):
+        mine, before = cell_shares(scorer, row, k), cell_shares(scorer, factual, k)
+        changed = np.array([differs(row[j], factual[j]) for j in scorer.conditionals[k].targets])
+        least = np.min(mine[changed | (mine < before)], initial=1.0)
+        reach = np.where(np.isfinite(scorer.high[k] - scorer.low[k]), scorer.high[k] - scorer.low[k], 1.0)
+        beyond = np.fmax(np.fmax(scorer.low[k] - row, row - scorer.high[k]), 0.0) / np.where(reach > 0, reach, 1.0)
+        beyond[[not differs(x, y) for x, y in zip(row, factual, strict=True)]] = 0.0
+        parts = [scorer.cells.share(np.array([least]))[0], scorer.outside.share(np.array([-beyond.max()]))[0]]
+        if raw[i] < own_raw[places[i]]:
+            parts.append(scorer.joint.together.share(raw[i : i + 1])[0])
+        if distance[i] > own_distance[places[i]]:
+            parts.append(2.0 * scorer.nearness.share(-distance[i : i + 1])[0])
+        assert found[i] == pytest.approx(min(parts), abs=1e-12)
+        lifted += min(parts) > scorer.score(row[None], np.array([k]))[0]
+    assert lifted > 20
 
 
 # ---------------------------------------------------------------- one seed, one answer; hard tables
