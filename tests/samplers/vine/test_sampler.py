@@ -13,7 +13,7 @@ from mcce.samplers.vine.dvine import DVine
 from mcce.table import Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.extras import NO_VINE
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.test_sampler import encode
 
 pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
