@@ -33,7 +33,7 @@ _compared = {}
 MANY = 1000  # tests, as all of them are; fewer may not need every kernel
 
 # files with a test that takes many seconds alone; begun last, it would keep one process busy while the others are done
-LONG = ["trees/test_bounds.py", "test_site.py", "test_docs.py", "fuzz/test_workflows.py", "benchmarks/test_speed.py"]
+LONG = ["trees/test_kernels.py", "test_site.py", "test_docs.py", "fuzz/test_workflows.py", "benchmarks/test_speed.py"]
 
 
 def pytest_collection_modifyitems(items):

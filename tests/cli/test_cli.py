@@ -7,7 +7,6 @@ from importlib import metadata
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 import mcce
 from mcce.cli import main
@@ -77,38 +76,6 @@ def test_an_entry_point_adds_a_command(monkeypatch, capsys):
     assert said.out == "hello world\n"
     assert "the command 'parity' (package:parity) cannot be added: no module 'rpy2'" in said.err
     assert "the command 'demo' (package:demo) cannot be added: the name is taken" in said.err
-
-
-# ---- demo
-
-
-def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
-    assert main(["demo", "--out", str(tmp_path / "new"), "--factuals", "20"]) == 0
-    said = capsys.readouterr().out
-    assert max(map(len, said.replace(str(tmp_path), "").splitlines())) <= 90
-    text = " ".join(said.split())
-    assert "A woman of 36 asks her bank for a loan of 14,000 dollars. She earns 68,000" in text
-    assert "so she is refused" in text
-    assert text.count("the loan would have been granted (probability of default") == 3
-    assert "for 20 of 20 refused customers" in text
-    assert "age (fixed) 36 same same same" in text
-    changed = [line for line in said.splitlines() if line.count("same") == 2]
-    assert len(changed) == 3, "each way changes one feature, another one each time"
-    assert "The method as published returns whole drawn customers, with all that comes along: hers has " in text
-    assert str(tmp_path / "new" / "mcce-demo.png") in said
-    assert np.ptp(imread(tmp_path / "new" / "mcce-demo.png")) == 1.0, "the picture is blank"
-    page = (tmp_path / "new" / "mcce-demo.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
-    assert page.count("<li>") == 3
-    assert "data:image/png;base64,iVBOR" in page
-    assert "customer 1" in page
-    assert "http" not in page
-
-
-def test_demo_says_where_it_cannot_write(tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    assert main(["demo", "--out", str(tmp_path / "file"), "--factuals", "1"]) == 2
-    assert f"mcce: error: {tmp_path / 'file'}: File exists" in capsys.readouterr().err
 
 
 # ---- reading decisions

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from html import unescape
+from importlib import import_module
+from importlib.util import find_spec
 
 import pandas as pd
 import pytest
@@ -21,7 +23,7 @@ from mcce.datasets import load_loans
 
 openpyxl = pytest.importorskip("openpyxl", reason="needs pip install 'mcce[excel]'")
 pytest.importorskip("babel", reason="needs pip install 'mcce[languages]'")
-skops = pytest.importorskip("skops.io", reason="needs pip install 'mcce[skops]'")
+pytestmark = pytest.mark.skipif(find_spec("skops") is None, reason="needs pip install 'mcce[skops]'")
 
 COLUMNS = ["age", "years_employed", "salary", "savings", "loan_amount"]
 LABELS = "age=alder,years_employed=år i jobb,salary=årslønn,savings=sparepenger,loan_amount=lån"
@@ -42,7 +44,7 @@ def office(tmp_path_factory):
     loans = load_loans(400)
     X = loans.X[COLUMNS]
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, loans.y)
-    skops.dump(model, folder / "model.skops")
+    import_module("skops.io").dump(model, folder / "model.skops")
     X.assign(note="seen", default=loans.y).to_excel(folder / "customers.xlsx", index=False)
     risk = model.predict_proba(X)[:, 1]
     limit = float(pd.Series(risk).quantile(0.6))

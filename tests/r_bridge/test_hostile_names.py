@@ -27,6 +27,7 @@ from r_bridge import (
 )
 from r_bridge.parity_report import NOT_COMPARED
 from r_bridge.session import Session
+from tests.marks import slow_rows
 
 PLAIN = ("height", "weight", "job")
 HOSTILE = {
@@ -115,9 +116,13 @@ LEVELS = {
     **{f"synthpop {name}": SynthpopSampler(name) for name in ("logreg", "polyreg", "ctree")},
 }
 CASES = [(of, name) for of, samplers in (("numbers", NUMBERS), ("levels", LEVELS)) for name in samplers]
+QUICK = [  # one of each way to call R
+    *(("numbers", "RpartSampler"), ("levels", "RpartSampler"), ("levels", "PartyCtreeSampler"), ("levels", "RSampler")),
+    *(("numbers", "mice norm"), ("levels", "mice logreg"), ("numbers", "synthpop norm")),
+]
 
 
-@pytest.mark.parametrize(("of", "name"), CASES)
+@pytest.mark.parametrize(("of", "name"), [*QUICK, *slow_rows(*(case for case in CASES if case not in QUICK))])
 def test_samplers_draw_what_they_draw_with_plain_names(need, of, name):
     package = {"RpartSampler": "rpart", "PartyCtreeSampler": "party", "RSampler": "nnet"}.get(name, name.split()[0])
     need(package)

@@ -12,12 +12,22 @@ from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
 from r_bridge.trees import RTree, training_frame
-from tests.marks import slow
+from tests.marks import slow, slow_but_named
 
 SAMPLERS = [RpartSampler(), PartyCtreeSampler()]
 
+# the others run the lines of the donor samplers, whose own tests run them
+KEPT = (
+    "check_conditional",
+    "check_missing",
+    "check_sample_within",
+    "check_log_density",
+    "check_state",
+    "check_weights",
+)
 
-@pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
+
+@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
 def test_conformance(r, need, sampler, check):
     need("rpart" if isinstance(sampler, RpartSampler) else "party")

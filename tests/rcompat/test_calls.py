@@ -253,8 +253,9 @@ def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_r
     check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng), goodness_of_fit=True)
 
 
-@pytest.mark.parametrize("own_rng", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("own_rng", "weighted"), [(False, True), (True, False), *slow_rows((False, False), (True, True))]
+)
 def test_draws_that_are_not_allowed_are_drawn_again_by_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)
     sampler = LentSampler(name=lent, asks="draw", own_rng=own_rng).fit(problem.given, problem.target)

@@ -12,8 +12,6 @@ import pytest
 
 import mcce
 from mcce.exceptions import InputError
-from mcce.report.names import Names
-from mcce.report.rules import plain_rule
 
 JARGON = ("factual", "gower", "l0", "mcce", "sample", "draw", "candidate", "plausib", "feature", "prediction", "row")
 
@@ -162,14 +160,6 @@ def test_rules_of_others_are_not_told(explainer, table):
     assert "only savings may change" in mcce.report.letter(found, one)
     assert "yearly salary may change" not in mcce.report.letter(found, one)
     assert "only savings and yearly salary may change" in mcce.report.letter(found, other)
-
-
-def test_rules_in_plain_words():
-    names = Names(labels={"loan_amount": "loan"})
-    columns = ["loan_amount", "loan", "salary"]
-    assert plain_rule("loan_amount <= was(salary) / 5", names, columns) == "loan ≤ salary now / 5"
-    assert plain_rule("only 'salary', 'loan_amount' may change", names, columns) == "only salary, loan may change"
-    assert plain_rule("loans of my_salary", names, columns) == "loans of my_salary"
 
 
 class Tags(HTMLParser):

@@ -1,65 +1,33 @@
-"""Values in the words of a reader."""
+"""Effects of constraints, in words."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.report.names import fold, is_same, value_pair, value_text
+from mcce.report.words import constraint_lines, constraint_words
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("breaks", "words"),
     [
-        (72_000, "72,000"),
-        (np.int64(1_234_567), "1,234,567"),
-        (1990, "1990"),
-        (72_000.0, "72,000"),
-        (0.043123, "0.04312"),
-        (0.1, "0.1"),
-        (-3.0, "-3"),
-        (0.0, "0"),
-        (1e-7, "1e-07"),
-        (float("inf"), "inf"),
-        (True, "True"),
-        (np.False_, "False"),
-        (None, "missing"),
-        (pd.NA, "missing"),
-        (pd.NaT, "missing"),
-        ("rent", "rent"),
-        ("", '""'),
-        (pd.Timestamp("2024-05-01"), "2024-05-01"),
-        (pd.Timestamp("2024-05-01 10:00", tz="UTC"), "2024-05-01 10:00:00"),
-        (pd.Timestamp(np.datetime64("20000-01-01", "s")), "20000-01-01"),
-        (pd.Timestamp(np.datetime64("20000-01-01T05:30", "s")), "20000-01-01 05:30:00"),
-        (pd.Timestamp(np.datetime64("20000-01-01", "s")).tz_localize("UTC"), "20000-01-01"),
-        (pd.Timestamp(np.datetime64("-0044-03-15", "s")), "-044-03-15"),
-        (" ", '" "'),
-        ("\u200b", '"\\u200b"'),
-        ("\ufeff", '"\\ufeff"'),
-        (" \t", '" \\t"'),
-        ("\u200bcook", "\u200bcook"),
+        (0.0, "none"),
+        (0.001, "under 1%"),
+        (0.126, "13%"),
+        (0.994, "99%"),
+        (0.9999, "over 99%"),
+        (1.0, "all"),
+        (np.nan, "an unknown share"),
     ],
 )
-def test_value_text(value, text):
-    assert value_text(value) == text
+def test_a_share_is_never_rounded_to_none_or_all(breaks, words):
+    table = pd.DataFrame({"breaks": [breaks], "tried": [12_000], "passed": [11_999]}, index=["rent >= 1"])
+    assert constraint_words(table) == [("rent >= 1", words, "11,999 of 12,000")]
 
 
-def test_value_pair_tells_close_numbers_apart():
-    assert value_pair(0.123456, 0.123457) == ("0.123456", "0.123457")
-    assert value_pair(50_000.25, 50_000.5) == ("50,000.2", "50,000.5")
-    assert value_pair(1 / 3, 1 / 3) == ("0.3333", "0.3333")
-
-
-def test_fold_keeps_the_end_of_a_long_name():
-    assert fold("short", 10) == "short"
-    assert fold("one_two_three", 8) == "one_two_\nthree"
-    folded = fold("months_since_most_recent_inquiry_17", 12)
-    assert folded.count("\n") == 1
-    assert folded.endswith("iry_17")
-    assert max(map(len, folded.split("\n"))) <= 13
-
-
-def test_is_same():
-    assert is_same(None, np.nan)
-    assert not is_same(None, 1)
-    assert is_same(1, 1.0)
+def test_lines_say_what_passed():
+    table = pd.DataFrame({"breaks": [0.5, 0.0], "tried": [20, 0], "passed": [20, 0]}, index=["a >= 1", "b >= 1"])
+    assert constraint_lines(table) == [
+        "a >= 1: broken by 50% of the free draws; rows that could go on: all of 20",
+        "b >= 1: broken by none of the free draws; rows that could go on: none came to it",
+    ]
+    assert constraint_lines(None) == []

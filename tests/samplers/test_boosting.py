@@ -13,7 +13,7 @@ from mcce.samplers.boosting import Growing, class_probabilities, read_trees
 from mcce.table import Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow, slow_but_named
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.test_sampler import encode
 
 QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
 

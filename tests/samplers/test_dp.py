@@ -14,7 +14,7 @@ from mcce.storage.learned import disclosed
 from mcce.table import Column, Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_sampler
 from tests.marks import slow_but_named
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.test_sampler import encode
 
 EXACT = 10**6  # an epsilon without noise
 PUBLIC = {

@@ -16,7 +16,6 @@ from mcce.table import Schema
 from mcce.trees import cart
 from mcce.trees.ctree import tree as ctree
 from mcce.trees.display import FittedTree
-from mcce.trees.nodes import format_numbers
 from mcce.trees.rpart import tree as rpart
 from tests.marks import slow, slow_but
 from tests.trees.ctree.ctree_cases import CASES, read_case, read_stored
@@ -55,11 +54,6 @@ def test_print_is_rs(case, package):
     stored = read_case(case)
     view = fitted(GROW[package], stored.given, stored.target)
     assert str(view).split("\n") == [line.rstrip() for line in read_stored("prints")["prints"][package][case]]
-
-
-def test_numbers_are_formatted_as_in_r():
-    for stored in read_stored("prints")["numbers"]:
-        assert format_numbers(stored["values"]) == stored["text"]
 
 
 def test_print_of_cart():

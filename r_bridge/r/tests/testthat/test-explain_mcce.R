@@ -28,7 +28,7 @@ test_that("airquality gives what mcceR prints", {
   expect_equal(found$cf_measures$pred, unname(stats::predict(air_model, found$cf)), tolerance = 1e-12)
 })
 
-# the same runs, by name, as tests/rcompat/test_rcompat.py has them
+# the same runs, by name, as tests/rcompat/test_stages.py has them
 for (case in if (is.null(cases_folder())) character() else recorded_cases()) {
   test_that(paste("parity:", case), {
     skip_if_no_mcce()

@@ -10,7 +10,7 @@ from mcce import InputError, Within
 from mcce.rng import RowStreams
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow_but_named
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.test_sampler import encode
 
 SMOOTHED = [
     mcce.CartSampler(smoothing="density"),

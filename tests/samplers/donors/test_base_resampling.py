@@ -11,7 +11,7 @@ from mcce.table import Column
 from mcce.testing import check_sampler
 from mcce.trees import cart
 from mcce.trees.cart import with_donors
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.test_sampler import encode
 
 PARAMETERS = [
     mcce.CartSampler(honest=True),

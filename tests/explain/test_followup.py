@@ -13,6 +13,11 @@ from tests.explainer.problem import DENIED, MODELS, assert_same, fitted
 SAME, AGAIN = "same changed features if drawn again", "factuals drawn again"
 
 
+@pytest.fixture(scope="module")
+def explainer():
+    return fitted()
+
+
 def changed_sets(found):
     best = found.changes().query("rank == 1").groupby("id")["feature"].agg(frozenset)
     return [best.get(id) for id in found.factuals.index]

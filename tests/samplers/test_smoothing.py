@@ -14,7 +14,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.smoothing import Smoother, bandwidth, log_normal_mass, truncated_normal
 from mcce.table.grid import decimals_of
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "synthpop" / "bandwidth.json.gz"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "synthpop" / "bandwidth.json.gz"
 CASES = json.loads(gzip.decompress(FIXTURE.read_bytes()))
 LEVEL = 1e-4
 

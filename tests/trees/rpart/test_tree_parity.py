@@ -9,7 +9,7 @@ import pytest
 from mcce.trees.rpart import tree as rpart
 from tests.marks import slow, slow_but
 from tests.rcompat.parity_tables import cases_of, has_table, read_table
-from tests.rcompat.test_rcompat import found
+from tests.rcompat.test_stages import found
 from tests.trees.rpart.rpart_cases import FOLDER, Answer, differences, encode, grow, numbers, read_stored, typed, where
 
 SETTINGS = ["default", "synthpop", "full", "depth3", "cp05", "bucket20"]

@@ -13,7 +13,8 @@ from mcce.samplers.vine.dvine import DVine
 from mcce.table import Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.extras import NO_VINE
-from tests.samplers.parametric.test_chooser import encode
+from tests.marks import slow_but_named
+from tests.samplers.parametric.test_sampler import encode
 
 pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
@@ -21,7 +22,11 @@ CONFORMING = mcce.VineSampler(families="gaussian", max_givens=3)  # one object: 
 R = np.array([[1.0, 0.6, 0.3, 0.2], [0.6, 1.0, 0.5, 0.1], [0.3, 0.5, 1.0, 0.4], [0.2, 0.1, 0.4, 1.0]])
 
 
-@pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
+# the others run the lines of other samplers
+KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
+
+
+@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
 

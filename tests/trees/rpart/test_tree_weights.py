@@ -11,7 +11,7 @@ from mcce.table import Column
 from mcce.trees.rpart import tree as rpart
 from tests.marks import slow_but
 from tests.trees.rpart.rpart_cases import Answer, differences, encode, grow, read_stored
-from tests.trees.rpart.test_parity import read_frame
+from tests.trees.rpart.test_tree_parity import read_frame
 
 CASES = read_stored("weighted")["cases"]
 

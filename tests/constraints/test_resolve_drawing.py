@@ -14,7 +14,7 @@ import mcce
 from mcce.constraints import resolve
 from mcce.generators.requests import DrawRequest
 from tests.constraints.reader import people, spreads
-from tests.constraints.test_resolving import allowances, said_by
+from tests.constraints.test_resolve import allowances, said_by
 
 N_SAMPLES = 30
 X = people(n=400)

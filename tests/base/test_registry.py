@@ -21,7 +21,7 @@ from mcce.generators.base import GENERATORS
 from mcce.samplers.base import SAMPLERS
 from mcce.storage import state
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "tests" / "fixtures" / "users_own.py"
 FIXED = ["age"]
 X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]

@@ -9,7 +9,7 @@ import mcce
 from mcce import SamplerError
 from mcce.rng import RowStreams
 from mcce.table import Table
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.test_sampler import encode
 
 MEAN = np.array([1.0, -2.0, 10.0])
 COVARIANCE = np.array([[1.0, 0.6, 1.2], [0.6, 2.0, -0.9], [1.2, -0.9, 9.0]])

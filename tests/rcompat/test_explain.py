@@ -8,11 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce import MCCE, rcompat
+from mcce import rcompat
 from mcce.rcompat import fit_autoregressive, generate, names
 from mcce.rng.r import RGenerator
-from mcce.trees.ctree import tree as ctree
-from mcce.trees.rpart import tree as rpart
 from tests.rcompat.problem import explain, people, rich
 
 
@@ -39,36 +37,6 @@ def test_the_call_has_mccer_s_arguments_in_order_with_mccer_s_defaults():
         "return_sim_data": False,
         "timing": True,
     }
-
-
-def test_every_name_of_the_table_exists_on_our_side():
-    ours = {
-        *inspect.signature(MCCE).parameters,
-        *inspect.signature(MCCE.fit).parameters,
-        *inspect.signature(MCCE.explain).parameters,
-    }
-    assert {name.mcce for name in names.CALL} - {None} <= ours
-    for engine, grow in (("rpart", rpart.grow), ("ctree", ctree.grow)):
-        parameters = inspect.signature(grow).parameters
-        for name in names.TREES[engine]:
-            assert name.mcce is None or name.mcce in parameters, name
-
-
-@pytest.mark.parametrize(
-    ("engine", "given", "expected"),
-    [
-        ("rpart", {}, {"cp": 0.01, "min_split": None, "min_leaf": None, "max_depth": 30}),
-        ("rpart", {"minbucket": 4}, {"min_split": None, "min_leaf": 4}),
-        ("rpart", {"minsplit": 8}, {"min_split": 8, "min_leaf": None}),
-        ("rpart", {"minsplit": 8, "minbucket": 1.0}, {"min_split": 8, "min_leaf": 1}),
-        ("rpart", {"control": {"cp": 0.1, "maxdepth": 3}, "cp": 0}, {"cp": 0.0, "max_depth": 3}),
-        ("ctree", {}, {"mincriterion": 0.95, "min_split": 20, "min_leaf": 7, "max_depth": None}),
-        ("ctree", {"controls": {"mincriterion": 0.5}}, {"mincriterion": 0.5}),
-        ("ctree", {"testtype": "Univariate", "maxdepth": 2}, {"p_values": "univariate", "max_depth": 2}),
-    ],
-)
-def test_tree_arguments_are_translated(engine, given, expected):
-    assert names.translate(engine, given).grow.items() >= expected.items()
 
 
 def test_xval_says_whether_the_stream_moves():

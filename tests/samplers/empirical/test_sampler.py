@@ -12,7 +12,7 @@ from mcce.samplers.empirical.sampler import CANDIDATES
 from mcce.table import Column, Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.marks import slow_but_named
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.test_sampler import encode
 
 N = 120
 H = 0.3

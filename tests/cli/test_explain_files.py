@@ -176,23 +176,6 @@ def test_standard_output_and_devices_need_no_force(files, capsys):
     assert not os.path.isfile("/dev/null")
 
 
-# ---- demo
-
-
-@pytest.mark.usefixtures("no_pictures")
-@pytest.mark.slow
-def test_demo_twice_keeps_the_files_of_the_first_run(tmp_path, capsys):
-    arguments = ["demo", "--out", str(tmp_path), "--factuals", "5"]
-    (tmp_path / "mcce-demo.html").write_text("my own notes")
-    assert main(arguments) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"mcce-demo.html", "mcce-demo-2.png", "mcce-demo-2.html"}
-    assert (tmp_path / "mcce-demo.html").read_text() == "my own notes"
-    assert str(tmp_path / "mcce-demo-2.html") in capsys.readouterr().out
-    assert main([*arguments, "--force"]) == 0
-    assert len(list(tmp_path.iterdir())) == 4
-    assert (tmp_path / "mcce-demo.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
 @pytest.mark.slow
 def test_a_spreadsheet_runs_nothing_that_was_written_for_it(files):
     table = pd.read_csv("train.csv").assign(b=lambda t: t["b"].map(lambda b: f"=A{b}"))
