@@ -272,7 +272,7 @@ def child(bins, trees, node):
     return trees.left[node] + (0 if goes_left else 1)
 
 
-class Made(NamedTuple):
+class MadeRows(NamedTuple):
     """Rows that were made from others: row i is like row places[i] of `origins` except for some cells."""
 
     rows: npt.NDArray[np.float64]
@@ -482,7 +482,7 @@ def move_origins(places, rows, origins, others, scale, known):
             origins[f, j] = rows[i, j]
 
 
-class Scores(NamedTuple):
+class NormalScores(NamedTuple):
     """Normal scores of columns (`mcce.plausibility.linear.Linear`)."""
 
     knots: npt.NDArray[np.float64]
@@ -503,7 +503,7 @@ class Precision(NamedTuple):
     spread: npt.NDArray[np.float64]
 
 
-class KnownScores(NamedTuple):
+class KnownNormalScores(NamedTuple):
     """Of some origins, by slot, P z and z' P z; `holds` is the origin of each slot, -1 for none."""
 
     holds: npt.NDArray[np.int64]

@@ -20,10 +20,9 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from sklearn.covariance import ledoit_wolf
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.plausibility.kernels import KnownScores, Made, Precision, Scores, expand_rows, linear_parts
+from mcce.plausibility.kernels import KnownNormalScores, MadeRows, NormalScores, Precision, expand_rows, linear_parts
 from mcce.storage.fields import FLOAT, INT32, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
@@ -115,7 +114,7 @@ class Linear:
         expand_rows(np.ascontiguousarray(matrix), self._scores, out)
         return out
 
-    def parts(self, made: Made, fold: Ints, known: KnownScores) -> tuple[Floats, Floats]:
+    def parts(self, made: MadeRows, fold: Ints, known: KnownNormalScores) -> tuple[Floats, Floats]:
         """Return the largest absolute residual of rows, and their squared distance; 0 for those of fold -1."""
         residual, square = np.zeros((2, fold.size))
         room = np.empty(self.centre.size)
@@ -125,13 +124,13 @@ class Linear:
         # they are added up in an order that depends on what a row was made from, and ties are to stay ties
         return residual.round(8), square.round(6)
 
-    def room(self, n: int) -> KnownScores:
+    def room(self, n: int) -> KnownNormalScores:
         """Return room for what is known of n origins."""
-        return KnownScores(np.full(n, -1, dtype=np.int64), np.empty((n, self.centre.size)), np.empty(n))
+        return KnownNormalScores(np.full(n, -1, dtype=np.int64), np.empty((n, self.centre.size)), np.empty(n))
 
     @cached_property
-    def _scores(self) -> Scores:
-        return Scores(
+    def _scores(self) -> NormalScores:
+        return NormalScores(
             self.knots, self.scores, self.first, self.levels, self.first_level, self.number, self.missing,
             self.centre, self.deviation,
         )  # fmt: skip
@@ -161,5 +160,7 @@ def _precision(z: Floats) -> Floats:
     n, d = z.shape
     if n < 2 or not d:
         return np.eye(d)
+    from sklearn.covariance import ledoit_wolf  # scikit-learn takes long to import
+
     covariance, _ = ledoit_wolf(z)
     return np.asarray(scipy.linalg.pinvh(covariance + 1e-9 * np.eye(d)))

@@ -56,8 +56,8 @@ from mcce.plausibility.kernels import (
     GrowingRoom,
     KnownCells,
     KnownDistances,
-    KnownScores,
-    Made,
+    KnownNormalScores,
+    MadeRows,
     OwnCells,
     encode_bins,
     find_leaves,
@@ -256,7 +256,7 @@ class Origins:
     own: Own
     cells: KnownCells
     near: KnownDistances
-    scores: KnownScores
+    scores: KnownNormalScores
 
     def __getitem__(self, which: Ints) -> Origins:
         """Return the origins of some of the rows, with all that is known."""
@@ -354,11 +354,11 @@ class Plausibility:
         some = _some(np.arange(n), keys, MOST_CALIBRATING)
         of_some = None if weights is None else weights[some]
         rows = np.ascontiguousarray(matrix[some])
-        distance = _distances(Made(rows, np.arange(some.size), rows), met[some], near, scale)
+        distance = _distances(MadeRows(rows, np.arange(some.size), rows), met[some], near, scale)
         logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0)[some] if shares else np.zeros(some.size)
         outside_of = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
         linear = Linear.fit(matrix, features, outside_of, _neighbours(np.arange(n), keys, weights, MOST_ROWS))
-        made = Made(rows, np.arange(some.size), rows)
+        made = MadeRows(rows, np.arange(some.size), rows)
         joint, of_joint = Joint.of(logs.round(9), *linear.parts(made, met[some], linear.room(1)), of_some)
         cells, outside, nearness = Scale.of(least, weights), Scale.of(-far, weights), Scale.of(-distance, of_some)
         lesser = np.minimum.reduce(
@@ -440,7 +440,7 @@ class Plausibility:
 
     def _joint(self, rows: Floats, fold: Ints, origins: Origins) -> tuple[Floats, Floats, Floats]:
         """Return the raw joint scores of rows, their least cells, and how far they are out of range."""
-        made, out = Made(rows, origins.places, origins.rows), np.ones((3, fold.size))
+        made, out = MadeRows(rows, origins.places, origins.rows), np.ones((3, fold.size))
         own = OwnCells(origins.own.rows, origins.own.share, origins.of)
         room = np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
         for k, trees in enumerate(self._trees):
@@ -471,8 +471,8 @@ class Plausibility:
         """
         rows = rowwise(matrix)
         if origins is None:
-            return _distances(Made(rows, np.arange(fold.size), rows), fold, self.neighbours, self.scale, enough)
-        made = Made(rows, origins.places, origins.rows)
+            return _distances(MadeRows(rows, np.arange(fold.size), rows), fold, self.neighbours, self.scale, enough)
+        made = MadeRows(rows, origins.places, origins.rows)
         return _distances(made, fold, self.neighbours, self.scale, enough, origins.near)
 
     def farthest(self, least: float) -> float:
@@ -769,7 +769,7 @@ def _room_for_distances(n: int, neighbours: Sequence[Floats]) -> KnownDistances:
 
 
 def _distances(
-    made: Made,
+    made: MadeRows,
     fold: Ints,
     neighbours: Sequence[Floats],
     scale: Floats,

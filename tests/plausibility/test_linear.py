@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy
 
-from mcce.plausibility.kernels import Made
+from mcce.plausibility.kernels import MadeRows
 from mcce.plausibility.linear import Linear
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
@@ -34,7 +34,7 @@ def fitted():
 
 def parts(linear, rows, fold, origins=None, kept=1):
     origins = rows if origins is None else origins
-    return linear.parts(Made(rows, np.arange(len(rows)), origins), fold, linear.room(kept))
+    return linear.parts(MadeRows(rows, np.arange(len(rows)), origins), fold, linear.room(kept))
 
 
 def test_numbers_have_normal_scores_and_levels_indicators(fitted):
