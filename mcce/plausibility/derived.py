@@ -245,7 +245,7 @@ def with_functions(formulas: Sequence[Formula], functions: Mapping[Hashable, Fra
     lacking = [each.target for each in formulas if each.is_function and each.target not in functions]
     if lacking:
         raise InputError(
-            f"the derived column{'s' if len(lacking) > 1 else ''} {listing(map(spell, lacking))} of this explainer "
+            f"the derived column{'s' if len(lacking) > 1 else ''} {listing(map(str, lacking))} of this explainer "
             f"{'are' if len(lacking) > 1 else 'is'} computed by a Python function, which a file does not hold; give it "
             "again",
             PythonOnly(f", as in MCCE.load(path, derived={{{lacking[0]!r}: ...}})"),
