@@ -66,6 +66,15 @@ class Formula:
     exceptions : how many of them disagree.
     first : the labels of the first that do.
     function : the function; None of a text, and of a formula that was loaded.
+
+    Examples
+    --------
+    >>> import mcce, pandas as pd
+    >>> X = pd.DataFrame({"used": range(100), "limit": 300, "percent": [33 * i // 99 for i in range(100)]})
+    >>> explainer = mcce.MCCE(lambda rows: rows["used"] / 100, derived={"percent": "100 * used / limit"})
+    >>> (formula,) = explainer.fit(X).derived_
+    >>> formula.target, formula.inputs, formula.text, formula.share
+    ('percent', ('used', 'limit'), 'floor(100 * used / limit)', 0.0)
     """
 
     target: Hashable
