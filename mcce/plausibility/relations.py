@@ -356,7 +356,7 @@ def _resolve_levels(relation: Relation, target: ColumnValue, value: Value) -> _R
         if relation.kind == "derived":
             unknown = np.isnan(found) & np.isnan(rows[:, target.column])
         else:
-            unknown = np.isnan(rows[:, reads]).any(axis=1)
+            unknown = np.asarray(np.isnan(rows[:, reads]).any(axis=1))
         return np.asarray((found == rows[:, target.column]) | unknown)
 
     solvable = (target.column,)
