@@ -2,7 +2,8 @@
 
 A `Counterfactuals` holds plain tables, and `run`, the settings and timings that they came from. The index (id, rank)
 names the explained row and the place of the counterfactual among those found for it, 1 the best. A cell counts as
-changed unless it equals the factual's cell exactly or both are missing, as in the measure L0.
+changed unless it equals the factual's cell exactly or both are missing, as in the measure L0. Columns that are computed
+from others (`computed`) do not count.
 
 Words, letters, pages and pictures are functions of `mcce.report`, files those of `mcce.storage`.
 """
@@ -130,7 +131,8 @@ class Questions:
 
     Attributes
     ----------
-    ask : the scores of rows, and which of them have the wanted decision; for `Counterfactuals.contributions`
+    ask : for rows between a factual and its counterfactual, and the factual: the scores of the rows, and which have the
+        wanted decision; for `Counterfactuals.contributions`
     agreement : how many of some factuals change the same features if drawn again; for `Counterfactuals.summary`
     standard_errors : measure to the Monte Carlo standard error of its mean; for `Counterfactuals.standard_errors`
     known_errors : the same if they were found already, else nothing; for `Counterfactuals.save`
@@ -188,6 +190,9 @@ class Counterfactuals:
         The wanted decision in words.
     fixed : tuple of str
         The features that were not allowed to change.
+    computed : tuple of str
+        The features that are computed from others: derived columns, columns that a relation determines, and copies.
+        They are not counted as changes, and not told to the person.
     kinds : mapping
         Feature to "numeric", "categorical" or "ordered".
     ranges : mapping
@@ -265,6 +270,7 @@ class Counterfactuals:
     factual_predictions: pd.Series[Any]
     decision: str
     fixed: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     draws: pd.Series[int] | None = None
@@ -773,9 +779,10 @@ class Counterfactuals:
         if row is None:
             raise InputError(unexplained_sentence(self.unexplained, id) + " Plot another id.")
         own = self.factuals[self.frame.columns].iloc[[factual]]
+        shown = ~self.frame.columns.isin(self.computed)
         return change_plot(
-            own.astype(object).iloc[0],
-            self.frame.iloc[[row]].astype(object).iloc[0],
+            own.loc[:, shown].astype(object).iloc[0],
+            self.frame.loc[:, shown].iloc[[row]].astype(object).iloc[0],
             kinds=self.kinds,
             ranges=self.ranges,
             allowed=self._allowed_of(factual),
@@ -883,6 +890,7 @@ class Counterfactuals:
                     check_type(read[name], name, kind)
         check_type(read["decision"], "decision", str)
         check_type(read["fixed"], "fixed", tuple)
+        check_type(read.get("computed", ()), "computed", tuple)
         check_type(read["copies"], "copies", int, type(None))
         check_type(read.get("names", Names()), "names", Names)
         check_type(read.get("frames"), "frames", FrameKind, type(None))

@@ -20,8 +20,8 @@ A saved explainer is one file:
    scale of plausibility, the hashes of training rows, and the few rows of the spot check with the model's answers. The
    model is not in it.
 2. The model is given again. It is asked about the rows of the spot check, and a warning tells if it is another one.
-3. A decision that is a function, and the models of `Several`, are given again too: functions are code, and code is
-   never read from a file.
+3. A decision that is a function, functions of derived columns, and the models of `Several`, are given again too:
+   functions are code, and code is never read from a file.
 4. Without donors (`mcce.generators.Generator.save`) plausibility, hashes, relations and spot check are left out: they
    hold or tell training values.
 5. With `mcce.Privacy` all of it is of rows that were drawn: nothing of the training rows is left after `fit`
@@ -84,6 +84,7 @@ from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wan
 from mcce.model.columns import columns_of
 from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
+from mcce.plausibility.derived import DerivedColumns, FrameFunction, fit_derived, with_functions
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
@@ -105,7 +106,8 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="MCCE")
 
-GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
+# to `load`; no file's settings hold them
+GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "derived", "n_jobs")
 OF_DRAWS = ("n_samples", "independent", "redraw")  # settings without a meaning for candidates that are given
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
 
@@ -154,6 +156,13 @@ class MCCE(Learner):
         and `n_jobs` of the explainer.
     constraints : list or file
         What may change and how, for every call of `explain` and `generate`; see there.
+    derived : dict or None
+        Columns that are computed from others: by name a formula in the grammar of `mcce.rule`, as in ``{"dti": "(rent +
+        instalment) / income", "job_years": "years(applied_on - hired_on)"}``, or a function of a frame that returns one
+        value for each row. A derived column is not searched. It is computed for every candidate, rounded as in the
+        training rows, and it is neither counted as a change nor shown as one. Rules can name it (``"dti <= 0.4"``),
+        `fixed` and other constraints cannot; it is fixed if all columns that it is computed from are. A warning counts
+        training rows that disagree with a formula.
     names : Names, dict or None
         What features, values and predictions are called in sentences, letters, pages and pictures: `mcce.Names`, or a
         dict of its `labels`, `units` and `formats`. Tables to compute with keep the names and values of the data.
@@ -170,6 +179,7 @@ class MCCE(Learner):
     decision_ : the wanted decision, bound to the model
     names_ : what features, values and predictions are called
     relations_ : ties and relations between the columns, found or given at `fit`; see `mcce.find_relations`
+    derived_ : the formulas of derived columns, inputs first, each with its rounding and the rows that disagree
     fit_seconds_ : seconds that `fit` took
 
     Examples
@@ -186,7 +196,7 @@ class MCCE(Learner):
     """
 
     # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit
-    whole_parameters = ("model", "decision", "constraints")
+    whole_parameters = ("model", "decision", "constraints", "derived")
     distances_: dict[str, Distance]  # of an explainer that was loaded
 
     def __init__(
@@ -204,6 +214,7 @@ class MCCE(Learner):
         n_jobs: int | None = None,
         generator: Generator | str | None = None,
         constraints: Any = (),
+        derived: Mapping[Hashable, str | FrameFunction] | None = None,
         names: Names | Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
@@ -218,6 +229,7 @@ class MCCE(Learner):
         self.n_jobs = n_jobs
         self.generator = generator
         self.constraints = constraints
+        self.derived = derived
         self.names = names
 
     @one_native_thread()
@@ -258,7 +270,7 @@ class MCCE(Learner):
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
         learned = "distances_", "margins_", "names_", "plausibility_", "relations_", "training_rows_", "usual_"
-        for name in ("fit_seconds_", "generator_", "training_keys_", *learned):
+        for name in ("derived_", "fit_seconds_", "generator_", "training_keys_", *learned):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(
@@ -288,6 +300,9 @@ class MCCE(Learner):
         generator = make_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         if relations is not None and not (hasattr(relations, "__len__") and len(relations) == 0):
             generator.require_training_rows("relations=", "give rules as constraints=[mcce.rule(...)] instead.")
+        if self.derived:
+            generator.require_training_rows("derived=", "leave it out; formulas are fitted to training rows.")
+        derived = fit_derived(self.derived, frame, Schema.from_data(X, getattr(generator, "kinds", None)), fixed)
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
@@ -321,12 +336,15 @@ class MCCE(Learner):
         self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
         matrix = schema.encode(X).matrix
         if relations is None:
-            self.relations_ = find_in(matrix, schema, fixed_columns(generator))
+            self.relations_ = find_in(matrix, schema, fixed_columns(generator), derived)
         else:
             self.relations_ = read_relations(relations, matrix, schema)
+        self.derived_ = derived
         # the time tells how many training rows there are
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
-        self._unchangeable = unchangeable_features(frame, schema, fixed, self.constraints)
+        self._unchangeable = unchangeable_features(
+            frame, schema, [*fixed, *(each.target for each in derived)], self.constraints
+        )
         warn_of_unchangeable(self._unchangeable)
         of_model.warn_of_unread(frame.columns, fixed)
         return self
@@ -502,6 +520,8 @@ class MCCE(Learner):
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
         owner = np.repeat(np.arange(len(index)), sizes)
+        computed = keep_relations(Relations().with_formulas(self.derived_), schema, fixed_columns(self.generator_))
+        rows = rows if computed is None else computed.complete(rows, matrix[owner])
         if asked is not None:
             allowed = asked.of_factuals(matrix, index).hold(rows, owner)
             rows, owner = rows[allowed], owner[allowed]
@@ -924,6 +944,7 @@ class MCCE(Learner):
             "training_rows": self._training_rows() if everything else None,
             "training_keys": self._known_keys() if everything else [],
             "relations": self.relations_ if everything else None,
+            "derived": [each if everything else each.without_rows() for each in self.derived_],
             "fit_seconds": float(self.fit_seconds_),
         }
         told = {
@@ -940,6 +961,7 @@ class MCCE(Learner):
         model: Any = None,
         *,
         decision: Any = None,
+        derived: Mapping[Hashable, FrameFunction] | None = None,
         n_jobs: int | None = None,
     ) -> Self:
         """Return the explainer in a file that `save` wrote, with its model.
@@ -954,6 +976,8 @@ class MCCE(Learner):
             differently about some training rows, a warning says so.
         decision : callable or None
             The wanted decision, if it is a function; else it stands in the file.
+        derived : dict or None
+            The functions of derived columns, by column; formulas that are texts stand in the file.
         n_jobs : int or None
             Threads, as in the constructor.
 
@@ -974,7 +998,9 @@ class MCCE(Learner):
         fields = load_fields(path, "MCCE", lambda written: check_fields(written, known))
         wanted = read_decision(fields["decision"], model, decision)
         chosen = fields["generator"] if fields["chosen"] is True else fields["chosen"] or None  # an object, or a name
+        formulas = with_functions(fields["derived"], derived or {})
         parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
+        parts["derived"] = {each.target: each.function or each.text for each in formulas} or None
         several = isinstance(wanted, Several)
         make: Any = cls  # whose parameters are those of the explainer
         made: Self = make(None if several else model, decision=wanted, **parts, **fields["settings"])
@@ -990,6 +1016,7 @@ class MCCE(Learner):
             made.plausibility_, made.margins_ = fields["plausibility"], fields["margins"]
         made.distances_ = fields["distances"]
         made.relations_ = fields["relations"] or Relations()
+        made.derived_ = formulas
         if fields["usual"] is not None:
             made.usual_ = fields["usual"]
         if fields["training_rows"] is not None:
@@ -1021,6 +1048,7 @@ class MCCE(Learner):
             robustness = Robustness.resolve(robust, *asked)
         demanded = robustness is not None and robustness.share is not None
         relations = self.relations_ if settings.sparse or self.relations_.are_given else Relations()
+        relations = relations.with_formulas(self.derived_)
         return Problem(
             generator=self.generator_,
             decision=self.decision_,
@@ -1039,7 +1067,9 @@ class MCCE(Learner):
 
     def _constraints(self, given: Sequence[Constraint], *, allow_missing: bool = False) -> Constraints:
         """Return constraints that were read, for the columns of the table."""
-        return resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=allow_missing)
+        schema = self.generator_.schema_
+        derived = DerivedColumns(self.derived_, schema) if self.derived_ else None
+        return resolve(given, schema, self.generator_.fixed_, allow_missing=allow_missing, derived=derived)
 
     def _demands(self, given: Sequence[Constraint], constraints: Constraints | None = None) -> Demands:
         """Return all that constraints that were read demand; `constraints` are the resolved ones, if known."""

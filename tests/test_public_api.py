@@ -39,11 +39,11 @@ MODULES = """
 KEYWORDS = {
     "MCCE": """
         model decision fixed sampler visit_sequence predictors condition_on_decision kinds random_state n_jobs generator
-        constraints names
+        constraints derived names
     """,
     "Counterfactuals": """
-        frame measures factuals unexplained factual_predictions decision fixed kinds ranges draws copies constraints
-        nearest allowed names run
+        frame measures factuals unexplained factual_predictions decision fixed computed kinds ranges draws copies
+        constraints nearest allowed names run
     """,
     "ChainModel": "sampler fixed visit_sequence predictors kinds random_state n_jobs min_donors",
     "ConditionalSampler": "",
@@ -67,7 +67,7 @@ METHODS = {
             X floors n_samples measures feature_weights max_changes max_gower training max_factuals max_rows
         """,
         "save": "path donors about",
-        "load": "path model decision n_jobs",
+        "load": "path model decision derived n_jobs",
         "get_params": "deep",
         "set_params": "params",
     },

@@ -119,6 +119,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         fixed=arguments.fixed,
         n_jobs=arguments.n_jobs,
         names=given_names(arguments),
+        derived=arguments.derived or None,
         constraints=() if rows is not None else constraints,
         **how,
     ).fit(X)
@@ -251,7 +252,7 @@ def known_levels(schema: Schema) -> dict[Any, Iterable[Any]]:
 
 def _check_named_columns(train: TableFile, arguments: argparse.Namespace) -> None:
     """Raise if options name columns that the training file does not have."""
-    named = {option: getattr(arguments, option) for option in ("kinds", "date_format", "ordered", "drop")}
+    named = {option: getattr(arguments, option) for option in ("kinds", "date_format", "derived", "ordered", "drop")}
     for option, names in named.items():
         check_columns(f"--{option.replace('_', '-')}", filter(None, names), train.table, train.path)
     if arguments.response is not None:

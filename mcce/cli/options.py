@@ -108,6 +108,13 @@ OPTIONS = (
         "numeric or categorical, for columns that cells do not tell: codes that are numbers, numbers such as 007",
         {},
     ),
+    Option(
+        "derived",
+        read.derived,
+        "A=FORMULA",
+        'column that is computed from others and never searched: "dti=(rent + instalment) / income"; repeatable',
+        {},
+    ),
     Option("ordered", read.ordered, "A=LOW<..<HIGH", 'levels that have an order: "size=small<large"; repeatable', {}),
     Option("missing", read.names, "NA,?", "cells that mean a missing value, besides empty ones", [], group="read"),
     Option("sep", read.sep, "CHAR", r"separator of text files; \t is a tab (detected)", group="read"),
@@ -274,6 +281,7 @@ OPTIONS = (
         group="what",
     ),
 )
+REPEATABLE = (read.derived, read.ordered)
 COMMANDS = {  # the groups of each
     "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "letters"),
     "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "letters"),
@@ -321,7 +329,7 @@ def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, wi
                 option.flag,
                 dest=option.name,
                 type=option.read,
-                action="append" if option.read is read.ordered else "store",
+                action="append" if option.read in REPEATABLE else "store",
                 default=argparse.SUPPRESS,
                 metavar=option.metavar,
                 help=about,
@@ -332,8 +340,9 @@ def complete(given: argparse.Namespace) -> argparse.Namespace:
     """Return all options: those of the command line, those of `--config`, defaults (step 2)."""
     typed = dict(vars(given))
     typed |= _files_of(typed.pop("files", []))
-    if isinstance(typed.get("ordered"), list):  # the option may be repeated
-        typed["ordered"] = {name: levels for each in typed["ordered"] for name, levels in each.items()}
+    for name in ("derived", "ordered"):  # options that may be repeated
+        if isinstance(typed.get(name), list):
+            typed[name] = {key: value for each in typed[name] for key, value in each.items()}
     config = typed.get("config")
     of_file = {} if config is None else read_config(config)
     defaults = {option.name: option.default for option in OPTIONS}

@@ -151,6 +151,17 @@ def ordered(value: Any) -> dict[str, list[str]]:
     return {str(_checked(bool(equals), name, "a column with its levels, as in size=low<high")).strip(): _levels(levels)}
 
 
+def derived(value: Any) -> dict[str, str]:
+    """Read the formula of a column: dti=(rent + instalment) / income; in a file also a table of formulas."""
+    if isinstance(value, Mapping):
+        return {str(name): text(formula) for name, formula in value.items()}
+    name, equals, formula = text(value).partition("=")
+    _checked(
+        bool(equals and formula.strip()), value, "a column with its formula, as in dti=(rent + instalment) / income"
+    )
+    return {name.strip(): formula.strip()}
+
+
 def visit_sequence(value: Any) -> str | list[str]:
     """Read an order by its name, or names of features."""
     return str(value) if value in ORDERS else names(value)

@@ -52,6 +52,8 @@ class CommandLineDialect(Dialect):
             return None
         if isinstance(value, bool):
             return flag if value else None
+        if name == "derived":
+            return " ".join(f"{flag} {_typed({column: formula})}" for column, formula in value.items())
         return f"{flag} {_typed(value)}"
 
     def value(self, value: Any) -> str:

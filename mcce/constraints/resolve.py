@@ -44,7 +44,7 @@ from mcce.constraints.allow import Allow, Only, PerFactual, only_words
 from mcce.constraints.base import Constraint
 from mcce.constraints.limits import Applied, Limit, keep, limit_of, on_grid, stay_known, within_of
 from mcce.constraints.reading import read
-from mcce.constraints.rules import ResolvedRule, Rule, resolve_rule
+from mcce.constraints.rules import Derives, ResolvedRule, Rule, resolve_rule, with_derived
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.samplers.restricted import Within
 from mcce.table import Feature, Schema
@@ -459,6 +459,7 @@ def resolve(
     schema: Schema,
     fixed: Sequence[Hashable] = (),
     allow_missing: bool = True,
+    derived: Derives | None = None,
 ) -> Constraints:
     """Return constraints for the columns of a table.
 
@@ -469,6 +470,7 @@ def resolve(
     fixed : names of the features that may not change
     allow_missing : whether known values may become missing, for features without a constraint, unless
         ``allow("*", missing=...)`` says it
+    derived : columns that are computed from others, if there are any; only rules can name them
 
     Examples
     --------
@@ -494,8 +496,15 @@ def resolve(
     allows = [(each, text) for each, text in given if isinstance(each, Allow)]
     may_be_missing = {_position(each, schema): each.missing for each, _ in allows if each.missing}
 
+    computed = set() if derived is None else {j for j in range(len(schema)) if derived.sources([j]) != {j}}
+
     def limit(each: Allow, text: str | None) -> Limit:
         column = _position(each, schema)
+        if column in computed:
+            raise InputError(
+                f"{each}: {spell(each.feature)} is a derived column, which is computed from others. Constrain these, "
+                f"or give a rule such as {f'{each.feature} <= ...'!r}."
+            )
         missing = may_be_missing.get(column, False) if each.missing is None else each.missing
         feature = schema.features[column]
         made = limit_of(each, column, feature, missing=bool(missing), is_fixed=column in at_fixed)
@@ -511,14 +520,14 @@ def resolve(
                     raise InputError(f"factual {spell(who)}: ", *parts_of(error)) from error
         elif isinstance(constraint, Only):
             for who, features in constraint.by_id:
-                personal.setdefault(who, set()).update(_keeping(who, features, schema, at_fixed, text))
+                personal.setdefault(who, set()).update(_keeping(who, features, schema, at_fixed, computed, text))
     return Constraints(
         schema,
         tuple(sorted(at_fixed)),
         _ordered({limit(each, text) for each, text in allows}),
         tuple((who, _ordered(personal[who])) for who in sorted(personal, key=repr)),
-        _rules([(each, text) for each, text in given if isinstance(each, Rule)], schema),
-        _known(allow_missing, schema, at_fixed | {_position(each, schema) for each, _ in allows}),
+        _rules([(each, text) for each, text in given if isinstance(each, Rule)], schema, derived),
+        _known(allow_missing, schema, at_fixed | computed | {_position(each, schema) for each, _ in allows}),
     )
 
 
@@ -565,11 +574,17 @@ def _ordered(limits: Iterable[Limit]) -> tuple[Limit, ...]:
 
 
 def _keeping(
-    who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int], text: str | None
+    who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int], computed: set[int], text: str | None
 ) -> list[Limit]:
     """Step 3: return what keeps all features but some, for one factual."""
     role = f"a feature that only() names for factual {spell(who)},"
-    changing = {schema.position(name, role, "the training data") for name in features} | fixed
+    named = {schema.position(name, role, "the training data") for name in features}
+    for j in named & computed:
+        raise InputError(
+            f"only() names {spell(schema.names[j])} for factual {spell(who)}, a derived column, which is computed from "
+            "others; name these."
+        )
+    changing = named | fixed | computed
     words = only_words(features) if text is None else text
     return [keep(j, f, words) for j, f in enumerate(schema.features) if j not in changing]
 
@@ -581,8 +596,12 @@ def _known(allow_missing: bool, schema: Schema, others: set[int]) -> tuple[int, 
     return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)
 
 
-def _rules(given: Sequence[tuple[Rule, str | None]], schema: Schema) -> tuple[ResolvedRule, ...]:
+def _rules(
+    given: Sequence[tuple[Rule, str | None]], schema: Schema, derived: Derives | None
+) -> tuple[ResolvedRule, ...]:
     resolved = ((resolve_rule(each, schema), text) for each, text in given)
+    if derived is not None:
+        resolved = ((with_derived(each, derived), text) for each, text in resolved)
     rules = {each if text is None else replace(each, text=text) for each, text in resolved}
     ordered = sorted(rules, key=lambda rule: (rule.text, repr(rule.condition)))
     for one, other in pairwise(ordered):

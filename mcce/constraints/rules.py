@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -205,6 +205,43 @@ class ResolvedRule:
             return answer.astype(bool) if answer.dtype == bool else _booleans(answer)
         except (TypeError, ValueError) as error:
             raise InputError(f"rule {self.text!r} returned something that is no boolean: {error}.") from error
+
+
+class Derives(Protocol):
+    """Columns that are computed from others in the same row."""
+
+    def sources(self, columns: Iterable[int]) -> set[int]:
+        """Return the columns that some columns are computed from; those that are not derived stand for themselves."""
+
+    def compute(self, rows: Floats, columns: Iterable[int]) -> Floats:
+        """Return rows with the derived ones of some columns computed."""
+
+
+@dataclass(frozen=True)
+class DerivedRule(ResolvedRule):
+    """A rule that names derived columns: it is checked with their computed values, and reads the columns behind them.
+
+    Rows that are drawn feature by feature hold no valid values of derived columns yet.
+    """
+
+    named: ResolvedRule = field(kw_only=True)
+    derived: Derives = field(kw_only=True, compare=False, repr=False)
+
+    def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
+        """Return in which rows the rule holds."""
+        return self.named.holds(self.derived.compute(rows, self.named.columns), factuals)
+
+    def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> Within | None:
+        """Return None: bounds of a derived column bound no single input."""
+        return None
+
+
+def with_derived(rule: ResolvedRule, derived: Derives) -> ResolvedRule:
+    """Return a rule that is checked with computed values of derived columns, if it names any."""
+    columns = tuple(sorted(derived.sources(rule.columns)))
+    if columns == rule.columns:
+        return rule
+    return DerivedRule(rule.text, columns, rule.factual_columns, named=rule, derived=derived)
 
 
 def _booleans(answer: Any) -> Bools:

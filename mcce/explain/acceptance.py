@@ -120,6 +120,15 @@ class Acceptance:
             changed[:, self.problem.relations.determined] = False
         return changed
 
+    def counted(self, rows: Floats, owner: Ints) -> Floats:
+        """Return rows as changes and steps are counted: with the factual's own values in computed columns."""
+        columns = self.problem.uncounted
+        if not columns:
+            return rows
+        rows = rows.copy(order="K")
+        rows[:, columns] = self.matrix[owner][:, columns]
+        return rows
+
     def with_own(self, rows: Floats, owner: Ints, column: Ints) -> Floats:
         """Return rows, each with the factual's own value in one column; `rows` is overwritten."""
         rows[np.arange(owner.size), column] = self.matrix[owner, column]
@@ -137,7 +146,7 @@ class Acceptance:
 
     def within_bounds(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows are within the bounds on changes and distance."""
-        settings, own = self.problem.settings, self.matrix[owner]
+        settings, own, rows = self.problem.settings, self.matrix[owner], self.counted(rows, owner)
         within = np.ones(owner.size, dtype=bool)
         if settings.max_changes is not None:
             within &= changed_columns(rows, own).sum(axis=1) <= settings.max_changes

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.distances.measures import changed_columns
+from mcce.distances.measures import Distance, changed_columns
 from mcce.exceptions import SamplerError
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.winners import Winners
@@ -62,14 +62,17 @@ def round_for_display(acceptance: Acceptance, winners: Winners) -> Winners:
     for turn in range(int(place.max()) + 1):
         rounding.put(at[place == turn], column[place == turn])
     moved = replace(winners, rows=rounding.rows, scores=rounding.scores, plausibility=rounding.plausibility)
-    return moved.measured(features, acceptance.matrix)
+    return moved.measured(features, acceptance.matrix, acceptance.counted(moved.rows, moved.owner))
 
 
 def add_measures(acceptance: Acceptance, winners: Winners) -> Winners:
     """Compute the measures that a result reports besides the number of changes and the Gower distance."""
     problem, rows = acceptance.problem, winners.rows
+    counted = acceptance.counted(rows, winners.owner)
     reported: dict[str, Any] = {
-        measure.name: measure.of_pairs(rows, acceptance.matrix[winners.owner])
+        measure.name: measure.of_pairs(
+            counted if isinstance(measure.function, Distance) else rows, acceptance.matrix[winners.owner]
+        )
         for measure in problem.order.measures
         if measure.name not in REPORTED
     }

@@ -43,6 +43,7 @@ from mcce.explain.winners import Winners
 from mcce.generators.base import Generator
 from mcce.model.ask import Asker
 from mcce.model.robustness import ConfirmingAsker
+from mcce.plausibility.relations import KeptRelations
 from mcce.report.suspicious import Usual
 
 MOST_REDRAWN = 100  # factuals, to see how stable the answers are
@@ -68,7 +69,8 @@ def questions_of(
     progress : whether to show a progress bar when something is drawn again.
     """
     generator, decision = explained.problem.generator, explained.problem.decision
-    questions = Questions(ask=partial(_ask_frame, Asker(decision, generator.schema_)), usual=usual)
+    asker = Asker(decision, generator.schema_)
+    questions = Questions(ask=partial(_ask_frame, asker, explained.problem.relations), usual=usual)
     if generator.conditions_on_decision_:
         questions = replace(questions, alike=partial(_draw_alike, generator))
     if explained.drawn is None:
@@ -174,8 +176,14 @@ def _draw_alike(generator: Generator, factual: pd.DataFrame) -> pd.DataFrame:
     return generator.schema_.decode(draw_pools(generator, matrix, keys, SHADED_DRAWS).rows)
 
 
-def _ask_frame(asker: Asker, frame: pd.DataFrame) -> tuple[npt.NDArray[Any], Bools]:
-    return asker.ask_encoded(asker.schema.encode(frame, "the rows").matrix)
+def _ask_frame(
+    asker: Asker, relations: KeptRelations | None, frame: pd.DataFrame, factual: pd.DataFrame
+) -> tuple[npt.NDArray[Any], Bools]:
+    """Query the model about rows between a factual and its counterfactual, with computed columns."""
+    rows, own = (asker.schema.encode(each, "the rows").matrix for each in (frame, factual))
+    if relations is not None:
+        rows = relations.complete(rows, np.repeat(own, len(rows), axis=0))
+    return asker.ask_encoded(rows)
 
 
 def agreement(factuals: Factuals, which: Ints, winners: Winners, again: Winners) -> Agreement:
@@ -290,7 +298,9 @@ def _single_relaxations(problem: Problem) -> Iterator[tuple[str, Problem]]:
     if problem.anonymity is not None:
         yield "without k_anonymous", replace(problem, anonymity=None)
     if problem.relations is not None:
-        yield "without the relations between columns", replace(problem, relations=None)
+        derived = problem.relations.of_formulas()
+        if derived is None or len(derived.demanded) < len(problem.relations.demanded):
+            yield "without the relations between columns", replace(problem, relations=derived)
     if settings.max_changes is not None or settings.max_gower is not None:
         free = replace(settings, max_changes=None, max_gower=None)
         yield "without bounds on changes or distance", replace(problem, settings=free)

@@ -208,7 +208,9 @@ def search(acceptance: Acceptance, candidates: Candidates) -> Winners:
     """Return the best valid rows of each factual, with their measures, by the search that is asked for."""
     settings = acceptance.problem.settings
     strategy = diverse_set if settings.diverse else crossed_draws if settings.sparse else whole_draws
-    return strategy(acceptance, candidates).measured(acceptance.problem.features, acceptance.matrix)
+    found = strategy(acceptance, candidates)
+    counted = acceptance.counted(found.rows, found.owner)
+    return found.measured(acceptance.problem.features, acceptance.matrix, counted)
 
 
 def finish(acceptance: Acceptance, found: Winners) -> Winners:

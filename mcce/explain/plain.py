@@ -180,9 +180,10 @@ def best_of(acceptance: Acceptance, found: Winners, k: int) -> Winners:
     problem, owner = acceptance.problem, found.owner
     if problem.caution is not None and problem.caution.strength > 0.0:
         own = acceptance.matrix[owner]
-        n_changes = changed_columns(found.rows, own).sum(axis=1).astype(np.float64)
+        counted = acceptance.counted(found.rows, owner)
+        n_changes = changed_columns(counted, own).sum(axis=1).astype(np.float64)
         near = acceptance.distance(found.rows, owner)
-        cost = problem.caution.cost(problem.distance.sums(found.rows, own), near, found.scores)
+        cost = problem.caution.cost(problem.distance.sums(counted, own), near, found.scores)
         return found.take(best_by(owner, found.rows, (n_changes, cost), k))
     by_owner = np.argsort(owner, kind="stable")
     each = np.arange(len(acceptance))

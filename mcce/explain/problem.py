@@ -206,8 +206,19 @@ class Problem:
 
     @cached_property
     def mutable(self) -> Ints:
-        """Positions of the columns that may change."""
-        return mutable_columns(self.generator)
+        """Positions of the columns that may change, except those that are computed from others."""
+        columns = mutable_columns(self.generator)
+        return columns[~np.isin(columns, self.uncounted)]
+
+    @property
+    def derived_from_fixed(self) -> Sequence[int]:
+        """Positions of derived columns whose inputs are all fixed."""
+        return () if self.relations is None else self.relations.derived_that_stay
+
+    @property
+    def uncounted(self) -> Sequence[int]:
+        """Positions of columns that are computed from others and not counted as changes."""
+        return () if self.relations is None else self.relations.uncounted
 
     @property
     def excluded(self) -> Excludes | None:

@@ -9,6 +9,7 @@ import pandas as pd
 from mcce.counterfactuals import Counterfactuals
 from mcce.generators.base import Generator
 from mcce.model.decisions import Decision
+from mcce.plausibility.derived import Formula
 from mcce.plausibility.score import Plausibility
 from mcce.report.names import Names
 
@@ -24,6 +25,7 @@ class Explainer(Protocol):
     n_jobs: int | None
     fit_seconds_: float
     decision_: Decision
+    derived_: tuple[Formula, ...]
     generator_: Generator
     names_: Names
     plausibility_: Plausibility

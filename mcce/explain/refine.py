@@ -117,7 +117,8 @@ def mark_incidental(acceptance: Acceptance, found: Winners) -> Winners:
         left = left[less.at[first]]
         rows[left] = less.rows[first]
     own = acceptance.matrix[found.owner]
-    return replace(found, incidental=changed_columns(found.rows, own) & ~changed_columns(rows, own))
+    counted = acceptance.counted(found.rows, found.owner)
+    return replace(found, incidental=changed_columns(counted, own) & ~changed_columns(rows, own))
 
 
 class Refiner:
@@ -211,7 +212,8 @@ class _Walk:
         for first in range(0, at.size, WRITTEN_TOGETHER):
             some = slice(first, first + WRITTEN_TOGETHER)
             rows = self.acceptance.with_own(self.rows[at[some]], self.owner[at[some]], column[some])
-            left[some] = self.refiner.distance.sums(rows, self.factuals[at[some]])
+            counted = self.acceptance.counted(rows, self.owner[at[some]])
+            left[some] = self.refiner.distance.sums(counted, self.factuals[at[some]])
         return left
 
     def _score_tries(self, tries: Floats, now: Floats, at: Ints, least: Floats) -> Floats:
@@ -227,7 +229,7 @@ class _Walk:
 
     def changed(self) -> Bools:
         """Return which cells differ from the factual's."""
-        return changed_columns(self.rows, self.factuals)
+        return changed_columns(self.acceptance.counted(self.rows, self.owner), self.factuals)
 
     def has_few_changes(self, best: int | None) -> Bools:
         """Return which rows have at most as many changes as the `best`-th of their factual; all if it is None."""
@@ -305,7 +307,7 @@ class _Walk:
         if not wanted.any():
             return np.empty(0, dtype=np.int64)
         tries, at, plausibility, scores = tries[wanted], at[wanted], plausibility[wanted], scores[wanted]
-        left = self.refiner.distance.sums(tries, self.factuals[at])
+        left = self.refiner.distance.sums(self.acceptance.counted(tries, self.owner[at]), self.factuals[at])
         order = np.lexsort((left, at))
         best = order[np.concatenate([[True], at[order][1:] != at[order][:-1]])]
         self.rows[at[best]], self.scores[at[best]] = tries[best], scores[best]

@@ -302,6 +302,7 @@ class SparseSearch:
             for first in range(0, of.size, WRITTEN_TOGETHER):
                 some = np.arange(first, min(first + WRITTEN_TOGETHER, of.size))
                 rows, own = self._rows(crossed, some, acceptance), acceptance.matrix[of[some]]
+                rows = acceptance.counted(rows, of[some])
                 steps[some] = self.distance.sums(rows, own)
                 n_changes[some] = changed_columns(rows, own).sum(axis=1)
         too_far = np.zeros(of.size, dtype=bool)

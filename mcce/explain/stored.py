@@ -19,6 +19,7 @@ from mcce.explain.order import Margins
 from mcce.generators.base import Generator
 from mcce.generators.registry import check_givens
 from mcce.model.decisions import Several
+from mcce.plausibility.derived import Formula
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
 from mcce.report.suspicious import Usual
@@ -115,6 +116,13 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     check_type(fields["relations"], "relations", Relations, type(None))
     if fields["relations"] is not None:  # names and levels that the columns do not have are errors
         keep_relations(fields["relations"], generator.schema_, ())
+    check_type(fields["derived"], "derived", list)
+    for each in fields["derived"]:
+        check_type(each, "derived", Formula)
+    if fields["derived"]:
+        names = {*generator.schema_.names}
+        require(all(names.issuperset((each.target, *each.inputs)) for each in fields["derived"]), "derived has others")
+        keep_relations(Relations().with_formulas(fields["derived"]), generator.schema_, ())
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)
     return fields
 

@@ -68,7 +68,8 @@ def tabulate(
         allowed=allowed_table(given, factuals.matrix, factuals.index) if given else None,
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
         decision=problem.decision.describe(),
-        fixed=tuple(problem.generator.fixed_),
+        fixed=(*problem.generator.fixed_, *(schema.names[j] for j in problem.derived_from_fixed)),
+        computed=tuple(schema.names[j] for j in sorted(problem.uncounted)),
         kinds=dict(schema.kinds),
         ranges=_ranges(schema),
         draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
@@ -226,7 +227,9 @@ def _demands(problem: Problem) -> list[str]:
     """Return the demands on rows besides the wanted decision, in words."""
     settings = problem.settings
     demands = ["obeys the constraints"] if problem.constraints is not None and problem.constraints.explicit else []
-    demands += ["keeps the relations between columns"] if problem.relations is not None else []
+    relations = problem.relations
+    keeps = relations is not None and any(each.relation.kind != "derived" for each in relations.demanded)
+    demands += ["keeps the relations between columns"] if keeps else []
     demands += ["is no copy of a training row"] if settings.exclude_training else []
     if settings.max_changes is not None or settings.max_gower is not None:
         demands.append("lies within the bounds")

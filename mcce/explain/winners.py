@@ -103,10 +103,13 @@ class Winners:
         """Return the rows of factuals that are counted from another number than 0."""
         return replace(self, owner=self.owner + first)
 
-    def measured(self, features: Sequence[Feature], factuals: Floats) -> Winners:
-        """Return the rows with their measures; `factuals` are those that the owners are positions of."""
-        own = factuals[self.owner]
-        sums = [distance(features).sums(self.rows, own) for distance in (changes, gower_sum)]
+    def measured(self, features: Sequence[Feature], factuals: Floats, counted: Floats | None = None) -> Winners:
+        """Return the rows with their measures.
+
+        `factuals` are those that the owners are positions of; `counted` the rows without changes that do not count.
+        """
+        own, rows = factuals[self.owner], self.rows if counted is None else counted
+        sums = [distance(features).sums(rows, own) for distance in (changes, gower_sum)]
         return replace(self, measures=np.stack(sums, axis=1))
 
     def by_factual(self) -> Winners:

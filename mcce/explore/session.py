@@ -23,7 +23,7 @@ an export tells what is on the screen. Messages are answered one after the other
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Lock
@@ -54,6 +54,7 @@ from mcce.explore.words import (
 )
 from mcce.model.ask import Asker
 from mcce.model.decisions import Answer
+from mcce.plausibility.relations import Relations, keep_relations
 from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
 from mcce.report.reasons import ALREADY
 from mcce.table import Data, Feature, Schema
@@ -120,6 +121,9 @@ class ExplorerSession:
         self._explainer, self._training = explainer, training
         self._schema: Schema = explainer.generator_.schema_
         self._fixed = [name for name in self._schema.names if name in explainer.generator_.fixed_]
+        self._derived = {each.target for each in explainer.derived_}
+        relations = Relations().with_formulas(explainer.derived_)
+        self._computed = keep_relations(relations, self._schema, [self._schema.names.index(n) for n in self._fixed])
         index, matrix, self._left_out = encode_known(own_frame(people), self._schema, NOT_SHOWN)
         if not len(index):
             raise InputError("the table of people has no rows; give those that are to be looked at.")
@@ -208,6 +212,7 @@ class ExplorerSession:
             "label": self._names.label(feature.name),
             "unit": self._names.units.get(feature.name, ""),
             "fixed": feature.name in self._fixed,
+            "computed": feature.name in self._derived,
             "kind": "date" if feature.is_numeric and is_dated(feature.dtype) else feature.kind,
         }
         if not feature.is_numeric:
@@ -326,7 +331,8 @@ class ExplorerSession:
             of_rank = changes[changes["rank"] == rank]
             roles = dict(zip(of_rank["feature"], of_rank["role"]))
             words = told[told.index.get_level_values("rank") == rank]
-            plan = self._plan(plans.person, rows[place], found.measures["prediction"].iloc[place], roles)
+            score = found.measures["prediction"].iloc[place]
+            plan = self._plan(plans.person, rows[place], score, roles, found.computed)
             plan |= {
                 "rank": rank,
                 "sentence": found.sentence(who, rank),
@@ -338,10 +344,17 @@ class ExplorerSession:
             made.append(plan)
         return {"plans": made}
 
-    def _plan(self, k: int, row: Floats, score: Any, roles: Mapping[Any, str]) -> Reply:
-        """Return what a row changes for a person, each change on the distribution of people like her."""
+    def _plan(
+        self, k: int, row: Floats, score: Any, roles: Mapping[Any, str], computed: Collection[Any] | None = None
+    ) -> Reply:
+        """Return what a row changes for a person, each change on the distribution of people like her.
+
+        Columns that are computed from others are left out: `computed`, or the derived ones.
+        """
         own = self._matrix[k]
-        differs = np.flatnonzero(~((row == own) | (np.isnan(row) & np.isnan(own)))).tolist()
+        left_out = self._derived if computed is None else computed
+        hidden = np.array([name in left_out for name in self._schema.names])
+        differs = np.flatnonzero(~((row == own) | (np.isnan(row) & np.isnan(own))) & ~hidden).tolist()
         frame = self._schema.decode(np.stack([own, row]))
         alike = self._people_like(k)
         old, new = self._names.pair(PREDICTION, self._answer_of_all.scores[k], score, 3)
@@ -406,8 +419,12 @@ class ExplorerSession:
             encoded = read_cell(feature, value)
             if feature.name in self._fixed and encoded != row[j]:
                 raise InputError(f"{feature.name!r} is fixed, and stays as it is; edit another value.")
+            if feature.name in self._derived and encoded != row[j]:
+                raise InputError(f"{feature.name!r} is computed from other values; edit these.")
             row[j] = encoded
-        return np.asarray(row)
+        if self._computed is None:
+            return np.asarray(row)
+        return np.asarray(self._computed.complete(row[None], self._matrix[[k]])[0])
 
     def _why(self, message: Mapping[str, Any]) -> Reply:
         """Say why somebody has no plan, and which limits to relax, each alone."""

@@ -15,8 +15,9 @@ Functions are code and are not stored: a formula that was loaded has to be given
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,13 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats
 from mcce.constraints.conditions import ColumnValue, Compared, Condition, Value, columns_read, round_by
 from mcce.constraints.rules import resolve_rule, rule
-from mcce.exceptions import InputError, listing, spell
+from mcce.exceptions import InputError, MCCEWarning, listing, spell, warn
 from mcce.storage.fields import require, stored
 from mcce.storage.state import NOT_STATE, stateful
 from mcce.table import Data, Feature, Schema, as_frame
 from mcce.table.dtypes import is_dated
+from mcce.wording import Parameter, PythonOnly
+from mcce.wording import Value as SaidValue
 
 MOST_LABELS = 5  # exceptions that are named
 TRIED_ROWS = 5000  # rows by which the rounding is chosen
@@ -63,6 +66,15 @@ class Formula:
     exceptions : how many of them disagree.
     first : the labels of the first that do.
     function : the function; None of a text, and of a formula that was loaded.
+
+    Examples
+    --------
+    >>> import mcce, pandas as pd
+    >>> X = pd.DataFrame({"used": range(100), "limit": 300, "percent": [33 * i // 99 for i in range(100)]})
+    >>> explainer = mcce.MCCE(lambda rows: rows["used"] / 100, derived={"percent": "100 * used / limit"})
+    >>> (formula,) = explainer.fit(X).derived_
+    >>> formula.target, formula.inputs, formula.text, formula.share
+    ('percent', ('used', 'limit'), 'floor(100 * used / limit)', 0.0)
     """
 
     target: Hashable
@@ -95,6 +107,16 @@ class Formula:
             f"{self.says} ({self.exceptions:,} of {self.rows:,} training rows, {self.share:.2%}, disagree; the first: "
             f"{', '.join(map(str, self.first))})"
         )
+
+    def without_rows(self) -> Formula:
+        """Return the formula without what it tells of training rows."""
+        return replace(self, rows=0, exceptions=0, first=())
+
+    @property
+    def text(self) -> str:
+        """The formula as `derived` of `mcce.MCCE` takes it, rounding included."""
+        name = column_text(self.target)
+        return self.says if self.is_function or name is None else self.says[len(name) + 4 :]
 
     def with_function(self, function: FrameFunction) -> Formula:
         """Return a formula that was loaded with its function."""
@@ -193,6 +215,59 @@ def fit_formulas(
     return order_formulas([fit_formula(target, each, X, schema) for target, each in derived.items()])
 
 
+def fit_derived(
+    derived: Mapping[Hashable, str | FrameFunction] | None, X: pd.DataFrame, schema: Schema, fixed: Sequence[Hashable]
+) -> tuple[Formula, ...]:
+    """Return the formulas of derived columns; warn of training rows that disagree, raise if one is fixed."""
+    if not derived:
+        return ()
+    if not isinstance(derived, Mapping):
+        raise InputError(
+            Parameter("derived"),
+            " is ",
+            SaidValue(derived),
+            "; give formulas by column, for example ",
+            SaidValue({"dti": "(rent + instalment) / income"}),
+            ".",
+        )
+    for target in derived:
+        if target in fixed:
+            raise InputError(
+                f"{spell(target)} is fixed and derived; leave it out of ",
+                Parameter("fixed"),
+                " and fix the columns that it is computed from.",
+            )
+    formulas = fit_formulas(derived, X, schema)
+    disagreeing = [each for each in formulas if each.exceptions]
+    if disagreeing:
+        warn(
+            f"training rows disagree with the formula of {len(disagreeing)} derived "
+            f"column{'s' if len(disagreeing) > 1 else ''}: {'; '.join(map(str, disagreeing))}. Check the formula, or "
+            "correct these rows.",
+            category=MCCEWarning,
+        )
+    return formulas
+
+
+def with_functions(formulas: Sequence[Formula], functions: Mapping[Hashable, FrameFunction]) -> tuple[Formula, ...]:
+    """Return formulas that were loaded with the functions of those that are no texts; raise if one is lacking."""
+    lacking = [each.target for each in formulas if each.is_function and each.target not in functions]
+    if lacking:
+        raise InputError(
+            f"the derived column{'s' if len(lacking) > 1 else ''} {listing(map(str, lacking))} of this explainer "
+            f"{'are' if len(lacking) > 1 else 'is'} computed by a Python function, which a file does not hold; give it "
+            "again",
+            PythonOnly(f", as in MCCE.load(path, derived={{{lacking[0]!r}: ...}})"),
+            ".",
+        )
+    known = {each.target: each for each in formulas}
+    for target in functions:
+        if target not in known:
+            raise InputError(f"derived has {spell(target)}, which is not a derived column of this explainer.")
+        known[target] = known[target].with_function(functions[target])
+    return tuple(known.values())
+
+
 def order_formulas(formulas: Sequence[Formula]) -> tuple[Formula, ...]:
     """Return formulas in an order in which inputs come first; raise with the names of a cycle."""
     by_target = {each.target: each for each in formulas}
@@ -217,6 +292,38 @@ def order_formulas(formulas: Sequence[Formula]) -> tuple[Formula, ...]:
     for each in formulas:
         visit(each.target, ())
     return tuple(ordered)
+
+
+@dataclass(frozen=True)
+class DerivedColumns:
+    """Formulas for the columns of a table, inputs first; rules that name derived columns are checked by them."""
+
+    formulas: tuple[Formula, ...]
+    schema: Schema = field(compare=False, repr=False)
+
+    @cached_property
+    def _by_column(self) -> dict[int, tuple[Formula, tuple[int, ...]]]:
+        place = self.schema.names.index
+        return {place(each.target): (each, tuple(map(place, each.inputs))) for each in self.formulas}
+
+    def sources(self, columns: Iterable[int]) -> set[int]:
+        """Return the columns that some columns are computed from; those that are not derived stand for themselves."""
+        found: set[int] = set()
+        for column in columns:
+            known = self._by_column.get(column)
+            found |= {column} if known is None else self.sources(known[1])
+        return found
+
+    def compute(self, rows: Floats, columns: Iterable[int]) -> Floats:
+        """Return rows with the derived ones of some columns computed."""
+        needed = set(columns)
+        for column in reversed(self._by_column):
+            needed |= {*self._by_column[column][1]} if column in needed else set()
+        rows = rows.copy(order="K")
+        for column, (formula, _) in self._by_column.items():
+            if column in needed:
+                rows[:, column] = formula.compute_encoded(rows, self.schema)
+        return rows
 
 
 def equation(condition: Condition) -> tuple[ColumnValue, Value] | None:

@@ -20,7 +20,7 @@ import numpy as np
 from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import AdviceWarning, spell, warn
 from mcce.table import Feature, Schema
-from mcce.wording import PythonOnly
+from mcce.wording import Setting
 
 MOST_ROWS, FEWEST_ROWS = 2000, 200
 LEAST_R2, MOST_ERROR = 0.99, 0.005
@@ -67,7 +67,10 @@ def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashabl
             continue
         residual = design[test] @ inverse[:, own] @ np.linalg.pinv(inverse[np.ix_(own, own)])
         if feature.is_numeric:
-            value = 1.0 - float((residual[known] ** 2).mean() / design[test][known][:, own].var())
+            spread = float(design[test][known][:, own].var())
+            if spread == 0.0:  # no evidence if all held-out values are equal
+                continue
+            value = 1.0 - float((residual[known] ** 2).mean()) / spread
             found += [Predicted(feature.name, "R²", value)] if value > LEAST_R2 else []
             continue
         codes = rows[test, j][known].astype(np.intp)
@@ -90,8 +93,8 @@ def warn_of_predictable(found: Sequence[Predicted]) -> None:
     warn(
         f"{'1 column is' if one else f'{len(found)} columns are'} predicted almost perfectly by the others, but no "
         f"formula was found: {', '.join(map(str, found[:MOST_NAMED]))}{more}. If such a column is computed from "
-        "others, say how",
-        PythonOnly(", as in fit(X, relations=['ratio == a / b'])"),
+        "others, give its formula, as in ",
+        Setting("derived", {"ratio": "a / b"}),
         "; otherwise fix it or leave it out, as values that do not fit together are not advice.",
         category=AdviceWarning,
     )

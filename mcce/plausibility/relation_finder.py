@@ -57,6 +57,7 @@ from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, EquationCandida
 from mcce.plausibility.predictable import find_predictable, warn_of_predictable
 from mcce.plausibility.relations import (
     ROOM,
+    UNSOLVED,
     Relation,
     Relations,
     Tied,
@@ -69,7 +70,7 @@ from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema
 from mcce.table.dtypes import date_family, is_dated
 from mcce.table.frames import own_frame
-from mcce.wording import PythonOnly
+from mcce.wording import PythonOnly, Setting
 
 RATE = 0.01  # of tables without any relation that one is found in
 SCREENED, LOOKED_AT = 500, 5000  # rows that candidates are tried on, and those that count as evidence
@@ -139,25 +140,32 @@ def _explained_by(found: Relations) -> set[Hashable]:
     return {name for each in every if each.kind not in ("order", "together") for name in each.columns}
 
 
-def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = ()) -> Relations:
-    """Return the relations in encoded rows, but those of fixed columns alone, and warn of them."""
+def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = (), derived: Sequence[Formula] = ()) -> Relations:
+    """Return the relations in encoded rows, but those of fixed columns alone or of a formula's columns; warn of them.
+
+    `derived` are the formulas that the user gave.
+    """
     names = {schema.names[j] for j in fixed}
+    given = [{each.target, *each.inputs} for each in derived]
+
+    def is_new(relation: Relation) -> bool:
+        of_formula = relation.kind not in UNSOLVED and any(some.issuperset(relation.columns) for some in given)
+        return not names.issuperset(relation.columns) and not of_formula
+
     every = _Finder(matrix, schema).relations()
-    parts = ([r for r in some if not names.issuperset(r.columns)] for some in (every, every.soft, every.proposals))
-    found, soft, proposals = parts
+    found, soft, proposals = (list(filter(is_new, some)) for some in (every, every.soft, every.proposals))
+    explained = names.union(_explained_by(every), *given)
     _warn_of(found, "kept by sparse counterfactuals", "relation")
     _warn_of(soft, "kept by sparse counterfactuals of rows that keep them", "soft relation")
-    _warn_of(proposals, "with exceptions and so not kept, unless given", "possible relation")
-    warn_of_predictable(find_predictable(matrix, schema, names | _explained_by(every)))
+    _warn_of_proposals(proposals)
+    warn_of_predictable(find_predictable(matrix, schema, explained))
     return Relations(tuple(found), soft=tuple(soft), proposals=tuple(proposals))
 
 
 def _warn_of(found: Sequence[Relation], what: str, called: str) -> None:
     if not found:
         return
-    shown = "; ".join(f"{r.says} ({r.exceptions:,} exceptions)" if r.exceptions else r.says for r in found[:MOST_NAMED])
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    one = f"1 {called}" if len(found) == 1 else f"{len(found)} {called}s"
+    shown, more, one = _listed(found, called)
     warn(
         f"{one} between columns found, {what}: {shown}{more}",
         PythonOnly(" (see relations_)" if more else ""),
@@ -170,6 +178,35 @@ def _warn_of(found: Sequence[Relation], what: str, called: str) -> None:
         ),
         category=AdviceWarning,
     )
+
+
+def _warn_of_proposals(found: Sequence[Relation]) -> None:
+    """Warn of formulas that some training rows break, with what to give to keep them."""
+    if not found:
+        return
+    shown, more, one = _listed(found, "possible formula")
+    formulas = {each.columns[-1]: text for each in found[:MOST_NAMED] if (text := _formula_of(each)) is not None}
+    remedy = " To compute these columns from the others: ", Setting("derived", formulas), "."
+    warn(
+        f"{one} of columns found, not kept because some rows break them: {shown}{more}",
+        PythonOnly(" (see relations_.proposals)" if more else ""),
+        ".",
+        *(remedy if formulas else ()),
+        category=AdviceWarning,
+    )
+
+
+def _listed(found: Sequence[Relation], called: str) -> tuple[str, str, str]:
+    """Return the first relations in words, how many more there are, and how many in all."""
+    shown = "; ".join(f"{r.says} ({r.exceptions:,} exceptions)" if r.exceptions else r.says for r in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return shown, more, f"1 {called}" if len(found) == 1 else f"{len(found)} {called}s"
+
+
+def _formula_of(relation: Relation) -> str | None:
+    """Return the formula of the last column of a relation, as `derived` of `mcce.MCCE` takes it; None without one."""
+    begin = f"{column_text(relation.columns[-1])} == "
+    return relation.says[len(begin) :] if relation.table is None and relation.says.startswith(begin) else None
 
 
 def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:

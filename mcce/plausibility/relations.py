@@ -3,8 +3,10 @@
 `mcce.plausibility.relation_finder` finds them in the training rows. What is kept, of a factual that keeps it itself:
 
 1. A column that others determine is not searched: it is computed from these whenever one of them changes. Tied columns
-   change together, or not at all where one of them is fixed.
-2. All relations are checked for every candidate.
+   change together, or not at all where one of them is fixed. A derived column is computed by its own formula only.
+2. All relations are checked for every candidate. A formula that the user gave holds wherever an input changes, even if
+   the factual breaks it.
+3. A column that a formula computes, or that is tied to another one, is not counted as a change (`uncounted`).
 
 Which columns are searched is decided by adding them one by one, those first that no relation determines. Whatever
 follows from the columns so far is computed: so relations that follow from others cost nothing, however many there are.
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,11 +28,12 @@ from mcce.constraints.conditions import ColumnValue, Computed, Constant, IsMissi
 from mcce.constraints.rules import resolve_rule, rule
 from mcce.distances.measures import changed_columns
 from mcce.exceptions import InputError, spell
-from mcce.plausibility.derived import Formula, FrameFunction, agree, encoded_value, equation
+from mcce.plausibility.derived import Formula, agree, encoded_value, equation
 from mcce.storage.fields import FLOAT, check_codes, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Schema
 
+UNSOLVED = ("order", "together")  # kinds of relations that determine no column
 ROOM = 1.01  # times the least room that a text leaves is as little
 
 
@@ -181,15 +185,15 @@ class Relations(Sequence[Relation]):
         )
         return Relations(next(parts), soft=next(parts), proposals=next(parts))
 
-    def with_functions(self, functions: Mapping[Hashable, FrameFunction]) -> Relations:
-        """Return the relations with the functions of derived columns, which are not stored."""
-        found = []
-        for each in self.relations:
-            formula = each.formula
-            if formula is not None and formula.target in functions:
-                each = replace(each, formula=formula.with_function(functions[formula.target]))
-            found.append(each)
-        return replace(self, relations=tuple(found))
+    def with_formulas(self, formulas: Sequence[Formula]) -> Relations:
+        """Return the relations with the formulas of derived columns, in place of relations of the same columns."""
+        if not formulas:
+            return self
+        columns = [{each.target, *each.inputs} for each in formulas]
+        rest = [
+            r for r in self.relations if r.kind in UNSOLVED or not any(some.issuperset(r.columns) for some in columns)
+        ]
+        return replace(self, relations=(*map(derived_relation, formulas), *rest))
 
 
 def derived_relation(formula: Formula) -> Relation:
@@ -250,6 +254,13 @@ class _Resolved:
     holds: Callable[[Floats], Bools]
     solve: Callable[[Floats, int], Floats]
 
+    def not_for(self, derived: set[int]) -> _Resolved:
+        """Return the relation, not to be solved for derived columns, which have formulas of their own."""
+        if derived.isdisjoint(self.solvable):
+            return self
+        solvable, exactly = (tuple(j for j in some if j not in derived) for some in (self.solvable, self.exactly))
+        return replace(self, solvable=solvable, exactly=exactly)
+
 
 def resolve_relation(relation: Relation, schema: Schema) -> _Resolved:
     """Return a relation for encoded rows."""
@@ -304,10 +315,7 @@ def _resolve_function(relation: Relation, formula: Formula, schema: Schema) -> _
     feature = schema.features[target]
 
     def solve(rows: Floats, column: int) -> Floats:
-        found = formula.compute_encoded(rows, schema)
-        return (
-            np.where((found >= feature.low) & (found <= feature.high), found, np.nan) if feature.is_numeric else found
-        )
+        return formula.compute_encoded(rows, schema)
 
     def holds(rows: Floats) -> Bools:
         found = formula.compute_encoded(rows, schema)
@@ -345,7 +353,11 @@ def _resolve_levels(relation: Relation, target: ColumnValue, value: Value) -> _R
 
     def holds(rows: Floats) -> Bools:
         found = encoded_value(target, value, rows)
-        return np.asarray((found == rows[:, target.column]) | np.isnan(rows[:, reads]).any(axis=1))
+        if relation.kind == "derived":
+            unknown = np.isnan(found) & np.isnan(rows[:, target.column])
+        else:
+            unknown = np.asarray(np.isnan(rows[:, reads]).any(axis=1))
+        return np.asarray((found == rows[:, target.column]) | unknown)
 
     solvable = (target.column,)
     return _Resolved(
@@ -384,12 +396,14 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
                         rest = rest + weight * unit[other].of(rows, rows)
                 found = (-rest / coefficients[column] - unit[column].plus) / unit[column].times
             found = feature.grid.put(found)
+            if relation.kind == "derived":  # computed whatever it is
+                return found
             return np.where((found >= feature.low) & (found <= feature.high), found, np.nan)
 
     numbers = [j for j in reads if schema.features[j].is_numeric]
     solvable = [target.column] if target.column in numbers else []
     exactly = list(solvable)
-    if coefficients is not None and len(numbers) == len(reads):
+    if relation.kind != "derived" and coefficients is not None and len(numbers) == len(reads):
         solvable += [j for j in reads if j != target.column and j in coefficients]
         unit = {part.column: part.times for part in (target, *columns_read(value))}
         room = {j: abs(weight * unit[j]) * resolution(schema.features[j]) for j, weight in coefficients.items()}
@@ -480,6 +494,21 @@ class KeptRelations:
         """Columns that are not searched: they stay, or are computed."""
         return [*self.stays, *(column for column, _ in self.computed)]
 
+    @property
+    def derived_that_stay(self) -> list[int]:
+        """Derived columns whose inputs all stay."""
+        derived = {each.solvable[0] for each in self.demanded if each.relation.kind == "derived"}
+        return [column for column in self.stays if column in derived]
+
+    @cached_property
+    def uncounted(self) -> list[int]:
+        """Columns that are not counted as changes: a formula computes them, or they are tied to another column."""
+        return [
+            column
+            for column, each in self.computed
+            if each.relation.kind == "tied" or (each.relation.table is None and column == each.solvable[0])
+        ]
+
     def complete(self, rows: Floats, factuals: Floats) -> Floats:
         """Return rows with what relations determine, where a column that it depends on is not the factual's.
 
@@ -500,9 +529,16 @@ class KeptRelations:
                 rows[moved, column] = np.where(np.isnan(found), some[:, column], found)
         return rows
 
+    def of_formulas(self) -> KeptRelations | None:
+        """Return the formulas of derived columns alone; None if there are none."""
+        relations, schema, fixed = self.made_of
+        derived = tuple(each for each in relations if each.kind == "derived")
+        return keep_relations(Relations(derived), schema, fixed)
+
     def of_factuals(self, factuals: Floats) -> FactualRelations:
         """Return what is asked of the candidates of some factuals."""
-        return FactualRelations(self.demanded, np.array([each.holds(factuals) for each in self.demanded], dtype=bool))
+        kept = np.array([each.holds(factuals) for each in self.demanded], dtype=bool)
+        return FactualRelations(self.demanded, kept, factuals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -511,12 +547,17 @@ class FactualRelations:
 
     demanded: tuple[_Resolved, ...]
     kept: Bools
+    factuals: Floats
 
     def hold(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows keep all relations that their factuals keep; `owner` has the position of each factual."""
         held = np.ones(rows.shape[0], dtype=bool)
         for each, kept in zip(self.demanded, self.kept):
-            held &= each.holds(rows) | ~kept[owner]
+            excused = ~kept[owner]
+            if each.relation.kind == "derived" and excused.any():
+                inputs = [j for j in each.columns if j not in each.solvable]
+                excused &= ~changed_columns(rows[:, inputs], self.factuals[owner][:, inputs]).any(axis=1)
+            held &= each.holds(rows) | excused
         return held
 
 
@@ -525,6 +566,8 @@ def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -
     if not relations.relations and not relations.soft:
         return None
     resolved = [resolve_relation(each, schema) for each in (*relations, *relations.soft)]
+    derived = {each.solvable[0] for each in resolved if each.relation.kind == "derived"}
+    resolved = [each if each.relation.kind == "derived" else each.not_for(derived) for each in resolved]
     equations: dict[int, list[_Resolved]] = {}
     for each in resolved:
         for j in each.columns if each.solvable else ():
@@ -532,7 +575,9 @@ def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -
     stays = set(fixed)
     for column in fixed:
         _solve_from(column, equations, stays, lambda each: each.solvable)
-    targets = {each.solvable[0] for each in resolved if each.solvable}
+    # of tied columns that determine each other exactly, the first of the table is the one that is told
+    are_alike = [len(each.columns) == len(each.exactly) == 2 for each in resolved]
+    targets = {each.solvable[0] for each, alike in zip(resolved, are_alike) if each.solvable and not alike}
 
     def is_last(column: int) -> tuple[bool, bool, int]:
         """Order columns to search: those that no relation determines, and parts of sums before what is tied to them."""
@@ -542,7 +587,7 @@ def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -
     known = set(stays)
     computed = [
         found
-        for column in sorted(equations, key=is_last)
+        for column in sorted(equations.keys() - derived, key=is_last)
         for found in _solve_from(column, equations, known, lambda each: each.exactly)
     ]
     made_of = relations, schema, tuple(fixed)

@@ -24,7 +24,7 @@ from mcce.base.arrays import Bools
 from mcce.report.names import PREDICTION, Names, value_text
 from mcce.table.dtypes import is_dated
 
-Ask = Callable[[pd.DataFrame], tuple[npt.NDArray[Any], Bools]]
+Ask = Callable[[pd.DataFrame, pd.DataFrame], tuple[npt.NDArray[Any], Bools]]
 
 
 def differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
@@ -180,7 +180,7 @@ def ask_about_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools,
     changed : array
         Which columns differ.
     ask : function
-        Returns (scores, wanted) for rows.
+        Returns (scores, wanted) for rows and the factual; columns that are computed from others follow the changes.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def ask_about_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools,
     both = [pd.concat([before.iloc[:, j], after.iloc[:, j]], ignore_index=True) for j in range(changed.size)]
     variants = pd.DataFrame({j: column.take(taken[:, j].astype(np.intp)).array for j, column in enumerate(both)})
     variants.columns = before.columns
-    scores, wanted = ask(variants)
+    scores, wanted = ask(variants, before)
     cells = {
         "from": [both[j].astype(object).iloc[0] for j in places],
         "to": [both[j].astype(object).iloc[1] for j in places],

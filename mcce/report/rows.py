@@ -60,6 +60,9 @@ class Result(Protocol):
     def fixed(self) -> tuple[str, ...]: ...
 
     @property
+    def computed(self) -> tuple[str, ...]: ...
+
+    @property
     def kinds(self) -> Mapping[str, str]: ...
 
     @property
@@ -127,11 +130,14 @@ def find_row(found: Result, id: Hashable, rank: int = 1) -> tuple[int, int | Non
 
 
 def compare_rows(found: Result, rows: Ints | None = None) -> tuple[pd.DataFrame, Bools]:
-    """Return the factuals of some rows of `frame`, all by default, and which of the cells differ from them."""
+    """Return the factuals of some rows of `frame`, all by default, and which of the cells differ from them.
+
+    Cells of columns that are computed from others do not count.
+    """
     rows = np.arange(len(found)) if rows is None else rows
     before = found.factuals[found.frame.columns].iloc[owners(found)[rows]].reset_index(drop=True)
     after = found.frame.iloc[rows].reset_index(drop=True)
-    return before, differing_cells(before, after)
+    return before, differing_cells(before, after) & ~found.frame.columns.isin(found.computed)
 
 
 def incidental_cells(found: Result, rows: Ints | None = None) -> Bools:

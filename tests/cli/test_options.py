@@ -328,3 +328,31 @@ def test_a_job_beyond_all_use_is_refused_in_one_line(folder, capsys, text, messa
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert re.search(rf"^mcce: error: --config my.toml.*{message}|^mcce: error: --config {message}", said[0])
+
+
+def test_derived_columns_are_computed(folder, capsys):
+    for name in ("train", "new"):
+        table = pd.read_csv(f"data/{name}.csv")
+        table["share"] = (100 * table["rent"] / table["income"]).round()
+        table["twice"] = 2 * table["rent"] + table["income"]
+        table.to_csv(f"data/{name}.csv", index=False)
+    files = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
+    formulas = ["--derived", "share=100 * rent / income", "--derived", "twice = 2 * rent + income"]
+    asked = ["--id", "who", "--n-samples", "200", "--sparse", "--out", "cf.csv"]
+    assert main(["explain", *files, *formulas, *asked]) in (0, 3)
+    found = pd.read_csv("cf.csv")
+    assert len(found) >= 3
+    assert (found["share"] == (100 * found["rent"] / found["income"]).round()).all()
+    assert (found["twice"] == 2 * found["rent"] + found["income"]).all()
+    assert not found["changed"].str.contains("share|twice").any()
+    job = tomllib.loads((folder / "cf.job.toml").read_text())
+    assert job["derived"] == {"share": "100 * rent / income", "twice": "2 * rent + income"}
+    first = contents(folder)
+    assert main(["explain", "--config", "cf.job.toml", "--force"]) in (0, 3)
+    assert contents(folder) == first
+    capsys.readouterr()
+    assert main(["explain", *files, "--derived", "shre=rent / income"]) == 2
+    assert "did you mean 'share'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["explain", *files, "--derived", "share"])
+    assert "not a column with its formula, as in dti=" in capsys.readouterr().err

@@ -450,3 +450,32 @@ def test_who_has_an_unknown_level_is_not_shown_and_told_beside_the_list(fitted, 
 def test_explore_needs_a_fit(table):
     with pytest.raises(mcce.NotFittedError, match="call fit"):
         mcce.MCCE(risk, decision=GRANTED).explore(table)
+
+
+def test_derived_columns_follow_and_are_not_shown():
+    X = people().assign(ratio=lambda rows: (100 * rows["loan_amount"] / rows["salary"]).round(1))
+    fixed = ["age", "sex"]
+    made = mcce.MCCE(
+        risk, decision=GRANTED, fixed=fixed, random_state=1, derived={"ratio": "100 * loan_amount / salary"}
+    )
+    session = ExplorerSession(made.fit(X), X)
+    ratio, amount = at(X, "ratio"), at(X, "loan_amount")
+    features = ask(session, "start")["features"]
+    assert [each["computed"] for each in features] == [name == "ratio" for name in X]
+    person = int(np.flatnonzero(risk(X) >= 0.3)[0])
+    plans = ask(session, "plans", person=person, settings=FEW)["plans"]
+    assert plans
+    for plan in plans:
+        cells = [each["value"] for each in plan["cells"]]
+        salary = cells[int(at(X, "salary"))]
+        assert cells[int(ratio)] == pytest.approx(round(100 * cells[int(amount)] / salary, 1))
+        assert int(ratio) not in [change["feature"] for change in plan["changes"]]
+    edited = ask(session, "edit", person=person, values={amount: 1000})
+    cells = [each["value"] for each in edited["cells"]]
+    assert cells[int(ratio)] == pytest.approx(round(100_000 / X["salary"].iloc[person], 1))
+    assert [change["feature"] for change in edited["changes"]] == [int(amount)]
+    for message in (
+        {"ask": "edit", "values": {ratio: 1}},
+        {"ask": "plans", "settings": {"features": {ratio: {"high": 1}}}},
+    ):
+        assert "computed from other" in session.answer({"person": person, **message})["error"]

@@ -9,7 +9,7 @@ import pytest
 
 import mcce
 from mcce import InputError
-from mcce.plausibility.derived import Formula, fit_formula, fit_formulas, order_formulas
+from mcce.plausibility.derived import Formula, fit_formula, fit_formulas, order_formulas, with_functions
 from mcce.plausibility.relations import Relations, derived_relation, keep_relations
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
@@ -155,7 +155,8 @@ def test_texts_are_stored_and_functions_are_given_again():
             ):
                 again.compute(X, schema)
             again = again.with_function(ratio)
-            assert stored.with_functions({"dti": ratio})[0].formula.function is ratio
+            (given,) = with_functions([stored[0].formula], {"dti": ratio})
+            assert given.function is ratio
         assert again.compute(X, schema).tolist() == X["dti"].tolist()
 
 

@@ -116,6 +116,42 @@ def test_the_identity_of_diabetes_holds_in_all_rows():
     assert ((X["s1"] - X["s2"] - X["s3"] - 0.2 * np.exp(X["s5"])).abs() < 0.5).all()
 
 
+def explained(X, score, decision, n, **more):
+    explainer = mcce.MCCE(score, decision=decision, random_state=1)
+    with pytest.warns(mcce.exceptions.AdviceWarning):
+        explainer.fit(X)
+    return explainer.explain(X[score(X) < decision[0]].head(n), sparse=True, n_samples=300, **more)
+
+
+def test_no_answer_on_diabetes_breaks_its_identity():
+    X = load_diabetes(as_frame=True, scaled=False).data
+
+    def score(rows):
+        return 2 - rows["bmi"] / 25 - rows["s5"] / 5 - rows["s1"] / 400 + rows["s3"] / 200
+
+    found = explained(X, score, (-0.2, np.inf), 40, n_counterfactuals=2)
+    assert len(found) > 60
+    rows = found.frame
+    assert ((rows["s1"] - rows["s2"] - rows["s3"] - 0.2 * np.exp(rows["s5"])).abs() < 0.5).all()
+    assert found.computed == ("s1",)
+    assert "s1" not in set(found.changes()["feature"])
+
+
+def test_no_answer_on_breast_cancer_breaks_an_order():
+    X = load_breast_cancer(as_frame=True).data
+
+    def score(rows):
+        return 3 - rows["worst perimeter"] / 60 - rows["worst concave points"] * 5 - rows["mean texture"] / 60
+
+    found = explained(X, score, (0.1, np.inf), 40).frame
+    assert len(found) == 40
+    measures = {name.removeprefix("mean ") for name in X if name.startswith("mean ")}
+    always = {each for each in measures if (X[f"mean {each}"] <= X[f"worst {each}"]).all()}
+    assert len(always) >= 7
+    for each in always:
+        assert (found[f"mean {each}"] <= found[f"worst {each}"]).all(), each
+
+
 def test_means_are_below_worst_values_in_breast_cancer():
     X = load_breast_cancer(as_frame=True).frame
     said = {each.says for each in mcce.find_relations(X) if each.kind == "order"}

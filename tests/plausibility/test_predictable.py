@@ -34,6 +34,15 @@ def test_a_number_that_others_do_not_give_is_not_named(noise):
     assert predicted(X.assign(z=X["x"] + 2 * X["y"] + r.normal(0, noise, 1500))) == {}
 
 
+def test_equal_held_out_values_are_no_evidence():
+    X = pd.DataFrame(rng().normal(size=(300, 3)), columns=list("abc"))
+    X["rare"] = 0.0
+    X.loc[[10, 20], "rare"] = 1.0  # in rows that are not held out
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert predicted(X) == {}
+
+
 def test_a_level_that_others_give_is_named():
     r = rng(3)
     X = pd.DataFrame({"x": r.normal(size=2000), "y": r.normal(size=2000), "job": r.choice(list("abc"), 2000)})

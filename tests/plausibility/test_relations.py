@@ -102,12 +102,18 @@ def test_without_relations_answers_break_them():
     assert not keeps(found.frame).all()
 
 
-def test_every_change_is_needed_or_determined_by_one_that_is():
-    table = fitted().explain(denied(), sparse=True, n_samples=300, floor=0.0).changes()
-    for _, mine in table.groupby("id"):
-        names = set(mine["feature"])
-        assert ("salary" in names) == ("pay" in names)
-        assert ("debt" in names) >= ("debt_eur" in names)
+def test_copies_and_sums_are_neither_told_nor_counted():
+    found = fitted().explain(denied(), sparse=True, n_samples=300, floor=0.0)
+    assert {"income", "debt_eur"} < set(found.computed)
+    assert len({"salary", "pay"} & set(found.computed)) == 1
+    table = found.changes()
+    assert set(table["feature"]).isdisjoint(found.computed)
+    assert found.measures["L0"].tolist() == table.groupby(["id", "rank"]).size().tolist()
+    own = denied().loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
+    changed = own != found.frame.reset_index(drop=True)
+    assert (changed["salary"] == changed["pay"]).all()
+    assert (changed["debt"] == changed["debt_eur"]).all()
+    assert changed[["salary", "debt"]].any(axis=None)
 
 
 @pytest.mark.parametrize("fixed", ["salary", *slow("pay")])

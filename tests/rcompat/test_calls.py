@@ -494,6 +494,14 @@ def test_generators_and_kinds_are_taken():
     assert "a AdversarialForest has none; use a chain" in answer["error"]
 
 
+def test_formulas_of_derived_columns_are_taken():
+    data = people().drop(columns=["town"]).assign(months=lambda rows: 12 * rows["age"])
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "derived": {"months": "12 * age"}})
+    assert [each.text for each in made["fitted"].explainer.derived_] == ["12 * age"]
+    answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "derived": {"month": "12 * age"}})
+    assert "did you mean 'months'" in answer["error"]
+
+
 def test_functions_that_r_lends_may_be_for_some_kinds(lent):
     problem = make_problem("categorical", 0)
     sampler = LentSampler(name=lent, asks="draw", kinds=["numeric"], maker='mice_sampler("pmm")')

@@ -321,9 +321,9 @@ export function mount(root, askRaw) {
 
   function drawLimit(feature, j) {
     const own = state.cells[j].text;
-    if (feature.fixed) {
+    if (feature.fixed || feature.computed) {
       return el("div", { class: "limit fixed" }, el("span", { class: "name" }, feature.label), el("span", { class: "value" }, own),
-        el("span", { class: "soft" }, "fixed"));
+        el("span", { class: "soft" }, feature.fixed ? "fixed" : "computed"));
     }
     const said = state.limits[j] || {};
     const panel = el("div", { class: "detail", id: newId(), hidden: !state.open.has(j) });
@@ -568,7 +568,7 @@ export function mount(root, askRaw) {
   // -------------------------------------------------------------- by hand
 
   function drawHand() {
-    box.hand.replaceChildren(...state.start.features.flatMap((feature, j) => (feature.fixed ? [] : [handField(feature, j)])));
+    box.hand.replaceChildren(...state.start.features.flatMap((feature, j) => (feature.fixed || feature.computed ? [] : [handField(feature, j)])));
   }
 
   function handField(feature, j) {

@@ -27,6 +27,9 @@
 #'   "forest", "mixture" or "vine", or an unfitted one that reticulate holds.
 #' @param kinds A named list or vector with the kind of some columns, "numeric", "categorical" or "ordered", where it is
 #'   not that of their class: `c(zip = "categorical")`.
+#' @param derived A named list or vector of formulas of columns that are computed from others, in the language of rules:
+#'   `list(dti = "(rent + instalment) / income")`. Such a column is computed for every candidate, as it is rounded in
+#'   `data`; it is not counted as a change, and rules can name it.
 #' @param names A list of `labels`, `units` and `formats`, each a named list by feature, for sentences and letters.
 #' @param keep Whether the object can be saved.
 #' @param ... Not used: a misspelt argument is an error that names the nearest one.
@@ -44,7 +47,7 @@
 #' @export
 mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler = "cart", constraints = NULL,
                  visit_sequence = "data", condition_on_decision = TRUE, random_state = NULL, n_jobs = 1, names = NULL,
-                 generator = NULL, kinds = NULL, keep = TRUE, ..., progress = interactive()) {
+                 generator = NULL, kinds = NULL, derived = NULL, keep = TRUE, ..., progress = interactive()) {
   refuse_unknown(list(...), base::names(formals(mcce)), "mcce()")
   engine()
   data <- as_plain_frame(data, "data")
@@ -65,7 +68,8 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
     visit_sequence = if (length(visit_sequence) == 1) visit_sequence else as.list(visit_sequence),
     condition_on_decision = condition_on_decision, random_state = random_state, n_jobs = n_jobs,
     names = if (!is.null(names)) lapply(names, as.list), generator = generator,
-    kinds = if (!is.null(kinds)) as.list(kinds)
+    kinds = if (!is.null(kinds)) as.list(kinds),
+    derived = if (!is.null(derived)) as.list(derived)
   )
   options <- Filter(Negate(is.null), options)
   told <- with_progress(progress, call_python("fit", asked, send_table(data), options))

@@ -40,6 +40,26 @@ test_that("suggest_fixed() lists facts that nobody can change", {
   expect_match(listed$reason, "past event")
 })
 
+test_that("mcce() computes derived columns", {
+  skip_if_no_mcce()
+  numbers <- data.frame(rent = 300 + 7 * (1:400 %% 101), income = 1500 + 13 * (1:400 %% 97), savings = 10 * (1:400 %% 89))
+  numbers$share <- round(numbers$rent / numbers$income, 2)
+  solvent <- function(rows) rows$savings / 1000 - rows$share
+  explainer <- suppressWarnings(mcce(
+    solvent, numbers,
+    decision = c(0.2, Inf), derived = list(share = "rent / income"), random_state = 1, keep = FALSE
+  ))
+  refused <- numbers[solvent(numbers) < 0.2, ][1:10, ]
+  for (sparse in c(TRUE, FALSE)) {
+    found <- explain(explainer, refused, sparse = sparse, n_samples = 200, constraints = "share <= 0.4")
+    expect_gt(nrow(found$rows), 0)
+    expect_equal(found$rows$share, round(found$rows$rent / found$rows$income, 2))
+    expect_true(all(found$rows$share <= 0.4))
+    expect_false("share" %in% found$changes$feature)
+  }
+  expect_error(suppressWarnings(mcce(solvent, numbers, fixed = "share", decision = c(0.2, Inf), derived = c(share = "rent / income"))), "fixed and derived", class = "mcce_error")
+})
+
 test_that("mcce() takes a generator and kinds", {
   skip_if_no_mcce()
   joint <- fitted(generator = "forest")

@@ -1,0 +1,320 @@
+"""Derived columns: whatever is asked for, pandas computes the same columns from the other ones of every answer."""
+
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mcce
+from mcce import InputError, MCCEWarning
+from mcce.exceptions import AdviceWarning
+from tests.plausibility.related_tables import rng
+
+FORMULAS = {
+    "dti": "(rent + instalment) / income",
+    "utilisation_pct": "100 * card_used / card_limit",
+    "job_years": "years(applied_on - hired_on)",
+    "stretched": "dti > 0.5",
+}
+INPUTS = ("rent", "instalment", "income", "card_used", "card_limit", "hired_on", "savings")
+
+
+def completed_years(begin, end):
+    return end.year - begin.year - ((end.month, end.day) < (begin.month, begin.day))
+
+
+def recomputed(rows):
+    """Compute the derived columns with pandas, without the package."""
+    dti = ((rows["rent"] + rows["instalment"]) / rows["income"]).round(2)
+    years = [
+        completed_years(h, a) if h <= a else -completed_years(a, h)
+        for a, h in zip(rows["applied_on"], rows["hired_on"])
+    ]
+    return pd.DataFrame(
+        {
+            "dti": dti,
+            "utilisation_pct": np.floor(100 * rows["card_used"] / rows["card_limit"]),
+            "job_years": np.array(years, dtype=np.int64),
+            "stretched": dti > 0.5,
+        }
+    )
+
+
+def bank(n=400, seed=1):
+    r = rng(seed)
+    X = pd.DataFrame(
+        {
+            "rent": r.integers(300, 2000, n),
+            "instalment": r.integers(0, 900, n),
+            "income": r.integers(1500, 9000, n),
+            "card_used": r.integers(0, 4000, n),
+            "card_limit": 500 * r.integers(1, 20, n),
+            "applied_on": pd.Timestamp("2023-01-01") + pd.to_timedelta(r.integers(0, 700, n), unit="D"),
+            "savings": r.gamma(2, 3000, n).round(),
+        }
+    )
+    X["hired_on"] = X["applied_on"] - pd.to_timedelta(r.integers(10, 9000, n), unit="D")
+    return pd.concat([X, recomputed(X)], axis=1)
+
+
+def score(rows):
+    by_ratio = rows["savings"] / 9000 - rows["dti"] - rows["utilisation_pct"] / 200 + rows["job_years"] / 50
+    return by_ratio - 0.1 * rows["stretched"]
+
+
+def explainer(derived=FORMULAS, fixed=("applied_on",), X=None, **more):
+    made = mcce.MCCE(score, decision=(0.3, np.inf), fixed=list(fixed), derived=derived, random_state=1, **more)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdviceWarning)
+        return made.fit(bank() if X is None else X)
+
+
+def refused(n=15, X=None):
+    X = bank() if X is None else X
+    return X[score(X) < 0.3].head(n)
+
+
+def check(found, X=None):
+    """Check the columns of answers against pandas, and the counts against the inputs."""
+    X = bank() if X is None else X
+    expected = recomputed(found.frame)
+    for name in expected:
+        assert found.frame[name].tolist() == expected[name].tolist(), name
+    own = X.loc[found.frame.index.get_level_values("id"), list(INPUTS)].to_numpy(dtype=object)
+    changed = found.frame[list(INPUTS)].to_numpy(dtype=object) != own
+    assert found.measures["L0"].tolist() == changed.sum(axis=1).tolist()
+    assert set(found.changes()["feature"]).isdisjoint(FORMULAS)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return explainer()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sparse=st.booleans(),
+    n_counterfactuals=st.integers(1, 3),
+    diverse=st.booleans(),
+    rule=st.sampled_from([None, "dti <= 0.4", "utilisation_pct < 30 or job_years > 10", "not stretched"]),
+    max_changes=st.sampled_from([None, 2, 4]),
+    n_samples=st.sampled_from([60, "auto"]),
+)
+def test_every_answer_has_the_columns_that_pandas_computes(
+    fitted, sparse, n_counterfactuals, diverse, rule, max_changes, n_samples
+):
+    asked = {"sparse": sparse, "n_counterfactuals": n_counterfactuals, "diverse": diverse and n_counterfactuals > 1}
+    asked |= {"max_changes": max_changes, "n_samples": 60 if asked["diverse"] else n_samples}
+    found = fitted.explain(refused(4), constraints=[] if rule is None else [rule], progress=False, **asked)
+    check(found)
+    if max_changes is not None:
+        assert (found.measures["L0"] <= max_changes).all()
+    rows = found.frame
+    holds = {
+        "dti <= 0.4": rows["dti"] <= 0.4,
+        "utilisation_pct < 30 or job_years > 10": (rows["utilisation_pct"] < 30) | (rows["job_years"] > 10),
+        "not stretched": ~rows["stretched"],
+    }
+    assert rule is None or holds[rule].all()
+    assert (score(rows) >= 0.3).all()
+
+
+def test_functions_compute_derived_columns():
+    made = explainer(
+        {
+            "dti": lambda rows: (rows["rent"] + rows["instalment"]) / rows["income"],
+            **{name: text for name, text in FORMULAS.items() if name != "dti"},
+        }
+    )
+    for sparse in (False, True):
+        found = made.explain(refused(), sparse=sparse, n_samples=100)
+        assert len(found) == 15
+        check(found)
+
+
+def test_gower_counts_the_inputs_alone(fitted):
+    found = fitted.explain(refused(), sparse=True, n_samples=100)
+    X = bank()
+    own = X.loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
+    steps = [
+        (found.frame[name].reset_index(drop=True) - own[name]).abs() / (X[name].max() - X[name].min())
+        for name in INPUTS
+    ]
+    np.testing.assert_allclose(found.measures["gower"], sum(steps) / X.shape[1], rtol=1e-12)
+
+
+def test_without_derived_columns_answers_contradict_themselves():
+    X = bank()
+    made = mcce.MCCE(score, decision=(0.3, np.inf), fixed=["applied_on"], random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdviceWarning)
+        made.fit(X, relations=())
+    found = made.explain(refused(), sparse=True, n_samples=100).frame
+    assert (found[list(FORMULAS)] != recomputed(found)).any(axis=1).sum() > 2
+
+
+def test_rows_that_disagree_are_counted_and_named():
+    X = bank()
+    X.index = [f"person {i}" for i in range(len(X))]
+    X.loc[["person 7", "person 9"], "dti"] = 3.0
+    made = mcce.MCCE(score, decision=(0.3, np.inf), derived={"dti": FORMULAS["dti"]}, random_state=1)
+    with pytest.warns(MCCEWarning) as told:
+        made.fit(X)
+    said = "2 of 400 training rows, 0.50%, disagree; the first: person 7, person 9"
+    assert [said in str(each.message) for each in told].count(True) == 1
+    assert made.derived_[0].exceptions == 2
+    found = made.explain(X.loc[["person 7", "person 9"]], sparse=True, n_samples=200).frame  # they break it themselves
+    moved = (
+        found[["rent", "instalment", "income"]].to_numpy()
+        != X.loc[["person 7", "person 9"], ["rent", "instalment", "income"]].to_numpy()
+    ).any(axis=1)
+    assert moved.any()
+    assert (found["dti"] == recomputed(found)["dti"])[moved].all()
+
+
+def test_a_column_derived_from_fixed_ones_is_fixed():
+    found = explainer(fixed=("applied_on", "hired_on")).explain(refused(), n_samples=100)
+    assert found.fixed == ("applied_on", "hired_on", "job_years")
+    assert found.frame["job_years"].tolist() == refused()["job_years"].tolist()
+    assert "job_years" not in found.computed
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"fixed": ("dti",)}, "'dti' is fixed and derived; leave it out of fixed"),
+        ({"derived": ["dti"]}, "derived is ['dti']; give formulas by column"),
+        ({"derived": {"dbt": "rent / income"}}, "did you mean 'dti'"),
+        ({"derived": {"dti": "rnt / income"}}, "did you mean 'rent'"),
+        ({"derived": {"dti": "job_years / 10", "job_years": "10 * dti"}}, "in a cycle: 'dti' -> 'job_years' -> 'dti'"),
+    ],
+)
+def test_wrong_formulas_are_told_before_anything_is_learned(more, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        explainer(**more)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        (mcce.allow("dti", high=0.4), "'dti' is a derived column, which is computed from others"),
+        (mcce.only({0: ["dti"]}), "names 'dti' for factual 0, a derived column"),
+    ],
+)
+def test_only_rules_name_derived_columns(fitted, constraint, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        fitted.explain(bank().head(1), constraints=[constraint])
+
+
+def test_only_leaves_derived_columns_to_follow(fitted):
+    who = refused(5)
+    found = fitted.explain(
+        who, sparse=True, n_samples=200, constraints=[mcce.only({i: ["income", "rent"] for i in who.index})]
+    )
+    check(found)
+    assert set(found.changes()["feature"]) <= {"income", "rent"}
+    assert len(found) >= 1
+
+
+def test_rules_that_cannot_hold_are_contradictions():
+    who = refused(3)
+    least = int(who["job_years"].max()) + 1
+    with pytest.raises(InputError, match="may not change, which breaks: job_years"):
+        explainer(fixed=("applied_on", "hired_on")).explain(who, constraints=[f"job_years >= {least}"])
+
+
+def test_generated_candidates_have_computed_columns(fitted):
+    drawn = fitted.generate(refused(3), n_samples=50)
+    pd.testing.assert_frame_equal(drawn[list(FORMULAS)], recomputed(drawn), check_dtype=False)
+    again = fitted.select(drawn, refused(3))
+    pd.testing.assert_frame_equal(again.frame, fitted.explain(refused(3), n_samples=50).frame)
+
+
+def test_contributions_follow_a_change(fitted):
+    found = fitted.explain(refused(), sparse=True, n_samples=200)
+    for who, mine in found.changes().groupby("id"):
+        table = found.contributions(who)
+        assert table.index.tolist() == mine["feature"].tolist()
+        for name, row in table.iterrows():
+            alone = bank().loc[[who]]
+            alone[name] = row["to"]
+            alone[list(FORMULAS)] = recomputed(alone)
+            assert row["alone"] == pytest.approx(score(alone).iloc[0])
+
+
+def test_words_letters_and_pictures_do_not_tell_them(fitted):
+    found = fitted.explain(refused(), sparse=True, n_samples=100)
+    texts = [found.sentence(who) + mcce.report.letter(found, who).split("Please note")[0] for who in found]
+    texts += [str(found), found.suspicious()["words"].str.cat()]
+    assert not any(name in text for text in texts for name in FORMULAS)
+    labels = [text.get_text() for text in found.plot(next(iter(found))).get_yticklabels()]
+    assert set(labels).isdisjoint(FORMULAS)
+    assert found.changed_features().loc[list(FORMULAS), "times"].sum() == 0
+
+
+def test_texts_are_stored_and_functions_are_given_again(fitted, tmp_path):
+    fitted.save(tmp_path / "bank.mcce")
+    again = mcce.MCCE.load(tmp_path / "bank.mcce", score)
+    assert again.derived_ == fitted.derived_
+    assert set(again.derived) == set(FORMULAS)
+    for sparse in (False, True):
+        asked = {"sparse": sparse, "n_samples": 100, "constraints": ["dti <= 0.4"]}
+        pd.testing.assert_frame_equal(again.explain(refused(), **asked).frame, fitted.explain(refused(), **asked).frame)
+    function = lambda rows: (rows["rent"] + rows["instalment"]) / rows["income"]  # noqa: E731
+    made = explainer({"dti": function})
+    made.save(tmp_path / "function.mcce")
+    with pytest.raises(InputError, match="'dti' of this explainer is computed by a Python function"):
+        mcce.MCCE.load(tmp_path / "function.mcce", score)
+    again = mcce.MCCE.load(tmp_path / "function.mcce", score, derived={"dti": function})
+    asked = {"sparse": True, "n_samples": 100}
+    pd.testing.assert_frame_equal(again.explain(refused(), **asked).frame, made.explain(refused(), **asked).frame)
+    found = fitted.explain(refused(), n_samples=100)
+    found.save(tmp_path / "found.mcce")
+    assert mcce.Counterfactuals.load(tmp_path / "found.mcce").computed == found.computed == tuple(FORMULAS)
+    assert pickle.loads(pickle.dumps(found)).changes().equals(found.changes())
+
+
+def test_a_file_without_donors_computes_them_too(tmp_path):
+    numbers = bank().drop(columns=["applied_on", "hired_on", "job_years", "stretched"]).astype(float)
+    formulas = {name: FORMULAS[name] for name in ("dti", "utilisation_pct")}
+    made = mcce.MCCE(lambda rows: -rows["dti"], decision=(-0.3, 0), sampler="norm", derived=formulas, random_state=1)
+    made.fit(numbers, relations=()).save(tmp_path / "bank.mcce", donors="none")
+    again = mcce.MCCE.load(tmp_path / "bank.mcce", made.model)
+    assert [(each.rows, each.first) for each in again.derived_] == [(0, ())] * 2
+    found = again.explain(numbers[numbers["dti"] > 0.5].head(5), n_samples=100).frame
+    assert len(found) == 5
+    assert (found["dti"] == ((found["rent"] + found["instalment"]) / found["income"]).round(2)).all()
+
+
+def test_batches_are_those_of_one_call(fitted, tmp_path):
+    asked = {"sparse": True, "n_samples": 100, "constraints": ["dti <= 0.45"]}
+    fitted.explain_batches(refused(), tmp_path / "out", batch_size=4, **asked)
+    found = pd.read_parquet(tmp_path / "out" / "counterfactuals").sort_values(["id", "rank"])
+    expected = fitted.explain(refused(), **asked).frame
+    assert found["dti"].tolist() == expected["dti"].tolist() == recomputed(expected)["dti"].tolist()
+
+
+def test_proposals_are_told_with_what_to_paste():
+    X = bank(1000)
+    X.loc[[3, 5], "dti"] = 9.0
+    made = mcce.MCCE(score, decision=(0.3, np.inf), random_state=1)
+    with pytest.warns(AdviceWarning) as told:
+        made.fit(X[[*INPUTS, "applied_on", "dti", "utilisation_pct", "job_years", "stretched"]])
+    (text,) = [str(each.message) for each in told if "possible formula" in str(each.message)]
+    pasted = re.search(r"derived=(\{.*\})", text)[1]
+    assert eval(pasted)["dti"] == "(instalment + rent) / income"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        mcce.MCCE(score, decision=(0.3, np.inf), random_state=1, derived=eval(pasted)).fit(X)
+    assert not any("possible formula" in str(each.message) for each in told)
+    assert any("2 of 1,000 training rows, 0.20%, disagree" in str(each.message) for each in told)
+
+
+def test_private_explainers_take_no_formulas():
+    with pytest.raises(InputError, match="derived="):
+        explainer(sampler=mcce.Privacy(epsilon=1.0, bounds={}, levels={}))
