@@ -29,11 +29,12 @@ from mcce.constraints import encoding, grammar, reading
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.explore import words as explorer_words
 from mcce.model import columns
-from mcce.plausibility import relation_finder
+from mcce.plausibility import derived
 from mcce.report import languages, letter_layout, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
 from mcce.storage import archive as limits
+from mcce.storage import learned
 from mcce.table import Feature, Schema, spreadsheet, suggest
 from mcce.table import stored as table_state
 
@@ -139,8 +140,9 @@ CASES = {
     "exponents in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "+1e" + "1" * n + "x"),
     "apostrophes in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "'" * n + "x"),
     "braces in a text of a letter": Case(languages, lambda t: languages._of_fields(t, {"a"}, {"a"}), lambda n: "{" * n),
-    "a long name in a relation": Case(
-        relation_finder, lambda t: relation_finder._name(t), lambda n: "a." * (n // 2) + " "
+    "a long name in a relation": Case(derived, derived.column_text, lambda n: "a." * (n // 2) + " "),
+    "names in what a sampler discloses": Case(
+        learned, lambda t: learned.disclosed(SimpleNamespace(discloses=t)), lambda n: "{" + "a." * (n // 2)
     ),
     "digits in a reason of the explorer": Case(
         explorer_words, lambda t: explorer_words.reason_text(t, ""), lambda n: "none of the " + "1" * n
