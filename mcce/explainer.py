@@ -495,7 +495,7 @@ class MCCE(Learner):
         problem = Problem(self.generator_, self.decision_, Asker(self.decision_, schema), drawing, Ordering(()), asked)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        with working("drawing", progress):
+        with working("drawing" if asked is None else "drawing inside the constraints", progress):
             block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
             pools = draw_block(problem, block).candidates
         sizes = pools.end - pools.begin
