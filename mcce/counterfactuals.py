@@ -631,7 +631,12 @@ class Counterfactuals:
         return pd.Series(dict(errors), name="standard_error", dtype=np.float64).rename_axis("measure")
 
     def by(
-        self, groups: Hashable | pd.Series[Any], *, bins: int | None = None, level: float = 0.95, random_state: int = 0
+        self,
+        groups: Hashable | pd.Series[Any],
+        *,
+        bins: int | None = None,
+        confidence: float = 0.95,
+        random_state: int = 0,
     ) -> Groups:
         """Compare groups of factuals: is recourse dearer for one than for another? See `mcce.report.groups`.
 
@@ -641,13 +646,15 @@ class Counterfactuals:
             A column of `factuals`; or a Series of anything else, with the ids as its index.
         bins : int, optional
             Into how many quantiles to cut numbers, dates or ordered levels.
-        level : float
+        confidence : float
             How often the intervals should cover.
         random_state : int
             Seed of the bootstrap.
         """
         found = (self.factuals, self.measures[best_rows(self)], self.unexplained)
-        return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state, names=self.names)
+        return compare_groups(
+            *found, groups, bins=bins, confidence=confidence, random_state=random_state, names=self.names
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.

@@ -513,7 +513,7 @@ class MCCE(Learner):
         problem = Problem(self.generator_, self.decision_, Asker(self.decision_, schema), drawing, Ordering(()), asked)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        with working("drawing", progress):
+        with working("drawing" if asked is None else "drawing inside the constraints", progress):
             block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
             pools = draw_block(problem, block).candidates
         sizes = pools.end - pools.begin
@@ -864,23 +864,12 @@ class MCCE(Learner):
         self._check_fitted()
         from mcce.batches import explain_batches
 
-        read_settings(**{name: value for name, value in settings.items() if name in OPTIONS})
-        learned: dict[str, Any] = {}
-        if settings.get("measures") is not None:  # workers do not have the training rows
-            learned["measures"] = self._learned_measures(settings["measures"])
-        plausibility = None
-        if settings.get("sparse"):
-            plausibility = self._plausibility(None if progress == "log" else progress)
-            self._usual()
-        self._ordering(settings.get("measures"), settings.get("feature_weights"), plausibility)
-        demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
-        self._training_rows(needed=demands.exclude_training)
         return explain_batches(
             self,
             source,
             out,
             settings=settings,
-            learned=learned,
+            learned=self._learn_for_workers(settings, progress),
             spots=self._training.spots,
             id=id,
             batch_size=batch_size,
@@ -890,6 +879,20 @@ class MCCE(Learner):
             letters=letters,
             progress=progress,
         )
+
+    def _learn_for_workers(self, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """Learn what `explain` needs of the training rows, which workers do not have; return settings to replace."""
+        read_settings(**{name: value for name, value in settings.items() if name in OPTIONS})
+        measures = settings.get("measures")
+        learned = {} if measures is None else {"measures": self._learned_measures(measures)}
+        plausibility = None
+        if settings.get("sparse"):
+            plausibility = self._plausibility(None if progress == "log" else progress)
+            self._usual()
+        self._ordering(measures, settings.get("feature_weights"), plausibility)
+        demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
+        self._training_rows(needed=demands.exclude_training)
+        return learned
 
     def save(
         self, path: str | PathLike[str], *, donors: Donors = "all", about: Mapping[str, str] | None = None

@@ -34,6 +34,7 @@ from mcce.report import languages, letter_layout, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
 from mcce.storage import archive as limits
+from mcce.storage import learned
 from mcce.table import Feature, Schema, spreadsheet, suggest
 from mcce.table import stored as table_state
 
@@ -140,6 +141,9 @@ CASES = {
     "apostrophes in a cell": Case(spreadsheet, spreadsheet.escape_formula, lambda n: "'" * n + "x"),
     "braces in a text of a letter": Case(languages, lambda t: languages._of_fields(t, {"a"}, {"a"}), lambda n: "{" * n),
     "a long name in a relation": Case(derived, derived.column_text, lambda n: "a." * (n // 2) + " "),
+    "names in what a sampler discloses": Case(
+        learned, lambda t: learned.disclosed(SimpleNamespace(discloses=t)), lambda n: "{" + "a." * (n // 2)
+    ),
     "digits in a reason of the explorer": Case(
         explorer_words, lambda t: explorer_words.reason_text(t, ""), lambda n: "none of the " + "1" * n
     ),

@@ -78,7 +78,7 @@ METHODS = {
         "suspicious": "",
         "summary": "standard_errors",
         "diversity": "",
-        "by": "groups bins level random_state",
+        "by": "groups bins confidence random_state",
         "contributions": "id rank words",
         "why_unexplained": "id",
         "with_why_unexplained": "n",

@@ -19,8 +19,9 @@ The cells of a CSV become values of the training columns:
 
 7. A cell that is empty, or one of the texts given as `missing`, is missing.
 8. The kind of a column was found from the training rows: numbers, dates and durations are read as such, levels by how
-   they are written, also in a spreadsheet-safe file (`mcce.table.spreadsheet`). A text that is no number or date is a
-   problem of its row. An unknown level stays the text that it is, to be refused as any other table's.
+   they are written, also in a spreadsheet-safe file (`mcce.table.spreadsheet`). A text that is no number or date, and a
+   number with a leading zero, is a problem of its row. An unknown level stays the text that it is, to be refused as any
+   other table's.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from mcce.base.files import checked_path
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
-from mcce.table.spreadsheet import unescape_formula
+from mcce.table.spreadsheet import LEADING_ZERO, unescape_formula
 from mcce.wording import Setting
 
 TRUTHS = {"true": True, "false": False}
@@ -73,7 +74,20 @@ def read_texts(
             for i in np.flatnonzero((columns[name].isna() & marked[name].notna()).to_numpy()).tolist():
                 what = "date or duration" if is_dated(feature.dtype) else "number"
                 problems.setdefault(i, f"column {name!r} holds {spell(texts[name].iloc[i])}, which is no {what}.")
+            problems = _leading_zeros(feature, marked[name]) | problems
     return pd.DataFrame(columns, index=texts.index), problems
+
+
+def _leading_zeros(feature: Feature, cells: pd.Series[Any]) -> dict[int, str]:
+    """Return the problem of each cell of a number with a leading zero, which may be a code, by its place."""
+    if is_dated(feature.dtype):
+        return {}
+    return {
+        i: f"column {feature.name!r} is numeric in the training data and holds {spell(text)}, with a leading zero. "
+        "Write it without the zero if it is a number."
+        for i, text in enumerate(cells)
+        if isinstance(text, str) and LEADING_ZERO.match(text.strip())
+    }
 
 
 def _values(feature: Feature, cells: pd.Series[Any], where: str) -> pd.Series[Any]:

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -37,7 +38,7 @@ import pandas as pd
 from mcce.cli.console import say
 from mcce.exceptions import InputError, did_you_mean, listing, shorten, spell
 from mcce.table.dtypes import is_dated
-from mcce.table.spreadsheet import unescape_formulas
+from mcce.table.spreadsheet import LEADING_ZERO, unescape_formulas
 
 SEPARATORS = (",", ";", "\t", "|")
 INSPECTED = 100  # records that determine the separator
@@ -54,7 +55,6 @@ LONGEST_DATE = 100
 TRUTHS = {"true": True, "false": False}
 MISSING_WORDS = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "#N/A", "#NV", "#DIV/0!", "#VALUE!")
 SIGNS = {"%", "‰", "€", "$", "£", "¥", "()", ":", "::"}  # remain of numbers besides digits and marks
-LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 WHOLE = re.compile(r"[+-]?[0-9]+")
 KINDS = ("numeric", "categorical")
 Kind = Literal["number", "truth", "date", "text"]
@@ -584,6 +584,7 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
                 f"{column} is numeric {options.source}, but {column.holds(zero)}, with a leading zero. Write it "
                 "without the zero if it is a number; --kinds of mcce fit or explain can make the column categorical."
             )
+        _report_rounding(column, marks)
         return Reading("number", marks)
     if not column.texts:
         return Reading("number", marks)
@@ -617,17 +618,35 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
 def _loss(column: TextColumn, marks: NumberMarks) -> str:
     """Return what reading the cells as numbers would lose; empty if nothing."""
     plain = {text: str(marks.plain(text)).removeprefix("+") for text in column.filled}
-    exact = not column.cells.isna().any() and all(map(WHOLE.fullmatch, plain.values()))
+    largest = _largest_exact(column, plain.values())
     first: dict[float, str] = {}
     for text, number in plain.items():
         if LEADING_ZERO.match(number):
             return f"{spell(text)} with a leading zero"
-        if WHOLE.fullmatch(number) and not abs(float(number)) < (2**63 if exact else 2**53):
+        if WHOLE.fullmatch(number) and not abs(float(number)) < largest:
             return f"{spell(text)}, which has too many digits for a number"
         bare = number.removeprefix("-") if not float(number) else number
         if marks.thousands not in text and first.setdefault(float(number), bare) != bare:
             return f"{spell(first[float(number)])} and {spell(text)}, which are one number in two spellings"
     return ""
+
+
+def _largest_exact(column: TextColumn, numbers: Iterable[str]) -> int:
+    """Return the size below which every whole number is read exactly: a column of these alone becomes integers."""
+    return 2**63 if not column.cells.isna().any() and all(map(WHOLE.fullmatch, numbers)) else 2**53
+
+
+def _report_rounding(column: TextColumn, marks: NumberMarks) -> None:
+    """Report whole numbers with more digits than a number holds."""
+    plain = {text: str(marks.plain(text)) for text in column.filled}
+    largest = _largest_exact(column, plain.values())
+    for text, number in plain.items():
+        if WHOLE.fullmatch(number) and not abs(float(number)) < largest and Decimal(number) != Decimal(float(number)):
+            say(
+                f"{column} is rounded: {column.holds(text)}, which has too many digits for a number and is read as "
+                f"{float(number):.17g}. If these are codes, add --kinds {column.name}=categorical"
+            )
+            return
 
 
 def _check_majority(column: TextColumn, others: list[str], what: str) -> None:

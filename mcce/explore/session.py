@@ -546,7 +546,7 @@ class ExplorerSession:
         starts = range(0, len(groups.table), len(measures))
         rows = [row(text, groups.table.iloc[k : k + len(measures)]) for text, k in zip(groups.texts, starts)]
         columns = ["group", "people", *(MEASURES.get(each, each) for each in measures)]
-        title = f"By {groups.name}, with {groups.level:.0%} intervals"
+        title = f"By {groups.name}, with {groups.confidence:.0%} intervals"
         return {"tables": [_table(title, columns, [*rows, row("all", groups.overall)])]}
 
     def _trade_off(self, message: Mapping[str, Any]) -> Reply:

@@ -84,7 +84,7 @@ class Generator(Learner, ABC):
         Learn from the training rows, and set the first five attributes below. ``self._arrange(X, decision)`` reads the
         table and sets four of them, by the parameters `fixed`, `kinds` and `random_state`; its result has the givens.
         With ``takes_weights = True``, `fit` also takes `sample_weight`.
-    ``draw(request, *, progress=None, n_jobs=None)``
+    ``draw(request, *, progress=None)``
         Draw one row for each row of a `mcce.generators.requests.DrawRequest`, and return them as
         `mcce.generators.requests.Drawn`. All randomness comes from the request's seed, stream keys and draw indices.
 
@@ -127,7 +127,7 @@ class Generator(Learner, ABC):
     ...         read = self._arrange(X, decision)
     ...         self.rows_, self.training_givens_ = read.table.matrix, read.givens
     ...         return self
-    ...     def draw(self, request, *, progress=None, n_jobs=None):
+    ...     def draw(self, request, *, progress=None):
     ...         self.check_fitted()
     ...         uniform = RowStreams(request.seed, request.stream_keys, request.draw_indices).uniform()
     ...         rows, own = np.empty((len(request), len(self.schema_))), self.training_givens_[:, -1]
@@ -182,7 +182,7 @@ class Generator(Learner, ABC):
         """Learn the distribution of the training rows."""
 
     @abstractmethod
-    def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
+    def draw(self, request: DrawRequest, *, progress: bool | None = None) -> Drawn:
         """Draw one row for each row of the request."""
 
     def feature_log_densities(

@@ -320,12 +320,11 @@ class ChainModel(Generator):
                 f"or use a sampler that does ({samplers_that_handle_missing()})."
             )
 
-    def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
+    def draw(self, request: DrawRequest, *, progress: bool | None = None) -> Drawn:
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
         self.check_fitted()
         plan = DrawPlan.of(request, self._layout, list(self.samplers_.values()))
-        jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
-        threads = jobs if self._draws_in_threads() else 1
+        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
         return draw_in_blocks(plan, request, BLOCK_ROWS, threads, progress)
 
     def feature_log_densities(

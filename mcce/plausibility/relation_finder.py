@@ -52,7 +52,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints.conditions import Compared
 from mcce.constraints.rules import Rule, resolve_rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
-from mcce.plausibility.derived import MOST_LABELS, Formula, column_text, plain_label
+from mcce.plausibility.derived import MOST_LABELS, Formula, agree, column_text, plain_label
 from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, EquationCandidate, find_candidates, shortest_between
 from mcce.plausibility.predictable import find_predictable, warn_of_predictable
 from mcce.plausibility.relations import (
@@ -725,7 +725,8 @@ class _Finder:
             if relation is None:
                 continue
             if len(places) == 2 and not relation.exceptions:
-                self.texts[places[0], places[1]] = says  # functions of one column are looked for on their own
+                if self._computes(relation, places[1]):
+                    self.texts[places[0], places[1]] = says  # functions of one column are looked for on their own
                 continue
             n_forms = n_tried * CONSTANTS ** (candidate.n_constants if candidate is not None else 1)
             chance = self._chance_of_equation(relation, places)
@@ -735,6 +736,12 @@ class _Finder:
                 length = len(says) + LONGER * says.count(" - ")  # a sum rather than a difference
                 found.setdefault(frozenset(places), []).append((room, length, (candidate, relation, places)))
         return list(self._independent(found, sums))
+
+    def _computes(self, relation: Relation, target: int) -> bool:
+        """Return whether a relation computes the values of a column in every row, rounding included."""
+        rows = self.matrix[self._uncoded(self.matrix, [self.schema.names.index(name) for name in relation.columns])]
+        computed = resolve_relation(relation, self.schema).solve(rows, target)
+        return bool(agree(self.features[target], computed, rows[:, target]).all())
 
     def _independent(self, found: Mapping[Any, Any], sums: Sequence[Relation]) -> Iterator[Relation]:
         """Yield the tightest equation of each set of columns, exact ones first, but those that others give."""

@@ -14,7 +14,7 @@ its own comparison: of many groups one in twenty differs from the rest by chance
 unfairness, since groups differ in what else decides; it says who has the longer way.
 
 Percentiles are a little narrow in small groups: with about 50 explained factuals in a group and skewed distances,
-intervals of level 0.9 covered the true mean and difference in 0.88 of 6000 simulations.
+intervals of confidence 0.9 covered the true mean and difference in 0.88 of 6000 simulations.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Groups:
         Indexed by measure: `n`, `mean`, `low`, `high` of all factuals together.
     name : str
         What the groups are of.
-    level : float
+    confidence : float
         How often such intervals cover.
     texts : tuple of str
         The groups in words, in the order of `table`.
@@ -76,7 +76,7 @@ class Groups:
     table: pd.DataFrame
     overall: pd.DataFrame
     name: str
-    level: float
+    confidence: float
     texts: tuple[str, ...]
 
     def plot(self, axes: Any = None) -> Panels:
@@ -87,11 +87,11 @@ class Groups:
         axes : sequence of Axes, optional
             Where to draw: one for each measure. By default a new figure.
         """
-        return groups_plot(self.table, self.overall, self.name, level=self.level, texts=self.texts, axes=axes)
+        return groups_plot(self.table, self.overall, self.name, confidence=self.confidence, texts=self.texts, axes=axes)
 
     def _headline(self) -> str:
         counted = f"{self.overall['n']['explained']} factuals without the wanted decision"
-        return f"Recourse by {self.name}: {counted}, {self.level:.12g} intervals by bootstrap over the factuals"
+        return f"Recourse by {self.name}: {counted}, {self.confidence:.12g} intervals by bootstrap over the factuals"
 
     def _shown(self) -> pd.DataFrame:
         """Return the figures as text: a row for each group, and one for each difference to the rest."""
@@ -120,13 +120,13 @@ def compare_groups(
     groups: Hashable | pd.Series[Any],
     *,
     bins: int | None,
-    level: float,
+    confidence: float,
     random_state: int,
     names: Names,
 ) -> Groups:
     """Compare groups of factuals; `best` are the measures of the best counterfactual of each, by (id, rank)."""
-    if not is_number(level) or not 0 < level < 1:
-        raise InputError(f"level is {level!r}; it must lie between 0 and 1, as in 0.95.")
+    if not is_number(confidence) or not 0 < confidence < 1:
+        raise InputError(f"confidence is {confidence!r}; it must lie between 0 and 1, as in 0.95.")
     check_count(random_state, "random_state", least=0)
     column = _find_column(factuals, groups)
     of_best = find_labels(factuals.index, best.index.get_level_values("id"))
@@ -146,14 +146,14 @@ def compare_groups(
     used = names if is_feature else Names()
     labels, codes = _group(column[counted], bins, used)
     measured = values[counted]
-    parts = [_figures(measured, codes == k, level, random_state) for k in range(len(labels))]
+    parts = [_figures(measured, codes == k, confidence, random_state) for k in range(len(labels))]
     index = pd.MultiIndex.from_product([pd.Index(labels, tupleize_cols=False), measures], names=["group", "measure"])
-    whole = _figures(measured, np.ones(len(measured), dtype=bool), level, random_state)
+    whole = _figures(measured, np.ones(len(measured), dtype=bool), confidence, random_state)
     return Groups(
         table=pd.concat(parts).set_axis(index, axis=0),
         overall=whole[["n", "mean", "low", "high"]].set_axis(pd.Index(measures, name="measure"), axis=0),
         name=used.label(column.name) if column.name is not None else "group",
-        level=float(level),
+        confidence=float(confidence),
         texts=tuple(used.text(column.name, each) if bins is None or pd.isna(each) else str(each) for each in labels),
     )
 
@@ -244,9 +244,9 @@ def _quantile_groups(levels: list[Any], codes: Ints, bins: int, text: Callable[.
     return list(names), np.append(group_of_level, -1)[codes]
 
 
-def _figures(values: Floats, inside: Bools, level: float, seed: int) -> pd.DataFrame:
+def _figures(values: Floats, inside: Bools, confidence: float, seed: int) -> pd.DataFrame:
     """Return the figures of one group, a row for each measure: those of the group, and its difference to the rest."""
-    begin, end = (1 - level) / 2, (1 + level) / 2
+    begin, end = (1 - confidence) / 2, (1 + confidence) / 2
     mean, rest = _means(values[inside]), _means(values[~inside])
     own, others = (_resampled_means(values, members, seed) for members in (inside, ~inside))
     return pd.DataFrame(

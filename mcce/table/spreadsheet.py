@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # of a number that may be a code
 _NUMBER = re.compile(r"[+-]?[.,]?\d[\d., \u00a0\u202f'’]*(?:[eE][+-]?\d+)?%?")
 
 

@@ -14,7 +14,12 @@ from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, score
 from tests.marks import slow
 
-BAD = {"line 36": ("children", "two"), "line 37": ("income", "lots"), "line 90": ("since", "soon")}
+BAD = {
+    "line 36": ("children", "two"),
+    "line 37": ("income", "lots"),
+    "line 90": ("since", "soon"),
+    "line 95": ("income", "007"),
+}
 
 
 def csv_lines():
@@ -64,8 +69,8 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
         explainer().explain_batches(tmp_path / "rows.csv", tmp_path / "out", **SETTINGS)
     result = explainer().explain_batches(tmp_path / "rows.csv", tmp_path / "out", skip_bad=True, **SETTINGS)
     listed = pd.read_csv(tmp_path / "out" / "bad-rows.csv").set_index("place")
-    assert list(listed.index) == ["line 36", "line 37", "line 51", "line 61", "line 71", "line 90"]
-    assert listed["begin"].tolist() == [34, 35, 49, 59, 69, 88]
+    assert list(listed.index) == ["line 36", "line 37", "line 51", "line 61", "line 71", "line 90", "line 95"]
+    assert listed["begin"].tolist() == [34, 35, 49, 59, 69, 88, 93]
     problems = listed["problem"]
     for place, said in {
         "line 37": "column 'income' holds 'lots', which is no number",
@@ -73,9 +78,10 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
         "line 61": "it has no id",
         "line 71": "it is not written in UTF-8",
         "line 90": "column 'since' holds 'soon', which is no date or duration",
+        "line 95": "column 'income' is numeric in the training data and holds '007', with a leading zero",
     }.items():
         assert said in problems[place]
-    assert (result.totals["bad"], result.totals["factuals"]) == (6, 114)
+    assert (result.totals["bad"], result.totals["factuals"]) == (7, 113)
     assert ids_of(tmp_path / "out") == {*ROWS["who"]} - bad
     good = ROWS[~ROWS["who"].isin(bad)].set_index("who")
     found = explainer().explain(good, n_samples=40).to_frame()

@@ -69,6 +69,20 @@ def test_what_the_cells_are(cells, values, tmp_path):
     pd.testing.assert_series_equal(read(tmp_path, column(cells)), expected)
 
 
+def test_numbers_with_too_many_digits_are_rounded_with_a_report(tmp_path, capsys):
+    assert read(tmp_path, column(["123456789012345678901", "7"]), kind="numeric").tolist() == [
+        123456789012345678901.0,
+        7,
+    ]
+    said = capsys.readouterr().err
+    assert "column 'v' of" in said
+    assert "is rounded: line 2 holds '123456789012345678901', which has too many digits for a number and is" in said
+    assert "is read as 1.2345678901234568e+20. If these are codes, add --kinds v=categorical" in said
+    for exact in (["9007199254740993", "1"], ["100000000000000000000", "1"]):
+        assert read(tmp_path, column(exact), kind="numeric").tolist() == [int(exact[0]), 1]
+    assert "is rounded" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [

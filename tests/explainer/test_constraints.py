@@ -243,7 +243,7 @@ class Marginals(mcce.generators.Generator):
         self.training_givens_ = self.givens_of(self.schema_.encode(X).matrix, decision)
         return self
 
-    def draw(self, request, *, progress=None, n_jobs=None):
+    def draw(self, request, *, progress=None):
         streams = RowStreams(request.seed, request.stream_keys, request.draw_indices)
         rows = self.rows[streams.integer(len(self.rows))]
         rows[:, 0] = request.givens[:, 0]

@@ -39,7 +39,7 @@ class RowBootstrap(Generator):
         self.training_givens_ = self.givens_of(self.matrix_, True if decision is None else decision)
         return self
 
-    def draw(self, request: DrawRequest, *, progress=None, n_jobs=None) -> Drawn:
+    def draw(self, request: DrawRequest, *, progress=None) -> Drawn:
         self.check_fitted()
         known = pd.Series(np.arange(len(self.matrix_))).groupby(hash_rows(self.training_givens_)).indices
         streams = RowStreams(derive_key(request.seed, "row bootstrap"), request.stream_keys, request.draw_indices)

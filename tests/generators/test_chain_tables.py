@@ -134,6 +134,7 @@ def test_restricted_draws_stay_inside_and_rows_without_any_are_dead(families, na
         assert stats.chi2_contingency(seen).pvalue > 1e-3
 
     monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 700)
-    again = chain.draw(replace(request, restrictions=restrictions), n_jobs=2)
+    monkeypatch.setattr(chain, "n_jobs", 2)
+    again = chain.draw(replace(request, restrictions=restrictions))
     np.testing.assert_array_equal(again.rows, drawn.rows)
     np.testing.assert_array_equal(again.rejected, drawn.rejected)

@@ -82,7 +82,7 @@ def test_intervals_are_those_of_all_resamples():
     found = result({"g": ["a"] * 3 + ["b"] * 4}, gower=one + two)
     mine = {name: [np.mean(r) for r in itertools.product(v, repeat=len(v))] for name, v in (("a", one), ("b", two))}
     differences = np.subtract.outer(mine["a"], mine["b"]).ravel()
-    table = found.by("g", level=0.8, random_state=3).table
+    table = found.by("g", confidence=0.8, random_state=3).table
     for name in "ab":
         row = table.loc[(name, "gower")]
         for end, share in (("low", 0.1), ("high", 0.9)):
@@ -115,7 +115,7 @@ def test_coverage_on_a_known_process(monkeypatch):
         gower = np.concatenate([rng.beta(1, 4, n["a"]), rng.beta(2, 3, n["b"])])
         L0 = 1 + np.concatenate([rng.poisson(1, n["a"]), rng.poisson(2, n["b"])])
         gower[rng.random(300) > np.where(sex == "a", 0.8, 0.6)] = np.nan
-        table = result({"sex": sex}, gower, L0).by("sex", level=0.9, random_state=run).table.loc["a"]
+        table = result({"sex": sex}, gower, L0).by("sex", confidence=0.9, random_state=run).table.loc["a"]
         for m in truth["a"]:
             difference = truth["a"][m] - truth["b"][m]
             covered["mean", m] += table["low"][m] <= truth["a"][m] <= table["high"][m]
@@ -218,7 +218,7 @@ def test_what_is_printed(small):
         (lambda r: r.by(pd.Series("f", index=[100, 100])), r"has 100 more than once; give one value per id"),
         (lambda r: r.by("sex", bins=3), r"bins goes with numbers, .* by 'sex' have no order. Leave it out"),
         (lambda r: r.by("age", bins=1), r"bins is 1"),
-        (lambda r: r.by("sex", level=95), r"level is 95; it must lie between 0 and 1, as in 0.95"),
+        (lambda r: r.by("sex", confidence=95), r"confidence is 95; it must lie between 0 and 1, as in 0.95"),
         (lambda r: r.by("sex", random_state=-1), r"random_state is -1"),
     ],
 )

@@ -19,7 +19,7 @@ from tests.marks import slow_but
 class Broken(RowBootstrap):
     """Draws as a bootstrap, and then spoils what it has drawn."""
 
-    def draw(self, request, *, progress=None, n_jobs=None):
+    def draw(self, request, *, progress=None):
         return self.spoil(super().draw(request), request)
 
     def spoil(self, drawn, request):
@@ -32,7 +32,7 @@ class WrongGivens(RowBootstrap):
 
 
 class DrawsUnfitted(RowBootstrap):
-    def draw(self, request, *, progress=None, n_jobs=None):
+    def draw(self, request, *, progress=None):
         if hasattr(self, "matrix_"):
             return super().draw(request)
         return Drawn(np.zeros((len(request), 8)), np.zeros(len(request), dtype=bool))
@@ -73,12 +73,12 @@ class ByPlace(Broken):
 
 
 class NoSeed(Broken):
-    def draw(self, request, *, progress=None, n_jobs=None):
+    def draw(self, request, *, progress=None):
         return RowBootstrap.draw(self, replace(request, seed=1))
 
 
 class NoKey(Broken):
-    def draw(self, request, *, progress=None, n_jobs=None):
+    def draw(self, request, *, progress=None):
         return RowBootstrap.draw(self, replace(request, stream_keys=np.zeros_like(request.stream_keys)))
 
 
@@ -97,7 +97,7 @@ class SpoilsInput(RowBootstrap):
 
 
 class IgnoresDecision(Broken):
-    def draw(self, request, *, progress=None, n_jobs=None):
+    def draw(self, request, *, progress=None):
         givens = request.givens.copy()
         givens[:, -1] = 1.0
         return RowBootstrap.draw(self, replace(request, givens=givens))
@@ -149,12 +149,12 @@ class Disagrees(Broken):
 class AnotherWhenBound(HotDeck):
     """Reads the restrictions even where they exclude nothing."""
 
-    def draw(self, request, *, progress=None, n_jobs=None):
+    def draw(self, request, *, progress=None):
         return super().draw(replace(request, seed=request.seed + len(request.restrictions)))
 
 
 class BreaksRules(Broken):
-    def draw(self, request, *, progress=None, n_jobs=None):
+    def draw(self, request, *, progress=None):
         return RowBootstrap.draw(self, replace(request, rules=()))
 
 

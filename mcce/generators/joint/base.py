@@ -155,7 +155,7 @@ class JointGenerator(Generator):
         self.training_givens_ = arranged.givens
         return self
 
-    def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
+    def draw(self, request: DrawRequest, *, progress: bool | None = None) -> Drawn:
         """Draw one row for each row of the request, block by block in any order (steps 2 and 3)."""
         self.check_fitted()
         n = len(request)
@@ -171,7 +171,7 @@ class JointGenerator(Generator):
             rejected_by[part], log_weight[part] = block.rejected_by, block.log_weight
             return block.tried()
 
-        threads = count_jobs(self.n_jobs if n_jobs is None else n_jobs) if self.thread_safe else 1
+        threads = count_jobs(self.n_jobs) if self.thread_safe else 1
         for tried_in_block in run_in_threads(draw_block, list(range(0, n, size)), threads, "drawing", progress):
             tried += tried_in_block
         told = len(request.constraints) + self.conditions_by_rejection

@@ -32,7 +32,7 @@ def groups_plot(
     overall: pd.DataFrame,
     name: str,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     texts: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> Panels:
@@ -47,7 +47,7 @@ def groups_plot(
         Indexed by measure: `mean` of all.
     name : str
         What the groups are of.
-    level : float
+    confidence : float
         How often the intervals cover, for the caption.
     texts : sequence of str, optional
         What the groups are called; by default their values.
@@ -82,7 +82,7 @@ def groups_plot(
         title, words = TITLES.get(measure, (measure, measure))
         ax.set_title(f"{title}, by {fold(name, 24, 1)}", loc="left", fontsize=FONT, fontweight="bold", parse_math=False)
         ax.set_xlabel(words, fontsize=SMALL)
-    note = f"Dotted: all together. Filled: differs from the rest at level {level:.12g}. In brackets: cases."
+    note = f"Dotted: all together. Filled: differs from the rest with confidence {confidence:.12g}. In brackets: cases."
     panels[-1].annotate(
         note,
         (1, 0),
