@@ -100,7 +100,7 @@ METHODS = {
         "criticise": "X_new decision sample_weight n_draws level random_state progress",
         "save": "path donors",
         "load": "path n_jobs",
-        "draw": "request progress n_jobs",
+        "draw": "request progress",
         "feature_log_densities": "matrix decision training",
         "givens_of": "matrix decision",
         "scores": "matrix decision n_draws seed progress",
