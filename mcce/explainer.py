@@ -84,7 +84,7 @@ from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wan
 from mcce.model.columns import columns_of
 from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
-from mcce.plausibility.derived import DerivedColumns, FrameFunction, fit_derived, with_functions
+from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fit_derived, with_functions
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
@@ -300,9 +300,10 @@ class MCCE(Learner):
         generator = make_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         if relations is not None and not (hasattr(relations, "__len__") and len(relations) == 0):
             generator.require_training_rows("relations=", "give rules as constraints=[mcce.rule(...)] instead.")
+        derived: tuple[Formula, ...] = ()
         if self.derived:
             generator.require_training_rows("derived=", "leave it out; formulas are fitted to training rows.")
-        derived = fit_derived(self.derived, frame, Schema.from_data(X, getattr(generator, "kinds", None)), fixed)
+            derived = fit_derived(self.derived, frame, Schema.from_data(X, getattr(generator, "kinds", None)), fixed)
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:

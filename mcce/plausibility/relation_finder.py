@@ -724,10 +724,12 @@ class _Finder:
             )
             if relation is None:
                 continue
-            if len(places) == 2 and not relation.exceptions:
-                if self._computes(relation, places[1]):
+            if len(places) == 2:  # half a unit beside the truth holds within the rounding, and computes other values
+                computes = self._computes(relation, places[1])
+                if computes and not relation.exceptions:
                     self.texts[places[0], places[1]] = says  # functions of one column are looked for on their own
-                continue
+                if not computes or not relation.exceptions:
+                    continue
             n_forms = n_tried * CONSTANTS ** (candidate.n_constants if candidate is not None else 1)
             chance = self._chance_of_equation(relation, places)
             if chance <= self._least(n_forms):
@@ -738,10 +740,10 @@ class _Finder:
         return list(self._independent(found, sums))
 
     def _computes(self, relation: Relation, target: int) -> bool:
-        """Return whether a relation computes the values of a column in every row, rounding included."""
+        """Return whether a relation computes the values of a column in all rows but its exceptions, as rounded."""
         rows = self.matrix[self._uncoded(self.matrix, [self.schema.names.index(name) for name in relation.columns])]
         computed = resolve_relation(relation, self.schema).solve(rows, target)
-        return bool(agree(self.features[target], computed, rows[:, target]).all())
+        return int((~agree(self.features[target], computed, rows[:, target])).sum()) <= relation.exceptions
 
     def _independent(self, found: Mapping[Any, Any], sums: Sequence[Relation]) -> Iterator[Relation]:
         """Yield the tightest equation of each set of columns, exact ones first, but those that others give."""
