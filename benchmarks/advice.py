@@ -8,8 +8,9 @@
    the nearest 95 per cent of real rows. Accepted real rows show what can be reached.
 2. messy. A table with a debt in two currencies, a year of birth beside an age, dates of the past, names, counts that
    keep an order; count answers that split what belongs together or change what cannot be changed.
-3. gaussians, moons. Known processes: six normals with correlation 0.5; two moons beside a ring. The judge is the true
-   density, at the level that 95 per cent of real rows are above.
+3. gaussians, moons, tails, levels, chain. Known processes: six normals with correlation 0.5; two moons beside a ring;
+   five correlated columns with tails of a t distribution (3 degrees of freedom); eight levels and counts; eight columns
+   in a non-linear chain. The judge is the true density, at the level that 95 per cent of real rows are above.
 4. adult, gmc, fico, german. The paper's data sets and networks; one half of the rows explains, the other half judges:
    local outlier factor, isolation forest and a Gaussian mixture (share of rows below the 5 per cent level of real
    ones), and ten refits of the network on bootstrap samples (share that still accept). On FICO, the share of rows that
@@ -55,7 +56,8 @@ from benchmarks.walk import run_walk
 from mcce.datasets import load_loans
 
 PAPER = ("adult", "gmc", "fico", "german")
-PARTS = ("loans", "messy", "gaussians", "moons", *PAPER)
+KNOWN = ("gaussians", "moons", "tails", "levels", "chain")
+PARTS = ("loans", "messy", *KNOWN, *PAPER)
 FLOORS = "0,0.05,0.1,0.25,0.5"
 LEVEL = 0.05
 MOST_JUDGING = 5000  # rows that a judge is fitted on
@@ -362,11 +364,101 @@ def moons_density(rows: pd.DataFrame) -> np.ndarray:
     return np.asarray(moons + ring)
 
 
+_TAILS = scipy.stats.multivariate_t(np.zeros(5), 0.5 * (np.eye(5) + np.ones((5, 5))), df=3)
+
+
+def draw_tails(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Draw five correlated columns with heavy tails."""
+    return pd.DataFrame(_TAILS.rvs(n, random_state=rng), columns=list("abcde"))
+
+
+def tails_density(rows: pd.DataFrame) -> np.ndarray:
+    """Return the log density of `draw_tails`."""
+    return np.asarray(_TAILS.logpdf(rows.to_numpy()))
+
+
+REGION, CAR = np.array([0.4, 0.3, 0.2, 0.1]), np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])
+JOB = np.array([[0.8, 0.1, 0.1], [0.3, 0.3, 0.4], [0.1, 0.2, 0.7], [0.2, 0.6, 0.2]])
+HOME = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.05, 0.15, 0.8]])
+DEGREE = np.array([[0.6, 0.25, 0.1, 0.05], [0.1, 0.5, 0.3, 0.1], [0.05, 0.15, 0.3, 0.5]])
+KIDS, CARDS = np.array([0.5, 1.5, 3.0]), np.array([[1.0, 2.0, 4.0], [2.0, 3.0, 5.0], [1.0, 4.0, 6.0]])
+LATE = np.array([0.3, 1.0, 2.5])
+OF_LEVELS = {"region": "NESW", "job": "abc", "home": "xyz", "car": "ny", "degree": "pqrs"}
+
+
+def draw_levels(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Draw five columns of levels and three counts, each by those before it."""
+
+    def choose(shares: np.ndarray) -> np.ndarray:
+        return (rng.random(n)[:, None] > np.cumsum(shares, axis=1)[:, :-1]).sum(axis=1)
+
+    region = choose(np.tile(REGION, (n, 1)))
+    job = choose(JOB[region])
+    home = choose(HOME[job])
+    codes = {"region": region, "job": job, "home": home, "car": choose(CAR[home]), "degree": choose(DEGREE[job])}
+    kids = rng.poisson(KIDS[home])
+    counts = {"kids": kids, "cards": rng.poisson(CARDS[job, home]), "late": rng.poisson(LATE[np.minimum(kids, 2)])}
+    levels = {name: np.array(list(OF_LEVELS[name]))[code] for name, code in codes.items()}
+    return pd.DataFrame(levels).assign(**{name: count.astype(float) for name, count in counts.items()})
+
+
+def _codes(rows: pd.DataFrame) -> list[np.ndarray]:
+    levels = [pd.Categorical(rows[name].astype(str), list(of)).codes.astype(int) for name, of in OF_LEVELS.items()]
+    return [*levels, *(rows[name].to_numpy(float).astype(int) for name in ("kids", "cards", "late"))]
+
+
+def levels_density(rows: pd.DataFrame) -> np.ndarray:
+    """Return the log probability of `draw_levels`."""
+    region, job, home, car, degree, kids, cards, late = _codes(rows)
+    shares = REGION[region] * JOB[region, job] * HOME[job, home] * CAR[home, car] * DEGREE[job, degree]
+    counts = scipy.stats.poisson.logpmf(kids, KIDS[home]) + scipy.stats.poisson.logpmf(cards, CARDS[job, home])
+    return np.asarray(np.log(shares) + counts + scipy.stats.poisson.logpmf(late, LATE[np.minimum(kids, 2)]))
+
+
+def levels_score(rows: pd.DataFrame) -> np.ndarray:
+    """Decide by levels and counts."""
+    region, job, home, car, degree, kids, cards, late = _codes(rows)
+    levels = 0.5 * (home == 0) + 0.6 * (job == 1) + 0.4 * car + 0.3 * degree + 0.3 * (region == 2)
+    return np.asarray(levels + 0.2 * kids - 0.5 * late - 0.15 * cards)
+
+
+def _links(x: dict[str, np.ndarray]) -> dict[str, tuple[Callable[[], np.ndarray], float]]:
+    """Return the mean of each column given those before it, and its standard deviation."""
+    return {
+        "a": (lambda: np.zeros(1), 1.0),
+        "b": (lambda: 0.7 * x["a"] ** 2 - 0.7, 0.5),
+        "c": (lambda: np.sin(2 * x["a"]) + 0.5 * x["b"], 0.4),
+        "d": (lambda: np.abs(x["c"]) * x["a"], 0.5),
+        "e": (lambda: np.tanh(2 * x["d"]) + 0.3 * x["b"], 0.3),
+        "f": (lambda: 0.5 * x["e"] * x["c"], 0.5),
+        "g": (lambda: np.where(x["f"] > 0, 1.5, -1.5) + 0.3 * x["a"], 0.5),
+        "h": (lambda: 0.5 * x["g"] ** 2 - 0.5 * x["e"], 0.6),
+    }
+
+
+def draw_chain(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Draw eight columns, each a non-linear function of some before it and noise."""
+    x: dict[str, np.ndarray] = {}
+    for name, (mean, deviation) in _links(x).items():
+        x[name] = mean() + deviation * rng.standard_normal(n)
+    return pd.DataFrame(x)
+
+
+def chain_density(rows: pd.DataFrame) -> np.ndarray:
+    """Return the log density of `draw_chain`."""
+    x = {name: rows[name].to_numpy(float) for name in "abcdefgh"}
+    return np.asarray(sum(scipy.stats.norm.logpdf(x[name], mean(), sd) for name, (mean, sd) in _links(x).items()))
+
+
+CHAIN_WEIGHTS = np.array([1.0, 1.0, 0.5, 0.0, -0.3, 0.4, 0.3, 0.2])
 PROCESSES = {
     "gaussians": Process(draw_gaussians, gaussians_density, lambda r: r.to_numpy().sum(axis=1), 2.0, ["x0"]),
     "moons": Process(
         draw_moons, moons_density, lambda r: (r["a"] + 0.5 * r["b"] + r["c"] + 0.5 * r["d"]).to_numpy(), 1.2, []
     ),
+    "tails": Process(draw_tails, tails_density, lambda r: r.to_numpy().sum(axis=1), 2.0, ["a"]),
+    "levels": Process(draw_levels, levels_density, levels_score, 1.2, ["region"]),
+    "chain": Process(draw_chain, chain_density, lambda r: r.to_numpy(float) @ CHAIN_WEIGHTS, 1.4, []),
 }
 
 
