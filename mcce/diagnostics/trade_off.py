@@ -197,7 +197,8 @@ def _figures(
     rows = explainer.generator_.schema_.encode(found.frame).matrix
     own = before[find_labels(found.factuals.index, found.frame.index.get_level_values("id"))]
     scorer = explainer.plausibility_
-    plausibility = scorer.quantile(scorer.score(rows, scorer.fold_of(own)))
+    origins = scorer.origins(own, own=scorer.own(own))  # as the search judges them, for what they change
+    plausibility = scorer.quantile(scorer.score(rows, scorer.fold_of(own), origins))
     means = {name: float(found.measures[name].mean()) for name in ("L0", "gower", "gower_sum")}
     return {
         "floor": floor,

@@ -274,7 +274,7 @@ def test_plausibility_tells_nothing_of_members_since_it_has_not_seen_them(monkey
     assert "leaks" not in [*by_plausibility(X), *by_plausibility(others)]
     monkeypatch.setattr(score, "NEAREST", 1)
     monkeypatch.setattr(Plausibility, "fold_of", lambda self, rows: (right(self, rows) + 1) % len(self.conditionals))
-    monkeypatch.setattr(Plausibility, "join", lambda self, cells, distance: self.nearness.share(-distance))
+    monkeypatch.setattr(Plausibility, "join", lambda self, inner, distance, origins: self.nearness.share(-distance))
     assert by_plausibility(X) == ["leaks", "leaks"]
     assert "leaks" not in by_plausibility(others)
 
