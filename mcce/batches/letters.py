@@ -1,8 +1,8 @@
 """Letters of a batch run: a page for each person, written with the part that she is in.
 
 1. The texts are read once, here, so that workers elsewhere need no file of them.
-2. A worker writes the letters of its part (`mcce.report.letters`), and says who gets none, and why. Whom the model
-   would not refuse is not listed: she is among the unexplained, as everywhere.
+2. A worker writes the letters of its part (`mcce.report.letters`), and lists the rows without a letter, with the
+   reason. Rows that the model accepts are not in that list; they are among the unexplained.
 3. A letter is called by the name of its row, as far as a file can be called so. Where that leaves anything out, the
    row's number in the whole source follows after a point, which no name of the first kind has: no two letters have one
    name, whatever part they are of.

@@ -1,7 +1,7 @@
 """Finishing steps: what becomes of winners after a search, with the signature (Acceptance, Winners) -> Winners.
 
 Numbers of sparse counterfactuals are rounded to what is printed (`round_for_display`), so that the model is queried
-about the row that is told. A text says 31,235 for 31,234.56, and the model may decide differently about the two. For
+about the row that is shown. A text shows 31,235 for 31,234.56, and the model may decide differently about the two. For
 each changed number of each row:
 
 1. Take the number that its text says (`Names.written`), or the next one on the other side, with as few digits as a text

@@ -5,9 +5,9 @@
    were.
 2. `Refiner.move_numbers` moves changed numbers towards the factual, the largest step first: of some values of the
    factual's pool in between, take the nearest that keeps the row valid and at or above the floor.
-3. `leave_out` takes every change of a row away alone. From it are told: whether a row would be accepted with a change
-   less, and whether a change makes the decision worse (`judge_changes`), and which changes the decision does not need
-   (`mark_incidental`).
+3. `leave_out` reverts each change of a row separately. `judge_changes` derives from it whether the row would be
+   accepted with one change less, and whether a change makes the decision worse; `mark_incidental` derives which changes
+   the decision does not need.
 
 A row that starts below the floor may only become more plausible on the way, and `mcce.explain.acceptance` admits every
 row on the way. The rows of all factuals are tried together, so that the model gets a few large queries.
@@ -101,8 +101,8 @@ def _harmed(acceptance: Acceptance, found: Winners, less: OneLess) -> Bools:
 def mark_incidental(acceptance: Acceptance, found: Winners) -> Winners:
     """Mark the changes of sparse counterfactuals that the decision does not need; they make a row plausible.
 
-    Of the changes of a row, the one that the decision needs least is left out, as long as the decision stays; what is
-    left is needed. Which it needs least is told by the model's score, if it has one, and else by the order of columns.
+    The change that the decision needs least is reverted, as long as the decision stays; the remaining changes are
+    needed. The model's score determines which change is needed least, or the order of columns if there is no score.
     """
     if not acceptance.problem.settings.sparse:
         return found

@@ -6,8 +6,8 @@ Nothing is drawn, searched or queried here.
 2. The effect of constraints is described. A constraint binds as far as draws without any constraints break it. While
    rows are drawn inside the constraints, those for which nothing allowed can be drawn are rejected: for each constraint
    it is counted how many rows came to it and how many passed. Several constraints on one feature are drawn and counted
-   together. The range of numbers that each factual is allowed is told as a lowest and a highest value; rules and grids
-   are left aside.
+   together. The range of numbers that each factual is allowed is shown as a lowest and a highest value; rules and grids
+   are left out.
 3. The factuals without a counterfactual are listed with the reason (`unexplained_table`). The constraints of some
    contradict each other; of the others, the training rows with the same fixed values tell whether the wanted decision
    is rare among them. Rows that were left out stand in their places again, listed too.
@@ -230,7 +230,7 @@ def _demands(problem: Problem) -> list[str]:
     relations = problem.relations
     keeps = relations is not None and any(each.relation.kind != "derived" for each in relations.demanded)
     demands += ["keeps the relations between columns"] if keeps else []
-    demands += ["is no copy of a training row"] if settings.exclude_training else []
+    demands += ["differs from all training rows"] if settings.exclude_training else []
     if settings.max_changes is not None or settings.max_gower is not None:
         demands.append("lies within the bounds")
     if problem.anonymity is not None:

@@ -84,7 +84,7 @@ MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # share of rows that may break a propos
 BY_CHANCE = 0.1  # least share of rows that break a soft order by chance, or one that no row is near
 LONGER = 1000  # letters that a difference counts
 CONSTANTS = 2e4  # that a coefficient of an equation is chosen from
-FEW_VALUES = 5  # of a column that is no divisor of sums
+FEW_VALUES = 5  # distinct values up to which a column is not tried as a divisor
 MOST_DATES = 20  # columns whose differences are tried
 DATE_FORMS = (
     "days({} - {})",

@@ -176,7 +176,7 @@ def test_who_has_only_copies_is_told_so():
     assert (
         found.unexplained["reason"]
         .iloc[0]
-        .startswith("none of the 1000 candidates has the wanted decision and is no copy of a training row")
+        .startswith("none of the 1000 candidates has the wanted decision and differs from all training rows")
     )
 
 

@@ -11,9 +11,9 @@ and rates of it.
    deviation: the likelihood ratio test of the same paper against "not a member", for log distances that are normal. The
    model stays the one that is explained: what is learned of people from it alone is in step 1.
 3. Plausibility: what the explainer says of the counterfactual's plausibility, higher where training rows are near. It
-   finds the people of a plausibility that has seen whom it judges. Ours is made of folds: what judges the answers of
-   somebody was learned without their row (`mcce.plausibility.score`, step 1). Left of a person are one part in n of
-   the scales that all are measured by, and copies of the row beyond the first.
+   would detect the training rows of a score that judges rows it was fitted on. Ours is cross-fitted: the answers of a
+   person are judged by folds without that person's row (`mcce.plausibility.score`, step 1). What remains of a row is
+   one part in n of the calibration scales, and its copies beyond the first.
 4. Repeated queries, about people with the wanted decision, whom donors come from: the attacker asks for several refused
    rows that have the person's fixed values, and compares every row returned with the person. A cell that was handed out
    (it is not the query's own) and equals the person's scores -log of the share of the attacker's own rows that have
