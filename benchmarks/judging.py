@@ -7,6 +7,8 @@
 4. Nearness: distance (as L1) to the nearest training row and the mean of that to the five nearest ones, among all and
    among those with the wanted decision. Of the training rows equal to the factual one does not count: a
    counterfactual is always near its own factual.
+5. Judges that no search uses: an isolation forest (whether it ranks a row below 95 % of the training rows), and the
+   share of three models, trained like the explained one from other seeds, that give the wanted decision.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import NearestNeighbors
 
 import mcce
@@ -25,6 +28,7 @@ from mcce.plausibility.score import Plausibility
 from mcce.table import Feature
 
 NEIGHBOURS = 5
+N_REFITS = 3
 
 
 class Points:
@@ -65,6 +69,11 @@ class Judge:
             for name, places in self.places.items()
         }
 
+        points = self.points.of(self.training)
+        self.forest = IsolationForest(n_estimators=300, random_state=0).fit(points)
+        self.limit = np.quantile(self.forest.score_samples(points), 0.05)
+        self.refits = [problem.refit(seed) for seed in range(1, N_REFITS + 1)] if problem.refit else []
+
     def judge(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the figures of counterfactuals, given as numbers (`Problem.encode`) and indexed by factual."""
         decoded = self.problem.decode(rows)
@@ -82,9 +91,17 @@ class Judge:
                 "success": self.problem.decision.contains(self.problem.score(decoded)),
                 "plausibility": self.plausibility.quantile(self.plausibility.score(matrix, fold)),
                 **self._nearness(matrix, own),
+                "odd": self.forest.score_samples(self.points.of(matrix)) < self.limit,
+                "refits": self._refits_accept(decoded),
             },
             index=rows.index,
         )
+
+    def _refits_accept(self, rows: pd.DataFrame) -> np.ndarray:
+        """Step 5: the share of refitted models that give the wanted decision."""
+        if not self.refits:
+            return np.full(len(rows), np.nan)
+        return np.mean([self.problem.decision.contains(score(rows)) for score in self.refits], axis=0)
 
     def _nearness(self, matrix: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
         """Step 4, among all and among wanted training rows."""

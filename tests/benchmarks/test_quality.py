@@ -136,14 +136,18 @@ def found(method, figures, floor=None):
 
 def test_the_comparison_is_on_the_factuals_that_both_explain():
     def figures(values, index):
-        return pd.DataFrame(dict.fromkeys(quality.MEASURES, values), index=index)
+        return pd.DataFrame(dict.fromkeys(quality.GAPS, values), index=index).assign(refits=0.5)
 
     held = found(quality.HELD, figures([1.0, 3.0], ["ann", "bob"]))
-    better = found("sparse", figures([2.0, 2.0, 90.0], ["ann", "bob", "cy"]), 0.05)  # cy is nobody's but ours
-    worse = found("sparse", figures([2.0, 2.5], ["ann", "bob"]), 0.25)
-    lines, said = quality.compare([better, worse, held])
-    assert lines == [["0.05", "2", "+0.000", "+0.000", "+0.000"], ["0.25", "2", "+0.250", "+0.250", "+0.250"]]
-    assert said.endswith("five nearest rows: at the floor(s) 0.05.")
+    better = found("sparse", figures([2.0, 2.0, 90.0], ["ann", "bob", "cy"]), 0.05)  # the walk does not explain cy
+    worse = found("sparse", figures([1.5, 3.5], ["ann", "bob"]), 0.25)
+    fewer = found("sparse", figures([1.0, 3.0], ["ann", "bob"]).assign(refits=0.25), 0.5)
+    lines, said = quality.compare([better, worse, fewer, held])
+    level = "+0.000 (0.000)"
+    assert lines[0] == ["0.05", "2", *4 * ["+0.000 (1.000)"], level]
+    assert lines[1] == ["0.25", "2", *4 * ["+0.500 (0.000)"], level]
+    assert lines[2] == ["0.5", "2", *4 * [level], "-0.250 (0.000)"]
+    assert said.endswith("two standard errors: at the floor(s) 0.05.")
     assert quality.compare([worse, held])[1].endswith("at none of these floors.")
 
 
