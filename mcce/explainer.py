@@ -30,6 +30,7 @@ A saved explainer is one file:
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import time
@@ -102,6 +103,7 @@ from mcce.wording import Parameter, PythonOnly, Setting, Value, call
 if TYPE_CHECKING:
     from mcce.batches import BatchResult, Letters
     from mcce.diagnostics.diagnose import Diagnostics
+    from mcce.diagnostics.sensitivity import Sensitivity
     from mcce.diagnostics.trade_off import TradeOff
 
 Self = TypeVar("Self", bound="MCCE")
@@ -768,6 +770,88 @@ class MCCE(Learner):
             max_factuals=max_factuals,
             max_rows=max_rows,
         )
+
+    @one_native_thread()
+    def sensitivity(
+        self,
+        X: Data,
+        *,
+        samplers: Sequence[Any] = ("cart", "ctree", "parametric"),
+        visit_sequences: Sequence[Any] = (),
+        generators: Sequence[Generator | str] = (),
+        n_redraws: int = 2,
+        **settings: Any,
+    ) -> Sensitivity:
+        """Measure how much the counterfactuals depend on the conditional models.
+
+        The same factuals are explained with several generators, fitted to the same training rows. Model, decision,
+        constraints, relations and plausibility stay.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            The factuals.
+        samplers : sequence
+            Conditional models of chains, each as `MCCE(sampler=)` takes it.
+        visit_sequences : sequence
+            Visit sequences, each for a chain of every sampler. () takes that of this explainer.
+        generators : sequence
+            Further generators: names or objects. A fitted one is used as it is, others are fitted.
+        n_redraws : int
+            How often candidates are drawn from each generator, at least 2: what differs between redraws is Monte Carlo
+            error.
+        **settings
+            Further arguments of `explain`: n_samples, sparse, floor, ...
+
+        Returns
+        -------
+        Sensitivity
+            Prints as a summary; `features` and `factuals` are tables, `sentence(id)` puts one factual in words and
+            `plot(id)` draws it. See `mcce.diagnostics.sensitivity`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> depends = explainer.sensitivity(X.head(20), samplers=["cart", "norm"], n_samples=100, sparse=True)
+        >>> depends.generators
+        ['cart', 'norm']
+        >>> depends.factuals["explained"].min()
+        1.0
+        """
+        self._check_fitted()
+        from mcce.diagnostics.sensitivity import compare_generators
+
+        training = self._training_for("sensitivity")
+        if training is None:
+            raise InputError(
+                "training rows are not stored with an explainer, and sensitivity fits other generators to them; refit."
+            )
+        fixed = check_fixed(self.fixed, list(as_frame(training)[0].columns))
+        settings_of_chain = {name: getattr(self, name) for name in OF_A_CHAIN} | {"random_state": self.generator_.seed_}
+        compared: dict[str, Generator] = {}
+        for sampler in samplers:
+            for order in visit_sequences or [self.visit_sequence]:
+                changed = {"sampler": sampler, "visit_sequence": order}
+                name = f"{sampler}, {order}" if visit_sequences else str(sampler)
+                compared[name] = make_generator(None, fixed, settings_of_chain | changed, self.n_jobs)
+        of_named = OF_A_CHAIN | {name: settings_of_chain[name] for name in ("kinds", "random_state")}
+        for given in generators:
+            asked = of_named if isinstance(given, str) else OF_A_CHAIN
+            compared[str(given)] = make_generator(given, fixed, asked, self.n_jobs)
+        wanted = self._training.wanted() if self.condition_on_decision else None
+        weighting = {} if self._training.weights is None else {"sample_weight": self._training.weights}
+        explainers: dict[str, MCCE] = {}
+        for name, generator in compared.items():
+            if not generator.__sklearn_is_fitted__():
+                generator.fit(training, wanted, progress=False, **weighting)
+            check_givens(generator, fixed, self.condition_on_decision)
+            explainers[name] = copy.copy(self)
+            explainers[name].generator_ = generator
+        return compare_generators(explainers, X, training=training, wanted=wanted, n_redraws=n_redraws, **settings)
 
     def explore(self, X: Data) -> Any:
         """Show the people of a table one by one, with plans that you can shape, in a notebook.

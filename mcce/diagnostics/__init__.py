@@ -9,6 +9,7 @@ from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
 from mcce.diagnostics.marginals import marginal_distances
 from mcce.diagnostics.propensity import PMSE, pmse
+from mcce.diagnostics.sensitivity import Sensitivity
 from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.trade_off import TradeOff
@@ -26,6 +27,7 @@ __all__ = [
     "Discriminator",
     "Evaluation",
     "FeatureCriticism",
+    "Sensitivity",
     "Stability",
     "TradeOff",
     "compare_correlations",

@@ -59,6 +59,7 @@ def draw_changes(
     *,
     fixed: Sequence[Hashable] = (),
     names: Names | None = None,
+    counted: str = "cases, the best counterfactual of each",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how often each feature changes, and in which direction.
@@ -75,6 +76,8 @@ def draw_changes(
         Features that may not change, named in the caption.
     names : Names, optional
         What features are called, as `Counterfactuals.names` has it.
+    counted : str
+        What the shares count, for the caption.
     ax : Axes, optional
         Where to draw; by default a new figure whose height fits the number of bars.
     """
@@ -112,7 +115,7 @@ def draw_changes(
     _style_axes(ax, [names.label(f) for f in drawn.index], narrow, n_below=LEGEND if len(changing) > len(drawn) else 0)
     fixed = list(fixed)
     never = [names.label(name) for name in changes.index if name not in changing.index and name not in fixed]
-    sentences = [f"{n_factuals:,} cases, the best counterfactual of each."]
+    sentences = [f"{n_factuals:,} {counted}."]
     if len(changing) > len(drawn):
         sentences.append(f"{len(changing) - len(drawn)} further features change, none more often than these.")
     sentences += [f"Never changed: {', '.join(never)}."] if never else []
