@@ -21,13 +21,16 @@ Inside constraints pools are shared by as many factuals as these allow (`Constra
    others, inside all its constraints (`ConstrainedPools.draw_own`). There the own value of every feature that is
    bounded may stay, and a row that no draw makes obey the rules is drawn once more, with the factual's own values in
    all columns that they name: what obeys a constraint as it is may stay, whatever the form of the constraint.
-5. The random numbers stay those of the fixed values, however pools are shared: a constraint that excludes nothing
+5. A factual that a sparse search still cannot explain gets draws given the other decision (`draw_other_decision`).
+   Where few training rows have the wanted decision, their values may all violate a constraint (all of them are younger,
+   and age may only rise); values of other rows, combined, may be accepted.
+6. The random numbers stay those of the fixed values, however pools are shared: a constraint that excludes nothing
    changes nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
@@ -90,12 +93,14 @@ def draw_pools(
     *,
     begin: int = 0,
     redraw: int = 0,
+    decision: bool = True,
 ) -> Candidates:
     """Draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of one of its redraws.
 
     Rows that a generator could not draw given their fixed values are left out.
     """
-    pool, request = request_pools(generator, matrix, keys, keys, range(begin, begin + n_samples), redraw)[:2]
+    draws = range(begin, begin + n_samples)
+    pool, request = request_pools(generator, matrix, keys, keys, draws, redraw, decision)[:2]
     drawn, first = generator.draw(request, progress=progress), pool * n_samples
     if not drawn.rejected.any():
         return Candidates(drawn.rows, first, first + n_samples)
@@ -104,17 +109,24 @@ def draw_pools(
 
 
 def request_pools(
-    generator: Generator, matrix: Floats, keys: UInts, shared_by: UInts, draws: range, redraw: int
+    generator: Generator,
+    matrix: Floats,
+    keys: UInts,
+    shared_by: UInts,
+    draws: range,
+    redraw: int,
+    decision: bool = True,
 ) -> tuple[Ints, DrawRequest, Ints]:
     """Return which pool each factual has, what to draw for all pools, and the first factual of each.
 
-    Factuals that agree in `shared_by` share a pool; the random numbers are those of `keys`.
+    Factuals that agree in `shared_by` share a pool; the random numbers are those of `keys`. Draws are given the wanted
+    decision, or the other one.
     """
     pool, distinct = pd.factorize(shared_by)
     first = np.zeros(len(distinct), dtype=np.intp)
     first[pool[::-1]] = np.arange(keys.size)[::-1]
     request = DrawRequest(
-        givens=np.repeat(generator.givens_of(matrix[first]), len(draws), axis=0),
+        givens=np.repeat(generator.givens_of(matrix[first], decision), len(draws), axis=0),
         stream_keys=np.repeat(keys[first], len(draws)),
         draw_indices=np.tile(np.arange(draws.start, draws.stop, dtype=np.uint64), len(distinct)),
         seed=derive_key(generator.seed_, "pool", *([redraw] if redraw else [])),
@@ -167,6 +179,7 @@ class ConstrainedPools:
         keys: UInts,
         ids: pd.Index[Any],
         redraw: int = 0,
+        decision: bool = True,
     ) -> None:
         self.generator = generator
         self.constraints = constraints
@@ -174,6 +187,7 @@ class ConstrainedPools:
         self.keys = keys
         self.ids = ids
         self.redraw = redraw
+        self.decision = decision
         self.rows: list[Floats] = []
         self.n_rows = 0
         self.begin = np.zeros(keys.size, dtype=np.int64)
@@ -284,7 +298,8 @@ class ConstrainedPools:
     ) -> tuple[Drawn, Ints]:
         """Draw a pool for all who agree in `shared_by`; own values stay in those whose factuals agree in them."""
         matrix, ids, keys = self.matrix[which], self.ids[which], self.keys[which]
-        pool, request, first = request_pools(self.generator, matrix, keys, shared_by, draws, self.redraw)
+        asked = keys, shared_by, draws, self.redraw, self.decision
+        pool, request, first = request_pools(self.generator, matrix, *asked)
         agree = _agree(hash_rows(own), pool)
         own = np.where(agree[:, None], own[first], np.nan)
 
@@ -386,16 +401,30 @@ def draw_own_block(problem: Problem, block: Block) -> Pools:
     return _constrained(problem, block, problem.constraints).draw_own(block.draws)
 
 
-def redraw_block(problem: Problem, block: Block, which: Ints) -> Iterator[tuple[Ints, Pools]]:
+def draw_other_decision(problem: Problem, block: Block) -> Pools:
+    """Draw the pools of a block given the decision that is not wanted, inside the bounds of single features."""
+    draws, redraw = block.draws, problem.settings.redraw
+    if problem.constraints is not None:
+        return _constrained(problem, block, problem.constraints.before_crossing, decision=False).draw(draws)
+    asked = problem.generator, block.matrix, block.keys, len(draws)
+    candidates = draw_pools(*asked, begin=draws.start, redraw=redraw, decision=False)
+    return Pools(candidates, block.keys, np.zeros(block.members.size, dtype=bool))
+
+
+def redraw_block(
+    problem: Problem, block: Block, which: Ints, draw: Callable[[Problem, Block], Pools]
+) -> Iterator[tuple[Ints, Pools]]:
     """Draw pools for single factuals of a block; yield as many at a time as fit in memory, and their positions."""
     own = np.arange(block.members.size, dtype=np.uint64)  # perhaps a pool for each of them
     for some in pool_blocks(which, own, 8 * len(block.draws) * block.matrix.shape[1]):
-        yield some, draw_own_block(problem, block.take(some))
+        yield some, draw(problem, block.take(some))
 
 
-def _constrained(problem: Problem, block: Block, constraints: Constraints) -> ConstrainedPools:
+def _constrained(
+    problem: Problem, block: Block, constraints: Constraints, *, decision: bool = True
+) -> ConstrainedPools:
     redraw = problem.settings.redraw
-    return ConstrainedPools(problem.generator, constraints, block.matrix, block.keys, block.ids, redraw)
+    return ConstrainedPools(problem.generator, constraints, block.matrix, block.keys, block.ids, redraw, decision)
 
 
 def match_candidates(

@@ -46,7 +46,15 @@ from mcce.base.arrays import Bools, Ints, UInts
 from mcce.base.progress import progress_bar, reported
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.diverse import diverse_set
-from mcce.explain.draw import Candidates, Pools, draw_block, draw_pools, redraw_block
+from mcce.explain.draw import (
+    Candidates,
+    Pools,
+    draw_block,
+    draw_other_decision,
+    draw_own_block,
+    draw_pools,
+    redraw_block,
+)
 from mcce.explain.finish import add_measures, round_for_display
 from mcce.explain.plain import best_of, whole_draws
 from mcce.explain.problem import Block, Factuals, Problem, searched
@@ -187,12 +195,17 @@ def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
     pools = draw_block(problem, block)
     found, cost = _search_timed(acceptance, pools, begun)
     parts, costs, begun = [found], [cost], time.perf_counter()
-    without = np.flatnonzero(pools.may_find_more & ~np.isin(np.arange(len(acceptance)), found.owner))
-    for some, own in redraw_block(problem, block, without):
-        found, cost = _search_timed(acceptance.take(some), own, begun)
-        parts.append(found.of_factuals(some))
-        costs.append(cost)
-        begun = time.perf_counter()
+    explained = np.isin(np.arange(len(acceptance)), found.owner)
+    again: list[tuple[Bools, Callable[[Problem, Block], Pools]]] = [(pools.may_find_more, draw_own_block)]
+    if problem.settings.sparse and problem.generator.conditions_on_decision_:
+        again.append((np.ones_like(explained), draw_other_decision))
+    for may_find_more, draw in again:
+        for some, own in redraw_block(problem, block, np.flatnonzero(may_find_more & ~explained), draw):
+            found, cost = _search_timed(acceptance.take(some), own, begun)
+            parts.append(found.of_factuals(some))
+            explained[parts[-1].owner] = True
+            costs.append(cost)
+            begun = time.perf_counter()
     return Winners.join(parts), Cost.total(costs)
 
 

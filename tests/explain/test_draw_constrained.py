@@ -143,3 +143,24 @@ def test_who_finds_nothing_in_shared_draws_gets_draws_of_his_own():
             assert (found.frame["loan"] <= person["loan"].iloc[0]).all()
     assert in_shared > 0
     assert in_own > nowhere
+
+
+def test_values_of_rows_with_the_other_decision_are_combined_where_accepted_rows_allow_none():
+    # in group b all accepted rows are younger than the factual, whose age may only rise; older rows have a low income
+    rng = np.random.default_rng(0)
+    n = 600
+    X = pd.DataFrame({"group": np.repeat(["a", "b"], n // 2), "age": rng.integers(20, 70, n)})
+    X["school"] = rng.integers(0, 10, n)
+    X["income"] = np.where((X["group"] == "b") & (X["age"] >= 30), rng.integers(0, 5, n), rng.integers(0, 10, n))
+
+    def score(rows):
+        return ((rows["school"] >= 7) & (rows["income"] >= 5)).astype(float)
+
+    factual = pd.DataFrame({"group": ["b"], "age": [50], "school": [3], "income": [8]}, index=["one"])
+    rules = [mcce.allow("age", direction="increase"), mcce.rule("school <= was(school) or age > was(age)")]
+    explainer = mcce.MCCE(score, fixed=["group"], constraints=rules, random_state=1).fit(X, relations=())
+    assert explainer.explain(factual).frame.empty  # the published method draws given the wanted decision alone
+    (row,) = explainer.explain(factual, sparse=True, floor=0).frame.itertuples(index=False)
+    assert (row.group, row.income) == ("b", 8)
+    assert row.age > 50
+    assert row.school >= 7
