@@ -33,7 +33,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import time
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -53,7 +52,7 @@ from mcce.constraints.anonymous import together
 from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.counterfactuals import Counterfactuals
 from mcce.distances.measures import MEASURES, Distance, NamedMeasure
-from mcce.exceptions import InputError, MCCEWarning
+from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
 from mcce.explain.options import OPTIONS, read_settings
 from mcce.explain.order import DEFAULT, Caution, Margins, MeasureLike, Ordering, find_measure, resolve_measures
@@ -83,7 +82,7 @@ from mcce.generators.sampling import draw_index
 from mcce.generators.visit import VisitSequence
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
 from mcce.model.columns import columns_of
-from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
+from mcce.model.decisions import Answer, Interval, Several, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fit_derived, with_functions
 from mcce.plausibility.relation_finder import find_in, read_relations
@@ -104,6 +103,7 @@ if TYPE_CHECKING:
     from mcce.batches import BatchResult, Letters
     from mcce.diagnostics.diagnose import Diagnostics
     from mcce.diagnostics.trade_off import TradeOff
+    from mcce.explain.pipeline import Explanation
 
 Self = TypeVar("Self", bound="MCCE")
 
@@ -452,15 +452,16 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.followup import questions_of  # loaded by the first search
-        from mcce.explain.pipeline import explain_factuals
-        from mcce.explain.tabulate import tabulate
+        from mcce.explain.pipeline import explain_factuals  # loaded by the first search
 
         self._check_fitted()
         demands = self._demands([*read(self.constraints), *read(constraints)])
         if n_samples != "auto":
             n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
-        settings = read_settings(
+        problem = self._problem(
+            demands,
+            robust,
+            progress,
             n_samples=n_samples,
             n_counterfactuals=n_counterfactuals,
             independent=independent,
@@ -472,20 +473,12 @@ class MCCE(Learner):
             max_changes=max_changes,
             max_gower=max_gower,
             diverse=diverse,
-            exclude_training=demands.exclude_training,
         )
-        plausibility = self._plausibility(progress) if sparse else None
-        order = self._ordering(measures, feature_weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
-        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
         found = explain_factuals(problem, factuals, progress)
-        told = {**dataclasses.asdict(settings), "pools": int(found.cost.pools.size), **self._described()}
-        told |= self._told_anonymity(demands.anonymity)
-        return tabulate(
-            found, told, self.fit_seconds_, questions_of(found, told, self.fit_seconds_, self._usual, progress)
-        )
+        told = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
+        return self._tabulate(found, told, progress)
 
     @one_native_thread()
     def generate(
@@ -529,12 +522,10 @@ class MCCE(Learner):
         with working("drawing" if asked is None else "drawing inside the constraints", progress):
             block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
             pools = draw_block(problem, block).candidates
-        sizes = pools.end - pools.begin
-        draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
-        owner = np.repeat(np.arange(len(index)), sizes)
+        separate, owner = pools.separate(np.arange(len(index)))
+        draw = np.arange(owner.size) - np.searchsorted(owner, owner)
         computed = keep_relations(Relations().with_formulas(self.derived_), schema, fixed_columns(self.generator_))
-        rows = rows if computed is None else computed.complete(rows, matrix[owner])
+        rows = separate.rows if computed is None else computed.complete(separate.rows, matrix[owner])
         if asked is not None:
             allowed = asked.of_factuals(matrix, index).hold(rows, owner)
             rows, owner = rows[allowed], owner[allowed]
@@ -592,16 +583,17 @@ class MCCE(Learner):
         >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
         True
         """
-        from mcce.explain.followup import questions_of  # loaded by the first search
-        from mcce.explain.pipeline import explain_given
-        from mcce.explain.tabulate import tabulate
+        from mcce.explain.pipeline import explain_given  # loaded by the first search
 
         self._check_fitted()
         schema = self.generator_.schema_
         own, also = read(self.constraints), read(constraints)
         kept = self._constraints([*own, *also]).known
         demands = self._demands(also, dataclasses.replace(self._constraints(also, allow_missing=True), known=kept))
-        settings = read_settings(
+        problem = self._problem(
+            demands,
+            robust,
+            progress,
             n_counterfactuals=n_counterfactuals,
             exhaustive=exhaustive,
             sparse=sparse,
@@ -612,24 +604,14 @@ class MCCE(Learner):
             max_changes=max_changes,
             max_gower=max_gower,
             diverse=diverse,
-            exclude_training=demands.exclude_training,
         )
-        plausibility = self._plausibility(progress) if sparse else None
-        order = self._ordering(measures, feature_weights, plausibility)
-        cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
         members = np.flatnonzero(~factuals.wanted)
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
-        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
         chosen = explain_given(problem, factuals, members, brought)
-        told: dict[str, object] = {
-            **{name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_DRAWS},
-            "n_candidates": len(candidates),
-            **self._described(),
-            **self._told_anonymity(demands.anonymity),
-        }
-        questions = questions_of(chosen, told, self.fit_seconds_, self._usual)
-        found = tabulate(chosen, told, self.fit_seconds_, questions)
+        settings = dataclasses.asdict(problem.settings)
+        told = {name: value for name, value in settings.items() if name not in OF_DRAWS}
+        found = self._tabulate(chosen, {**told, "n_candidates": len(candidates)}, progress)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -1041,7 +1023,7 @@ class MCCE(Learner):
             made.training_rows_ = fields["training_rows"]
         made.training_keys_ = {keys.columns: keys for keys in fields["training_keys"]}
         made.fit_seconds_ = fields["fit_seconds"]
-        made._compare_models(spots)
+        spots.compare_models(made.decision_, schema)
         return made
 
     def __repr__(self) -> str:
@@ -1051,13 +1033,14 @@ class MCCE(Learner):
         return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
     def _problem(
-        self,
-        settings: Settings,
-        order: Ordering,
-        demands: Demands,
-        caution: Caution | None = None,
-        robust: Robust | None = None,
+        self, demands: Demands, robust: float | Robust | None, progress: bool | None, **options: Any
     ) -> Problem:
+        """Return what `explain` and `select` are asked for; `options` are those of `read_settings`."""
+        settings = read_settings(exclude_training=demands.exclude_training, **options)
+        plausibility = self._plausibility(progress) if settings.sparse else None
+        order = self._ordering(options["measures"], options["feature_weights"], plausibility)
+        caution = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
+        robust = Robust.read(robust)
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
         robustness = None
@@ -1129,16 +1112,16 @@ class MCCE(Learner):
             self.training_keys_: dict[tuple[int, ...], TrainingKeys] = {}
         return self.training_keys_
 
-    def _told_anonymity(self, anonymity: Anonymity | None) -> dict[str, object]:
-        """Return the demand to be shared by several people, for the result."""
-        if anonymity is None:
-            return {}
-        names = self.generator_.schema_.names
-        return {"k_anonymous": anonymity.k, "keys": [names[j] for j in anonymity.keys.columns]}
+    def _tabulate(self, found: Explanation, told: Mapping[str, object], progress: bool | None) -> Counterfactuals:
+        """Return the tables of a result; `told` are the settings of the call, to which those of the fit are added."""
+        from mcce.explain.followup import questions_of
+        from mcce.explain.tabulate import tabulate
 
-    def _described(self) -> dict[str, object]:
-        """Return the settings of the explainer itself, for the result."""
-        return {**self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
+        anonymity, schema = found.problem.anonymity, self.generator_.schema_
+        told = {**told, **self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
+        told |= {} if anonymity is None else anonymity.describe(schema.names)
+        questions = questions_of(found, told, self.fit_seconds_, self._usual, progress)
+        return tabulate(found, told, self.fit_seconds_, questions)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
@@ -1148,21 +1131,6 @@ class MCCE(Learner):
 
     def _can_learn(self) -> bool:
         return "plausibility_" in vars(self) or self._training.table is not None
-
-    def _compare_models(self, spots: SpotCheck) -> None:
-        """Warn if the model is not the one that the explainer was fitted with (step 2)."""
-        if not len(spots.rows):
-            return
-        again = self.decision_.ask(self.generator_.schema_.decode_for_model(spots.rows), "some training rows")
-        differing = compare_answers(spots.answer, again, range(len(spots.rows)))
-        if differing:
-            warnings.warn(
-                f"the model answers {len(differing)} of {len(spots.rows)} training rows differently than the one that "
-                "the explainer was fitted with. What was learned belongs to that model; load it with that one, or fit "
-                "again.",
-                MCCEWarning,
-                stacklevel=3,
-            )
 
     def _ordering(
         self,

@@ -141,6 +141,19 @@ class SpotCheck:
                 "when asked again.",
             )
 
+    def compare_models(self, decision: Decision, schema: Schema) -> None:
+        """Warn if another model answers than the one that the explainer was fitted with."""
+        if not len(self.rows):
+            return
+        again = decision.ask(schema.decode_for_model(self.rows), "some training rows")
+        differing = compare_answers(self.answer, again, range(len(self.rows)))
+        if differing:
+            warn(
+                f"the model answers {len(differing)} of {len(self.rows)} training rows differently than the one that "
+                "the explainer was fitted with. What was learned belongs to that model; load it with that one, or fit "
+                "again."
+            )
+
     def is_of(self, X: Data, schema: Schema) -> bool:
         """Say whether a table still holds these rows at their positions."""
         if len(X) <= self.positions[-1]:
