@@ -43,7 +43,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.checks import MOST_DRAWS, check_count
+from mcce.base.checks import MOST_DRAWS, check_count, check_flag
 from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
@@ -96,7 +96,7 @@ from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import like_input, own_frame
-from mcce.table.weights import read_weights, rows_with_weight
+from mcce.table.weights import rows_with_weight
 from mcce.wording import Parameter, PythonOnly, Setting, Value, call
 
 if TYPE_CHECKING:
@@ -274,17 +274,7 @@ class MCCE(Learner):
         learned = "distances_", "margins_", "names_", "plausibility_", "relations_", "training_rows_", "usual_"
         for name in ("derived_", "fit_seconds_", "generator_", "training_keys_", *learned):
             vars(self).pop(name, None)
-        if not isinstance(self.condition_on_decision, (bool, np.bool_)):
-            raise InputError(
-                Parameter("condition_on_decision"),
-                " is ",
-                Value(self.condition_on_decision),
-                "; it must be ",
-                Value(True),
-                " or ",
-                Value(False),
-                ".",
-            )
+        check_flag(self.condition_on_decision, "condition_on_decision")
         self.decision_ = resolve_decision(self.decision, self.model)
         X = own_frame(X)
         frame, _ = as_frame(X)
@@ -1185,16 +1175,15 @@ class MCCE(Learner):
         if "plausibility_" not in vars(self):
             remedy = "Fit again, or explain once with ", Setting("sparse", True), " before saving."
             matrix = self._training.matrix(remedy)
-            weights = self._training.weights
-            read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
-            self.margins_ = Margins.of(self.decision_, self._training.answer(), read)
+            weights = self._training.relative_weights()
+            self.margins_ = Margins.of(self.decision_, self._training.answer(), weights)
             self.plausibility_ = Plausibility.fit(
                 matrix,
                 self.generator_.schema_.features,
                 mutable_columns(self.generator_),
                 self.n_jobs,
                 progress,
-                read,
+                weights,
             )
         return self.plausibility_
 
@@ -1203,16 +1192,15 @@ class MCCE(Learner):
         if "usual_" not in vars(self):
             if self._training.table is None:
                 return None
-            matrix, answer, weights = self._training.matrix(), self._training.answer(), self._training.weights
-            read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
+            answer, weights = self._training.answer(), self._training.relative_weights()
             self.usual_ = learn_usual(
-                matrix,
+                self._training.matrix(),
                 answer.wanted,
                 self.generator_.schema_,
                 mutable_columns(self.generator_),
                 Asker(self.decision_, self.generator_.schema_),
-                Margins.of(self.decision_, answer, read),
-                read,
+                Margins.of(self.decision_, answer, weights),
+                weights,
                 {name: told.reason for name, told in self._unchangeable.items()},
             )
         return self.usual_

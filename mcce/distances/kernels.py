@@ -98,12 +98,12 @@ class Top(NamedTuple):
     """The first rows of each factual.
 
     keys : room for the keys of the first rows of one factual.
-    rows, count : by factual, its first rows and how many there are; `rows` is as wide as the number of rows wanted.
+    rows, n_rows : by factual, its first rows and how many there are; `rows` is as wide as the number of rows wanted.
     """
 
     keys: npt.NDArray[np.float64]
     rows: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
+    n_rows: npt.NDArray[np.int64]
 
     @classmethod
     def room_for(cls, n_keys: int, n_factuals: int, most: int) -> Top:
@@ -207,10 +207,10 @@ def insert(values, i, row, order, cells, columns, distinct, top, w):
     Ties stay in the order of arrival. If `distinct`, a row equal to one that is held is left out.
     """
     most = top.rows.shape[1]
-    if top.count[w] == most and compare(values, i, top.keys, most - 1, order) >= 0:
+    if top.n_rows[w] == most and compare(values, i, top.keys, most - 1, order) >= 0:
         return
     place = 0
-    beyond = top.count[w]
+    beyond = top.n_rows[w]
     while place < beyond:  # its place is before the first one that sorts after it
         middle = (place + beyond) // 2
         if compare(values, i, top.keys, middle, order) < 0:
@@ -226,13 +226,13 @@ def insert(values, i, row, order, cells, columns, distinct, top, w):
             equal = equal and same(cells[j, top.rows[w, twin]], cells[j, row])
         if equal:
             return
-    if top.count[w] < most:
-        top.count[w] += 1
-    for move in range(top.count[w] - 1, place, -1):
+    if top.n_rows[w] < most:
+        top.n_rows[w] += 1
+    for move in range(top.n_rows[w] - 1, place, -1):
         top.rows[w, move] = top.rows[w, move - 1]
     top.rows[w, place] = row
     for v in order:
-        for move in range(top.count[w] - 1, place, -1):
+        for move in range(top.n_rows[w] - 1, place, -1):
             top.keys[v, move] = top.keys[v, move - 1]
         top.keys[v, place] = values[v, i]
 
@@ -281,14 +281,14 @@ def rank_candidates(compared, steps, tables, keys, room, top):
                     within = within and room[v, i] <= keys.limits[v, f]
                 if within:
                     insert(room, i, first + i, keys.order, compared.cells, compared.columns, True, top, w)
-                    if top.count[w] == most:
+                    if top.n_rows[w] == most:
                         last = top.keys[keys.order[0], most - 1]
 
 
 @entry
 def best_within(keys, kept, K, order, top):
     """Write the first of the K rows of each factual among those kept, by keys[order] and then by place."""
-    for f in range(top.count.size):
+    for f in range(top.n_rows.size):
         for i in range(f * K, (f + 1) * K):
             if kept[i]:
                 insert(keys, i, i, order, keys, order, False, top, f)

@@ -104,7 +104,8 @@ class Distance:
     def sums(self, rows: Floats, factuals: Floats) -> Floats:
         """Return the sum of steps of each encoded row to the factual at the same place."""
         each = np.arange(rows.shape[0])
-        return self._measure(rows, factuals, each, each + 1)[1]
+        sums: Floats = self._measure(rows, factuals, each, each + 1)[1]
+        return sums
 
     def to_each(self, rows: Floats, others: Floats) -> tuple[Floats, Floats]:
         """Return how many features differ, and the sum of steps, for all pairs: (other rows, rows)."""

@@ -99,7 +99,7 @@ class Ranking:
         top = Top.room_for(self.n_values, which.size, most)
         keys = Keys(self.order, self.limits, self._given(which))
         rank_candidates(self._compared(which), self.steps, self.tables, keys, self._room(), top)
-        return top.rows, top.count
+        return top.rows, top.n_rows
 
     def full(self, f: int) -> Ints:
         """Return all distinct candidates of one factual in order."""

@@ -23,6 +23,7 @@ from mcce.model.decisions import Answer, Decision, compare_answers
 from mcce.rng import hash_rows
 from mcce.table import Data, Schema
 from mcce.table.checks import rows_of
+from mcce.table.weights import read_weights
 from mcce.wording import Either, Part, PythonOnly, Setting
 
 ASK_ROWS = 200_000  # rows per question to the model
@@ -213,6 +214,10 @@ class TrainingTable:
     def matrix(self, otherwise: Part = AGAIN, *, needed_by: str = "") -> Floats:
         """Return the encoded rows; `otherwise` says what to do where they are gone, `needed_by` who asks for them."""
         return self.schema.encode(self._needed(otherwise, needed_by), "the training rows").matrix
+
+    def relative_weights(self) -> Floats | None:
+        """Return the weights of the rows as they are counted (`mcce.table.weights`); None if they have none."""
+        return None if self.weights is None else read_weights(self.weights, self.weights.size, tell=False)
 
     def wanted(self) -> Bools:
         """Return which rows have the wanted decision."""

@@ -35,7 +35,7 @@ def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factual
         expected = sorted(rows, key=lambda i: [np.nan_to_num(keys[v, i]) for v in order])
         assert ranked[f * K : (f + 1) * K].tolist() == expected
         first = [i for i in expected if kept[i]][:most]
-        assert top.count[f] == len(first)
+        assert top.n_rows[f] == len(first)
         assert top.rows[f].tolist() == first + [-1] * (most - len(first))
 
 
