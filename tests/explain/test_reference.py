@@ -107,9 +107,9 @@ def test_many_rows_are_counted(explainer, people):
 KNOWN = {
     "loans": ["unchangeable facts may change: 'defaulted_last_year' (a past event). Name"],
     "adult": [
+        "'native-country': 'Holand-Netherlands'",
         "'marital-status' (a fact of the person), 'race' (a fact",
         "1 soft relation between columns found",  # occupation and workclass are unknown together
-        "'native-country': 'Holand-Netherlands'",
     ],
     "gmc": [
         "'NumberOfTime30-59DaysPastDueNotWorse' (a past event), 'NumberOfTimes90DaysLate' (a past event)",
