@@ -34,8 +34,8 @@ import copy
 import dataclasses
 import inspect
 import time
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -44,7 +44,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.checks import MOST_DRAWS, check_count
+from mcce.base.checks import MOST_DRAWS, check_count, check_flag
 from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
@@ -53,7 +53,7 @@ from mcce.constraints.anonymous import together
 from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.counterfactuals import Counterfactuals
 from mcce.distances.measures import MEASURES, Distance, NamedMeasure
-from mcce.exceptions import InputError, MCCEWarning
+from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
 from mcce.explain.options import OPTIONS, read_settings
 from mcce.explain.order import DEFAULT, Caution, Margins, MeasureLike, Ordering, find_measure, resolve_measures
@@ -83,7 +83,7 @@ from mcce.generators.sampling import draw_index
 from mcce.generators.visit import VisitSequence
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
 from mcce.model.columns import columns_of
-from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
+from mcce.model.decisions import Answer, Interval, Several, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fit_derived, with_functions
 from mcce.plausibility.relation_finder import find_in, read_relations
@@ -97,7 +97,7 @@ from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import like_input, own_frame
-from mcce.table.weights import read_weights, rows_with_weight
+from mcce.table.weights import rows_with_weight
 from mcce.wording import Parameter, PythonOnly, Setting, Value, call
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from mcce.diagnostics.diagnose import Diagnostics
     from mcce.diagnostics.sensitivity import Sensitivity
     from mcce.diagnostics.trade_off import TradeOff
+    from mcce.explain.pipeline import Explanation
 
 Self = TypeVar("Self", bound="MCCE")
 
@@ -180,7 +181,8 @@ class MCCE(Learner):
     generator_ : the fitted generator; a `ChainModel` unless another one was given
     decision_ : the wanted decision, bound to the model
     names_ : what features, values and predictions are called
-    relations_ : ties and relations between the columns, found or given at `fit`; see `mcce.find_relations`
+    relations_ : ties and relations between the columns, given at `fit` or found when first needed, by the first sparse
+        search for example; see `mcce.find_relations`
     derived_ : the formulas of derived columns, inputs first, each with its rounding and the rows that disagree
     fit_seconds_ : seconds that `fit` took
 
@@ -260,12 +262,12 @@ class MCCE(Learner):
             `ChainModel.fit`.
         relations : list or None
             Ties and relations between columns that sparse counterfactuals keep: tied columns change together or not at
-            all, and what holds between columns holds in every answer, unless the factual itself breaks it. None has
-            them found in X (`mcce.find_relations`), and a warning names them. A list says which there are: those that
-            were found (``explainer.relations_``, or some of them, as ``explainer.relations_.without("a <= b")``),
-            texts such as ``"a <= b"`` or ``"total == a + b"`` (see `mcce.rule`), and ``mcce.tied("usd", "eur")``; ()
-            for none. The paper's method (``sparse=False``) stays as published and keeps none that were found, but
-            those that are given as a list.
+            all, and what holds between columns holds in every answer, unless the factual itself breaks it. None finds
+            them in X when they are first needed (`mcce.find_relations`), and a warning names them. A list says which
+            there are: those that were found (``explainer.relations_``, or some of them, as
+            ``explainer.relations_.without("a <= b")``), texts such as ``"a <= b"`` or ``"total == a + b"`` (see
+            `mcce.rule`), and ``mcce.tied("usd", "eur")``; () for none. The paper's method (``sparse=False``) stays as
+            published: it finds none, and keeps those that are given as a list.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -274,17 +276,7 @@ class MCCE(Learner):
         learned = "distances_", "margins_", "names_", "plausibility_", "relations_", "training_rows_", "usual_"
         for name in ("derived_", "fit_seconds_", "generator_", "training_keys_", *learned):
             vars(self).pop(name, None)
-        if not isinstance(self.condition_on_decision, (bool, np.bool_)):
-            raise InputError(
-                Parameter("condition_on_decision"),
-                " is ",
-                Value(self.condition_on_decision),
-                "; it must be ",
-                Value(True),
-                " or ",
-                Value(False),
-                ".",
-            )
+        check_flag(self.condition_on_decision, "condition_on_decision")
         self.decision_ = resolve_decision(self.decision, self.model)
         X = own_frame(X)
         frame, _ = as_frame(X)
@@ -337,12 +329,9 @@ class MCCE(Learner):
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
         scores = None if answer is None else answer.scores
         self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
-        matrix = schema.encode(X).matrix
-        if relations is None:
-            self.relations_ = find_in(matrix, schema, fixed_columns(generator), derived)
-        else:
-            self.relations_ = read_relations(relations, matrix, schema)
         self.derived_ = derived
+        if relations is not None:
+            self.relations_ = read_relations(relations, schema.encode(X).matrix, schema)
         # the time tells how many training rows there are
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         self._unchangeable = unchangeable_features(
@@ -351,6 +340,19 @@ class MCCE(Learner):
         warn_of_unchangeable(self._unchangeable)
         of_model.warn_of_unread(frame.columns, fixed)
         return self
+
+    @cached_property
+    def relations_(self) -> Relations:
+        """Ties and relations between the columns: given at `fit`, or found when they are first needed."""
+        self._check_fitted()
+        return find_in(self._training.matrix(), self.generator_.schema_, fixed_columns(self.generator_), self.derived_)
+
+    def _relations_kept(self, sparse: bool) -> Relations:
+        """Return the relations that a search keeps: all if it is sparse, otherwise those that were given."""
+        if sparse:
+            return self.relations_
+        known = vars(self).get("relations_", Relations())
+        return known if known.are_given else Relations()
 
     def _training_for(self, needed_by: str) -> Data | None:
         """Return the table given to `fit`, for figures about it; raise if the fit is private."""
@@ -442,15 +444,16 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.followup import questions_of  # loaded by the first search
-        from mcce.explain.pipeline import explain_factuals
-        from mcce.explain.tabulate import tabulate
+        from mcce.explain.pipeline import explain_factuals  # loaded by the first search
 
         self._check_fitted()
         demands = self._demands([*read(self.constraints), *read(constraints)])
         if n_samples != "auto":
             n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
-        settings = read_settings(
+        problem = self._problem(
+            demands,
+            robust,
+            progress,
             n_samples=n_samples,
             n_counterfactuals=n_counterfactuals,
             independent=independent,
@@ -462,20 +465,12 @@ class MCCE(Learner):
             max_changes=max_changes,
             max_gower=max_gower,
             diverse=diverse,
-            exclude_training=demands.exclude_training,
         )
-        plausibility = self._plausibility(progress) if sparse else None
-        order = self._ordering(measures, feature_weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
-        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
         found = explain_factuals(problem, factuals, progress)
-        told = {**dataclasses.asdict(settings), "pools": int(found.cost.pools.size), **self._described()}
-        told |= self._told_anonymity(demands.anonymity)
-        return tabulate(
-            found, told, self.fit_seconds_, questions_of(found, told, self.fit_seconds_, self._usual, progress)
-        )
+        told = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
+        return self._tabulate(found, told, progress)
 
     @one_native_thread()
     def generate(
@@ -519,12 +514,10 @@ class MCCE(Learner):
         with working("drawing" if asked is None else "drawing inside the constraints", progress):
             block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
             pools = draw_block(problem, block).candidates
-        sizes = pools.end - pools.begin
-        draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
-        owner = np.repeat(np.arange(len(index)), sizes)
+        separate, owner = pools.separate(np.arange(len(index)))
+        draw = np.arange(owner.size) - np.searchsorted(owner, owner)
         computed = keep_relations(Relations().with_formulas(self.derived_), schema, fixed_columns(self.generator_))
-        rows = rows if computed is None else computed.complete(rows, matrix[owner])
+        rows = separate.rows if computed is None else computed.complete(separate.rows, matrix[owner])
         if asked is not None:
             allowed = asked.of_factuals(matrix, index).hold(rows, owner)
             rows, owner = rows[allowed], owner[allowed]
@@ -582,16 +575,17 @@ class MCCE(Learner):
         >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
         True
         """
-        from mcce.explain.followup import questions_of  # loaded by the first search
-        from mcce.explain.pipeline import explain_given
-        from mcce.explain.tabulate import tabulate
+        from mcce.explain.pipeline import explain_given  # loaded by the first search
 
         self._check_fitted()
         schema = self.generator_.schema_
         own, also = read(self.constraints), read(constraints)
         kept = self._constraints([*own, *also]).known
         demands = self._demands(also, dataclasses.replace(self._constraints(also, allow_missing=True), known=kept))
-        settings = read_settings(
+        problem = self._problem(
+            demands,
+            robust,
+            progress,
             n_counterfactuals=n_counterfactuals,
             exhaustive=exhaustive,
             sparse=sparse,
@@ -602,24 +596,14 @@ class MCCE(Learner):
             max_changes=max_changes,
             max_gower=max_gower,
             diverse=diverse,
-            exclude_training=demands.exclude_training,
         )
-        plausibility = self._plausibility(progress) if sparse else None
-        order = self._ordering(measures, feature_weights, plausibility)
-        cautious = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
         members = np.flatnonzero(~factuals.wanted)
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
-        problem = self._problem(settings, order, demands, cautious, Robust.read(robust))
         chosen = explain_given(problem, factuals, members, brought)
-        told: dict[str, object] = {
-            **{name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_DRAWS},
-            "n_candidates": len(candidates),
-            **self._described(),
-            **self._told_anonymity(demands.anonymity),
-        }
-        questions = questions_of(chosen, told, self.fit_seconds_, self._usual)
-        found = tabulate(chosen, told, self.fit_seconds_, questions)
+        settings = dataclasses.asdict(problem.settings)
+        told = {name: value for name, value in settings.items() if name not in OF_DRAWS}
+        found = self._tabulate(chosen, {**told, "n_candidates": len(candidates)}, progress)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -878,6 +862,7 @@ class MCCE(Learner):
         from mcce.explore import ExplorerSession
         from mcce.explore.widget import make_widget
 
+        self._relations_kept(sparse=True)  # a warning that names them is for the notebook, not for the page
         return make_widget(ExplorerSession(self, X))
 
     def explain_batches(
@@ -974,6 +959,7 @@ class MCCE(Learner):
         if settings.get("sparse"):
             plausibility = self._plausibility(None if progress == "log" else progress)
             self._usual()
+            self._relations_kept(sparse=True)
         self._ordering(measures, settings.get("feature_weights"), plausibility)
         demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
         self._training_rows(needed=demands.exclude_training)
@@ -1111,7 +1097,7 @@ class MCCE(Learner):
             made.training_rows_ = fields["training_rows"]
         made.training_keys_ = {keys.columns: keys for keys in fields["training_keys"]}
         made.fit_seconds_ = fields["fit_seconds"]
-        made._compare_models(spots)
+        spots.compare_models(made.decision_, schema)
         return made
 
     def __repr__(self) -> str:
@@ -1121,13 +1107,14 @@ class MCCE(Learner):
         return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
     def _problem(
-        self,
-        settings: Settings,
-        order: Ordering,
-        demands: Demands,
-        caution: Caution | None = None,
-        robust: Robust | None = None,
+        self, demands: Demands, robust: float | Robust | None, progress: bool | None, **options: Any
     ) -> Problem:
+        """Return what `explain` and `select` are asked for; `options` are those of `read_settings`."""
+        settings = read_settings(exclude_training=demands.exclude_training, **options)
+        plausibility = self._plausibility(progress) if settings.sparse else None
+        order = self._ordering(options["measures"], options["feature_weights"], plausibility)
+        caution = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
+        robust = Robust.read(robust)
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
         robustness = None
@@ -1135,8 +1122,7 @@ class MCCE(Learner):
             asked = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
             robustness = Robustness.resolve(robust, *asked)
         demanded = robustness is not None and robustness.share is not None
-        relations = self.relations_ if settings.sparse or self.relations_.are_given else Relations()
-        relations = relations.with_formulas(self.derived_)
+        relations = self._relations_kept(settings.sparse).with_formulas(self.derived_)
         return Problem(
             generator=self.generator_,
             decision=self.decision_,
@@ -1200,16 +1186,16 @@ class MCCE(Learner):
             self.training_keys_: dict[tuple[int, ...], TrainingKeys] = {}
         return self.training_keys_
 
-    def _told_anonymity(self, anonymity: Anonymity | None) -> dict[str, object]:
-        """Return the demand to be shared by several people, for the result."""
-        if anonymity is None:
-            return {}
-        names = self.generator_.schema_.names
-        return {"k_anonymous": anonymity.k, "keys": [names[j] for j in anonymity.keys.columns]}
+    def _tabulate(self, found: Explanation, told: Mapping[str, object], progress: bool | None) -> Counterfactuals:
+        """Return the tables of a result; `told` are the settings of the call, to which those of the fit are added."""
+        from mcce.explain.followup import questions_of
+        from mcce.explain.tabulate import tabulate
 
-    def _described(self) -> dict[str, object]:
-        """Return the settings of the explainer itself, for the result."""
-        return {**self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
+        anonymity, schema = found.problem.anonymity, self.generator_.schema_
+        told = {**told, **self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
+        told |= {} if anonymity is None else anonymity.describe(schema.names)
+        questions = questions_of(found, told, self.fit_seconds_, self._usual, progress)
+        return tabulate(found, told, self.fit_seconds_, questions)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
@@ -1219,21 +1205,6 @@ class MCCE(Learner):
 
     def _can_learn(self) -> bool:
         return "plausibility_" in vars(self) or self._training.table is not None
-
-    def _compare_models(self, spots: SpotCheck) -> None:
-        """Warn if the model is not the one that the explainer was fitted with (step 2)."""
-        if not len(spots.rows):
-            return
-        again = self.decision_.ask(self.generator_.schema_.decode_for_model(spots.rows), "some training rows")
-        differing = compare_answers(spots.answer, again, range(len(spots.rows)))
-        if differing:
-            warnings.warn(
-                f"the model answers {len(differing)} of {len(spots.rows)} training rows differently than the one that "
-                "the explainer was fitted with. What was learned belongs to that model; load it with that one, or fit "
-                "again.",
-                MCCEWarning,
-                stacklevel=3,
-            )
 
     def _ordering(
         self,
@@ -1288,16 +1259,15 @@ class MCCE(Learner):
         if "plausibility_" not in vars(self):
             remedy = "Fit again, or explain once with ", Setting("sparse", True), " before saving."
             matrix = self._training.matrix(remedy)
-            weights = self._training.weights
-            read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
-            self.margins_ = Margins.of(self.decision_, self._training.answer(), read)
+            weights = self._training.relative_weights()
+            self.margins_ = Margins.of(self.decision_, self._training.answer(), weights)
             self.plausibility_ = Plausibility.fit(
                 matrix,
                 self.generator_.schema_.features,
                 mutable_columns(self.generator_),
                 self.n_jobs,
                 progress,
-                read,
+                weights,
             )
         return self.plausibility_
 
@@ -1306,16 +1276,15 @@ class MCCE(Learner):
         if "usual_" not in vars(self):
             if self._training.table is None:
                 return None
-            matrix, answer, weights = self._training.matrix(), self._training.answer(), self._training.weights
-            read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
+            answer, weights = self._training.answer(), self._training.relative_weights()
             self.usual_ = learn_usual(
-                matrix,
+                self._training.matrix(),
                 answer.wanted,
                 self.generator_.schema_,
                 mutable_columns(self.generator_),
                 Asker(self.decision_, self.generator_.schema_),
-                Margins.of(self.decision_, answer, read),
-                read,
+                Margins.of(self.decision_, answer, weights),
+                weights,
                 {name: told.reason for name, told in self._unchangeable.items()},
             )
         return self.usual_

@@ -74,6 +74,12 @@ def check_count(
     )
 
 
+def check_flag(value: object, name: str) -> None:
+    """Raise if a parameter is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(Parameter(name), " is ", Value(value), "; it must be ", Value(True), " or ", Value(False), ".")
+
+
 def check_share(value: Any, name: str) -> float:
     """Return a parameter that has to be a number from 0 to below 1."""
     if not is_number(value) or not 0 <= value < 1:

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -127,6 +127,10 @@ class Anonymity:
     def contain(self, rows: Floats) -> Bools:
         """Return which encoded rows fewer than k people share."""
         return np.asarray(self.keys.count(rows) < self.k)
+
+    def describe(self, names: Sequence[Hashable]) -> dict[str, object]:
+        """Return the demand as settings of a result; `names` are those of all columns."""
+        return {"k_anonymous": self.k, "keys": [names[j] for j in self.keys.columns]}
 
 
 @dataclass(frozen=True)

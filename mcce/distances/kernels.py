@@ -3,8 +3,9 @@
 1. `step` is the distance of two values of one column, whatever the distance: all else adds such steps up.
 2. `measure_block` adds them for rows against a factual.
 3. `insert` keeps the first rows of a lexicographic order.
-4. `rank_candidates` does both for the candidates of factuals, `best_within` and `sort_within` take keys that are there
-   already, and `find_nearest` looks for the training rows with the least sums.
+4. `measure_candidates` writes the sums for the candidates of factuals, `rank_candidates` finds the first candidates,
+   `best_within` and `sort_within` take keys that are there already, and `find_nearest` looks for the training rows with
+   the least sums.
 
 Matrices of candidates come column by column (`cells[j, i]` is column j of row i): values of one column lie side by
 side, and a matrix of one row or one column has the same layout as any other, so nothing is compiled twice.
@@ -59,6 +60,58 @@ class Tables(NamedTuple):
     classes: npt.NDArray[np.int64]
 
 
+class Compared(NamedTuple):
+    """Factuals, and the candidates that each is compared with.
+
+    cells : the candidates, column by column.
+    begin, end : by factual, where its candidates begin and end.
+    factuals : one row each.
+    which : the factuals whose candidates are looked at.
+    columns : the columns that are compared.
+    plain : by distance and column, whether the column holds numbers with a scale or levels without, none of them
+        missing, and has no table.
+    """
+
+    cells: npt.NDArray[np.float64]
+    begin: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    factuals: npt.NDArray[np.float64]
+    which: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    plain: npt.NDArray[np.bool_]
+
+
+class Keys(NamedTuple):
+    """What candidates are ranked by: L0, the distances, then what is given.
+
+    order : the rows of these that sort, the first one first.
+    limits : by factual, the largest values of the first rows.
+    given : further measures, a column for each candidate of each factual.
+    """
+
+    order: npt.NDArray[np.int64]
+    limits: npt.NDArray[np.float64]
+    given: npt.NDArray[np.float64]
+
+
+class Top(NamedTuple):
+    """The first rows of each factual.
+
+    keys : room for the keys of the first rows of one factual.
+    rows, n_rows : by factual, its first rows and how many there are; `rows` is as wide as the number of rows wanted.
+    """
+
+    keys: npt.NDArray[np.float64]
+    rows: npt.NDArray[np.int64]
+    n_rows: npt.NDArray[np.int64]
+
+    @classmethod
+    def room_for(cls, n_keys: int, n_factuals: int, most: int) -> Top:
+        """Return room for so many first rows of each factual; -1 where there are fewer."""
+        rows = np.full((n_factuals, most), -1, dtype=np.int64)
+        return cls(np.empty((n_keys, most)), rows, np.zeros(n_factuals, dtype=np.int64))
+
+
 @inner
 def same(a, b):
     """Whether two values are equal; missing is equal to missing."""
@@ -100,27 +153,27 @@ def step(steps, tables, d, j, a, b):
 
 
 @inner
-def measure_block(cells, first, n, factuals, f, columns, steps, tables, plain, values):
-    """L0 of n rows in values[0] and the sum of steps of distance d in values[1 + d].
+def measure_block(compared, f, first, n, steps, tables, values):
+    """L0 of n candidates of a factual in values[0], and the sum of steps of distance d in values[1 + d].
 
-    A column that is `plain` for a distance holds numbers with a scale or levels without, none of them missing, and has
-    no table. The last row of `values` is spare.
+    The last row of `values` is spare.
     """
+    cells = compared.cells
     for d in range(steps.scale.shape[0]):
         changed = values[0 if d == 0 else values.shape[0] - 1]
         total = values[1 + d]
         for i in range(n):
             changed[i] = 0.0
             total[i] = 0.0
-        for j in columns:
-            x = factuals[f, j]
+        for j in compared.columns:
+            x = compared.factuals[f, j]
             scale, whole = steps.scale[d, j], steps.whole[d, j]
-            if plain[d, j] and scale != 0.0:
+            if compared.plain[d, j] and scale != 0.0:
                 for i in range(n):
                     difference = abs(cells[j, first + i] - x)
                     changed[i] += 1.0 if difference != 0.0 else 0.0
                     total[i] += difference * scale
-            elif plain[d, j]:
+            elif compared.plain[d, j]:
                 for i in range(n):
                     one = 1.0 if cells[j, first + i] != x else 0.0
                     changed[i] += one
@@ -148,110 +201,97 @@ def compare(values, i, others, k, order):
 
 
 @inner
-def insert(values, i, row, order, cells, columns, distinct, top, found, n_found, w):
-    """Put a row in its place among the first ones, found[w, :n_found[w]], whose keys are in `top`.
+def insert(values, i, row, order, cells, columns, distinct, top, w):
+    """Put a row in its place among the first ones of factual w, whose keys are in `top`.
 
     Ties stay in the order of arrival. If `distinct`, a row equal to one that is held is left out.
     """
-    most = found.shape[1]
-    if n_found[w] == most and compare(values, i, top, most - 1, order) >= 0:
+    most = top.rows.shape[1]
+    if top.n_rows[w] == most and compare(values, i, top.keys, most - 1, order) >= 0:
         return
     place = 0
-    beyond = n_found[w]
+    beyond = top.n_rows[w]
     while place < beyond:  # its place is before the first one that sorts after it
         middle = (place + beyond) // 2
-        if compare(values, i, top, middle, order) < 0:
+        if compare(values, i, top.keys, middle, order) < 0:
             beyond = middle
         else:
             place = middle + 1
     # a row like this one has the same keys, and stands just before
     twin = place
-    while distinct and twin > 0 and compare(values, i, top, twin - 1, order) == 0:
+    while distinct and twin > 0 and compare(values, i, top.keys, twin - 1, order) == 0:
         twin -= 1
         equal = True
         for j in columns:
-            equal = equal and same(cells[j, found[w, twin]], cells[j, row])
+            equal = equal and same(cells[j, top.rows[w, twin]], cells[j, row])
         if equal:
             return
-    if n_found[w] < most:
-        n_found[w] += 1
-    for move in range(n_found[w] - 1, place, -1):
-        found[w, move] = found[w, move - 1]
-    found[w, place] = row
+    if top.n_rows[w] < most:
+        top.n_rows[w] += 1
+    for move in range(top.n_rows[w] - 1, place, -1):
+        top.rows[w, move] = top.rows[w, move - 1]
+    top.rows[w, place] = row
     for v in order:
-        for move in range(n_found[w] - 1, place, -1):
-            top[v, move] = top[v, move - 1]
-        top[v, place] = values[v, i]
+        for move in range(top.n_rows[w] - 1, place, -1):
+            top.keys[v, move] = top.keys[v, move - 1]
+        top.keys[v, place] = values[v, i]
 
 
 @entry
-def rank_candidates(
-    cells,
-    begin,
-    end,
-    which,
-    factuals,
-    columns,
-    steps,
-    tables,
-    plain,
-    given,
-    limits,
-    order,
-    values,
-    top,
-    out,
-    found,
-    n_found,
-):
-    """Measure the candidates of each factual in `which`, and find the first distinct ones.
+def measure_candidates(compared, steps, tables, room, values):
+    """Write L0 and the sums of steps of the candidates of each factual, one factual after the other.
 
-    `values` is room for the measures of some candidates: L0, the distances, those that are `given`, and a spare row.
-    `order` names the rows that sort, `limits` the largest values of the first rows by factual. `given` and `out` have a
-    column for each candidate of each factual in a row. Either of `out`, where the measures are written, and `found`,
-    as wide as the number of rows wanted, may have no columns.
+    `room` is for some candidates, with one row more than `values`.
     """
-    n_distances = steps.scale.shape[0]
-    most = found.shape[1]
     at = 0
-    for w in range(which.size):
-        f = which[w]
-        n_found[w] = 0
-        last = np.inf  # most candidates are beyond the last one held by their first key alone
-        for first in range(begin[f], end[f], values.shape[1]):
-            n = end[f] - first if end[f] - first < values.shape[1] else values.shape[1]
-            measure_block(cells, first, n, factuals, f, columns, steps, tables, plain, values)
-            for g in range(given.shape[0]):
+    for f in compared.which:
+        for first in range(compared.begin[f], compared.end[f], room.shape[1]):
+            n = min(compared.end[f] - first, room.shape[1])
+            measure_block(compared, f, first, n, steps, tables, room)
+            for v in range(values.shape[0]):
                 for i in range(n):
-                    values[1 + n_distances + g, i] = given[g, at + i]
-            if out.shape[1]:
-                for v in range(out.shape[0]):
-                    for i in range(n):
-                        out[v, at + i] = values[v, i]
+                    values[v, at + i] = room[v, i]
             at += n
-            if most == 0:
-                continue
-            leading = values[order[0]]
+
+
+@entry
+def rank_candidates(compared, steps, tables, keys, room, top):
+    """Find the first distinct candidates of each factual.
+
+    `room` is for the keys of some candidates, and has a spare row.
+    """
+    most = top.rows.shape[1]
+    at = 0
+    for w in range(compared.which.size):
+        f = compared.which[w]
+        last = np.inf  # most candidates are beyond the last one held by their first key alone
+        for first in range(compared.begin[f], compared.end[f], room.shape[1]):
+            n = min(compared.end[f] - first, room.shape[1])
+            measure_block(compared, f, first, n, steps, tables, room)
+            for g in range(keys.given.shape[0]):
+                for i in range(n):
+                    room[1 + steps.scale.shape[0] + g, i] = keys.given[g, at + i]
+            at += n
+            leading = room[keys.order[0]]
             for i in range(n):
                 if leading[i] > last:
                     continue
                 within = True
-                for v in range(limits.shape[0]):
-                    within = within and values[v, i] <= limits[v, f]
+                for v in range(keys.limits.shape[0]):
+                    within = within and room[v, i] <= keys.limits[v, f]
                 if within:
-                    insert(values, i, first + i, order, cells, columns, True, top, found, n_found, w)
-                    if n_found[w] == most:
-                        last = top[order[0], most - 1]
+                    insert(room, i, first + i, keys.order, compared.cells, compared.columns, True, top, w)
+                    if top.n_rows[w] == most:
+                        last = top.keys[keys.order[0], most - 1]
 
 
 @entry
-def best_within(keys, kept, K, order, top, found, n_found):
+def best_within(keys, kept, K, order, top):
     """Write the first of the K rows of each factual among those kept, by keys[order] and then by place."""
-    for f in range(found.shape[0]):
-        n_found[f] = 0
+    for f in range(top.n_rows.size):
         for i in range(f * K, (f + 1) * K):
             if kept[i]:
-                insert(keys, i, i, order, keys, order, False, top, found, n_found, f)
+                insert(keys, i, i, order, keys, order, False, top, f)
 
 
 @entry

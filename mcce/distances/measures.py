@@ -43,14 +43,13 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.registry import Registry
-from mcce.distances.kernels import CURVES, LEVELS, SCALED, Steps, Tables, rank_candidates
+from mcce.distances.kernels import CURVES, LEVELS, SCALED, Compared, Steps, Tables, measure_candidates
 from mcce.exceptions import InputError, listing, spell
 from mcce.storage.fields import FLOAT, INT, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Data, Feature, Schema
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
-NOTHING: Ints = np.empty(0, dtype=np.int64)
 CHUNK = 512  # rows measured at a time: their sums stay in the nearest cache
 SMALLEST = np.finfo(np.float64).tiny  # of a spread below, the inverse is infinite
 
@@ -104,28 +103,25 @@ class Distance:
 
     def sums(self, rows: Floats, factuals: Floats) -> Floats:
         """Return the sum of steps of each encoded row to the factual at the same place."""
-        n, p = rows.shape
-        each = np.arange(n)
-        out: Floats = np.empty((2, n))
-        rank_candidates(
-            columnwise(rows), each, each + 1, each, rowwise(factuals), np.arange(p), *stack([self]),
-            np.zeros((1, p), dtype=np.bool_), np.empty((0, n)), np.empty((0, n)), NOTHING, np.empty((3, 1)),
-            np.empty((0, 0)), out, np.empty((n, 0), dtype=np.int64), np.empty(n, dtype=np.int64),
-        )  # fmt: skip
-        found: Floats = out[1]
-        return found
+        each = np.arange(rows.shape[0])
+        sums: Floats = self._measure(rows, factuals, each, each + 1)[1]
+        return sums
 
     def to_each(self, rows: Floats, others: Floats) -> tuple[Floats, Floats]:
         """Return how many features differ, and the sum of steps, for all pairs: (other rows, rows)."""
-        n, p = rows.shape
-        m = others.shape[0]
-        out: Floats = np.empty((2, m * n))
-        rank_candidates(
-            columnwise(rows), np.zeros(m, dtype=np.int64), np.full(m, n), np.arange(m), rowwise(others), np.arange(p),
-            *stack([self]), np.zeros((1, p), dtype=np.bool_), np.empty((0, m)), np.empty((0, m)), NOTHING,
-            np.empty((3, CHUNK)), np.empty((0, 0)), out, np.empty((m, 0), dtype=np.int64), np.empty(m, dtype=np.int64),
-        )  # fmt: skip
-        return out[0].reshape(m, n), out[1].reshape(m, n)
+        n, m = rows.shape[0], others.shape[0]
+        n_changes, sums = self._measure(rows, others, np.zeros(m, dtype=np.int64), np.full(m, n))
+        return n_changes.reshape(m, n), sums.reshape(m, n)
+
+    def _measure(self, rows: Floats, factuals: Floats, begin: Ints, end: Ints) -> Floats:
+        """Return how many features differ, and the sum of steps, of rows begin[i] to end[i] to factual i."""
+        m, p = factuals.shape
+        plain = np.zeros((1, p), dtype=np.bool_)
+        compared = Compared(columnwise(rows), begin, end, rowwise(factuals), np.arange(m), np.arange(p), plain)
+        sizes = end - begin
+        values: Floats = np.empty((2, int(sizes.sum())))
+        measure_candidates(compared, *stack([self]), np.empty((3, min(CHUNK, int(sizes.max(initial=1))))), values)
+        return values
 
     def between(self, rows: Floats, factuals: Floats) -> Floats:
         """Return the distance of each encoded row to the factual at the same place."""

@@ -3,7 +3,7 @@
 A drawn row is a bundle of good values. Taking some of them and keeping the factual's own elsewhere changes little, and
 nothing new is drawn:
 
-1. Number the distinct values of every mutable feature in a pool.
+1. Number the distinct values of every mutable feature, in the draws of all pools at once.
 2. For every set of L features, keep the distinct tuples of values that a draw has in them; several values are always
    taken from the same draw, so that what belongs together stays together.
 3. For a factual take those tuples that differ from it in all L features; where there are many, half of what is looked
@@ -50,39 +50,6 @@ class Tuples:
     draws: Ints
     which: Ints
     sets: Ints
-
-
-class PoolCodes:
-    """The distinct values of every mutable feature in one pool, numbered (step 1).
-
-    Parameters
-    ----------
-    cells : the draws of all pools column by column, as the kernels read them.
-    begin, n_draws : where the pool begins, and its size.
-    mutable : positions of the columns that may be crossed.
-    """
-
-    def __init__(self, cells: Floats, begin: int, n_draws: int, mutable: Ints) -> None:
-        self.n_draws = n_draws
-        self.codes = np.stack([pd.factorize(cells[j, begin : begin + n_draws])[0] for j in mutable])  # -1 for missing
-        self._room = np.empty(2 << int(n_draws).bit_length(), dtype=np.int64)
-
-    def tuples(self, size: int) -> Tuples | None:
-        """Return the distinct tuples of `size` columns (step 2); None if there are too many to look at.
-
-        Single values are never too many.
-        """
-        n_columns = len(self.codes)
-        if size > n_columns:
-            return None
-        n_draws = self.n_draws if size == 1 else min(self.n_draws, MOST_TUPLES // comb(n_columns, size))
-        if n_draws < min(self.n_draws, FEWEST_DRAWS):
-            return None
-        sets = _sets(n_columns, size)
-        is_first = np.empty((n_draws, len(sets)), dtype=np.bool_)
-        mark_first(np.ascontiguousarray(self.codes[:, :n_draws]), sets, self._room, is_first)
-        draws, which = np.nonzero(is_first)
-        return Tuples(draws, which, sets)
 
 
 class Thinning:
@@ -139,7 +106,7 @@ class Crossings:
 
 
 class NearestCrossings:
-    """Finds the crossings of factuals with the draws of a pool (step 3).
+    """Finds the crossings of factuals with the draws of their pools.
 
     Parameters
     ----------
@@ -152,16 +119,30 @@ class NearestCrossings:
         self.cells = cells
         self.mutable = mutable
         self.steps, self.tables = stack([distance])
-        self._codes: dict[int, PoolCodes] = {}
+        self.codes = np.empty((mutable.size, cells.shape[1]), dtype=np.int64)  # step 1; -1 for missing
+        for codes, j in zip(self.codes, mutable):
+            codes[:] = pd.factorize(cells[j])[0]
 
-    def codes(self, begin: int, n_draws: int) -> PoolCodes:
-        """Return the distinct values of the pool that begins at a place, numbered once for crossings of every size."""
-        if begin not in self._codes:
-            self._codes[begin] = PoolCodes(self.cells, begin, n_draws, self.mutable)
-        return self._codes[begin]
+    def tuples(self, begin: int, n_draws: int, size: int) -> Tuples | None:
+        """Return the distinct tuples of `size` columns in the pool at `begin` (step 2); None if there are too many.
+
+        Single values are never too many.
+        """
+        n_columns = self.mutable.size
+        if size > n_columns:
+            return None
+        most = n_draws if size == 1 else min(n_draws, MOST_TUPLES // comb(n_columns, size))
+        if most < min(n_draws, FEWEST_DRAWS):
+            return None
+        sets = _sets(n_columns, size)
+        is_first = np.empty((most, len(sets)), dtype=np.bool_)
+        room = np.empty(2 << most.bit_length(), dtype=np.int64)
+        mark_first(np.ascontiguousarray(self.codes[:, begin : begin + most]), sets, room, is_first)
+        draws, which = np.nonzero(is_first)
+        return Tuples(draws, which, sets)
 
     def find(self, f: int, factual: Floats, begin: int, n_draws: int, tuples: Tuples, most: int) -> Crossings:
-        """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest."""
+        """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest (step 3)."""
         table = np.empty((self.mutable.size, n_draws))
         step_table(self.cells, begin, factual, self.mutable, self.steps, self.tables, table)
         steps = np.empty(tuples.draws.size)

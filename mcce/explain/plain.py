@@ -37,7 +37,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import report, within
-from mcce.distances.kernels import SCALED, rank_candidates
+from mcce.distances.kernels import SCALED, Compared, Keys, Top, measure_candidates, rank_candidates
 from mcce.distances.measures import CHUNK, Distance, changed_columns, columnwise, gower, rowwise, stack
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.draw import Candidates
@@ -46,9 +46,6 @@ from mcce.explain.problem import POOL_BYTES
 from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Feature
-
-NO_VALUES: Floats = np.empty((0, 0))
-NO_ROWS: Ints = np.empty((0, 0), dtype=np.int64)
 
 
 class Ranking:
@@ -99,16 +96,19 @@ class Ranking:
 
     def first(self, which: Ints, most: int) -> tuple[Ints, Ints]:
         """Return the `most` first candidates of some factuals, a row each, and how many there are."""
-        found = np.zeros((which.size, most), dtype=np.int64)
-        n_found = np.zeros(which.size, dtype=np.int64)
-        self._run(which, np.empty((self.n_values, most)), NO_VALUES, found, n_found)
-        return found, n_found
+        top = Top.room_for(self.n_values, which.size, most)
+        keys = Keys(self.order, self.limits, self._given(which))
+        rank_candidates(self._compared(which), self.steps, self.tables, keys, self._room(), top)
+        return top.rows, top.n_rows
 
     def full(self, f: int) -> Ints:
         """Return all distinct candidates of one factual in order."""
         begin, end = self.pools.begin[f], self.pools.end[f]
-        values = np.empty((self.n_values, end - begin))
-        self._run(np.array([f]), NO_VALUES, values, NO_ROWS, np.zeros(1, dtype=np.int64))
+        which, values = np.array([f]), np.empty((self.n_values, end - begin))
+        n_measured = self.n_values - len(self.others)
+        measure_candidates(self._compared(which), self.steps, self.tables, self._room(), values[:n_measured])
+        if self.others:
+            values[n_measured:] = self._given(which)
         within = np.all(values[: len(self.limits)] <= self.limits[:, f, None], axis=0)
         order = np.lexsort(values[self.order[::-1]])
         order = order[within[order]]
@@ -117,12 +117,12 @@ class Ranking:
         repeated = pd.DataFrame(self.pools.rows[begin:end][order][:, self.mutable]).duplicated().to_numpy()
         return np.asarray(order[~repeated] + begin)
 
-    def _run(self, which: Ints, top: Floats, out: Floats, found: Ints, n_found: Ints) -> None:
-        rank_candidates(
-            self.cells, self.pools.begin, self.pools.end, which, self.factuals, self.mutable, self.steps, self.tables,
-            self.plain, self._given(which), self.limits, self.order, np.empty((self.n_values + 1, CHUNK)), top, out,
-            found, n_found,
-        )  # fmt: skip
+    def _compared(self, which: Ints) -> Compared:
+        pools = self.pools
+        return Compared(self.cells, pools.begin, pools.end, self.factuals, which, self.mutable, self.plain)
+
+    def _room(self) -> Floats:
+        return np.empty((self.n_values + 1, CHUNK))
 
     def _place(self, measure: Measure, by_step: list[Distance]) -> int:
         """Return the row of the kernel's values that holds a measure."""
@@ -146,7 +146,7 @@ class Ranking:
     def _given(self, which: Ints) -> Floats:
         """Step 2: values of the other measures, a column for each candidate of each factual in `which`."""
         if not self.others:
-            return NO_VALUES
+            return np.empty((0, 0))
         parts = [np.stack([self._values(k, int(f)) for k in range(len(self.others))]) for f in which]
         return np.ascontiguousarray(np.concatenate([np.empty((len(self.others), 0)), *parts], axis=1))
 

@@ -86,13 +86,14 @@ class SparseSearch:
         size = max(least, min(most, -(-n // 2)))
         threads = self.problem.threads if self.problem.order.is_thread_safe else 1
         done = Shares(2 * n)
+        near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
 
         def some(begin: int, end: int) -> tuple[Acceptance, Candidates]:
             mine = slice(begin, end)
             return self.acceptance.take(mine, apart=n > size), pools.take(mine)
 
         def cross(begin: int) -> tuple[Winners, Bools]:
-            found, is_start = self.cross(*some(begin, begin + size), k, done.add)
+            found, is_start = self.cross(*some(begin, begin + size), near, k, done.add)
             return found.counted_from(begin), is_start
 
         def refine(first: int) -> Winners:
@@ -109,7 +110,12 @@ class SparseSearch:
             return Winners.join(list(run_in_threads(refine, begins, threads, "searching", False)))
 
     def cross(
-        self, acceptance: Acceptance, pools: Candidates, k: int, advance: Callable[[float], None]
+        self,
+        acceptance: Acceptance,
+        pools: Candidates,
+        near: NearestCrossings,
+        k: int,
+        advance: Callable[[float], None],
     ) -> tuple[Winners, Bools]:
         """Return valid rows of each factual (steps 1 and 2), and which are to be refined (steps 3 and 4).
 
@@ -127,7 +133,6 @@ class SparseSearch:
         def waiting() -> Ints:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(n)
 
-        near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
         for size in range(1, self.searched.size + 1):
             for part, complete, harmed in self._choose_crossed(pools, near, acceptance, waiting(), size, k):
                 parts.append(part)
@@ -221,7 +226,7 @@ class SparseSearch:
             few = n_draws * 2.0**self.searched.size <= ALL_CROSSINGS
             if size > LARGEST_SET and not few:
                 continue
-            tuples = near.codes(begin, n_draws).tuples(size)
+            tuples = near.tuples(begin, n_draws, size)
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST

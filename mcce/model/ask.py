@@ -23,6 +23,7 @@ from mcce.model.decisions import Answer, Decision, compare_answers
 from mcce.rng import hash_rows
 from mcce.table import Data, Schema
 from mcce.table.checks import rows_of
+from mcce.table.weights import read_weights
 from mcce.wording import Either, Part, PythonOnly, Setting
 
 ASK_ROWS = 200_000  # rows per question to the model
@@ -141,6 +142,19 @@ class SpotCheck:
                 "when asked again.",
             )
 
+    def compare_models(self, decision: Decision, schema: Schema) -> None:
+        """Warn if another model answers than the one that the explainer was fitted with."""
+        if not len(self.rows):
+            return
+        again = decision.ask(schema.decode_for_model(self.rows), "some training rows")
+        differing = compare_answers(self.answer, again, range(len(self.rows)))
+        if differing:
+            warn(
+                f"the model answers {len(differing)} of {len(self.rows)} training rows differently than the one that "
+                "the explainer was fitted with. What was learned belongs to that model; load it with that one, or fit "
+                "again."
+            )
+
     def is_of(self, X: Data, schema: Schema) -> bool:
         """Say whether a table still holds these rows at their positions."""
         if len(X) <= self.positions[-1]:
@@ -200,6 +214,10 @@ class TrainingTable:
     def matrix(self, otherwise: Part = AGAIN, *, needed_by: str = "") -> Floats:
         """Return the encoded rows; `otherwise` says what to do where they are gone, `needed_by` who asks for them."""
         return self.schema.encode(self._needed(otherwise, needed_by), "the training rows").matrix
+
+    def relative_weights(self) -> Floats | None:
+        """Return the weights of the rows as they are counted (`mcce.table.weights`); None if they have none."""
+        return None if self.weights is None else read_weights(self.weights, self.weights.size, tell=False)
 
     def wanted(self) -> Bools:
         """Return which rows have the wanted decision."""

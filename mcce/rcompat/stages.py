@@ -52,7 +52,7 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
 from mcce.base.checks import MOST_DRAWS, check_count
-from mcce.distances.kernels import best_within, sort_within
+from mcce.distances.kernels import Top, best_within, sort_within
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.rcompat import kernels
 from mcce.rcompat.names import translate
@@ -514,14 +514,13 @@ def process(
     measured = pd.DataFrame({"pred": predictions, **columns}, copy=False)
     keys = _keys(measured)
     kept = _measure("validation", simulated, predictions) > 0 if remove_invalid else np.ones(n, dtype=np.bool_)
-    table = np.full((n // K, min(return_best_k, K)), -1)
-    top = np.empty((len(keys), table.shape[1]))
-    best_within(keys, kept, K, np.arange(len(keys)), top, table, np.zeros(len(table), dtype=np.int64))
-    best = table[table >= 0]
+    top = Top.room_for(len(keys), n // K, min(return_best_k, K))
+    best_within(keys, kept, K, np.arange(len(keys)), top)
+    best = top.rows[top.rows >= 0]
     if remove_invalid and measures[0] != "validation":  # invalid rows stand between the valid ones
         rank = _ranks(keys, K)[best]
     else:
-        rank = np.nonzero(table >= 0)[1] + 1
+        rank = np.nonzero(top.rows >= 0)[1] + 1
     ids = pd.DataFrame({"id_explain": best // K + 1, "counterfactual_rank": rank})
     cf = pd.concat([ids, simulated.rows(best)], axis=1)
     cf_measures = pd.concat([ids, measured.iloc[best].reset_index(drop=True)], axis=1)

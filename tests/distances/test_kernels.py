@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcce import Schema
 from mcce.distances import measures as distances
-from mcce.distances.kernels import best_within, find_nearest, sort_within
+from mcce.distances.kernels import Top, best_within, find_nearest, sort_within
 
 
 @settings(max_examples=15)
@@ -26,9 +26,8 @@ def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factual
     kept = rng.random(n_factuals * K) < 0.7
     order = rng.permutation(n_keys)
     most = min(most, K)
-    found = np.full((n_factuals, most), -1)
-    n_found = np.zeros(n_factuals, dtype=np.int64)
-    best_within(keys, kept, K, order, np.empty((n_keys, most)), found, n_found)
+    top = Top.room_for(n_keys, n_factuals, most)
+    best_within(keys, kept, K, order, top)
     ranked = np.empty(n_factuals * K, dtype=np.int64)
     sort_within(keys, K, order, np.empty(K, dtype=np.int64), ranked)
     for f in range(n_factuals):
@@ -36,8 +35,8 @@ def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factual
         expected = sorted(rows, key=lambda i: [np.nan_to_num(keys[v, i]) for v in order])
         assert ranked[f * K : (f + 1) * K].tolist() == expected
         first = [i for i in expected if kept[i]][:most]
-        assert n_found[f] == len(first)
-        assert found[f].tolist() == first + [-1] * (most - len(first))
+        assert top.n_rows[f] == len(first)
+        assert top.rows[f].tolist() == first + [-1] * (most - len(first))
 
 
 @settings(max_examples=10)

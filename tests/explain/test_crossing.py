@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 import mcce.explain.crossing as crossing
 from mcce.distances.measures import columnwise, gower, l2
-from mcce.explain.crossing import ChangedCells, NearestCrossings, PoolCodes
+from mcce.explain.crossing import ChangedCells, NearestCrossings
 from mcce.table import Schema
 
 
 def distinct_tuples(pool, mutable, size):
-    return PoolCodes(columnwise(pool), 0, len(pool), mutable).tuples(size)
+    near = NearestCrossings(columnwise(pool), mutable, gower(Schema.from_data(pd.DataFrame(pool)).features))
+    return near.tuples(0, len(pool), size)
 
 
 NAN = math.nan
@@ -102,8 +103,8 @@ def test_where_there_are_many_half_are_the_nearest_and_half_are_spread(pool, fac
 
     cells = columnwise(np.vstack([np.zeros((before, 6)), pool]))
     distance = l2(FEATURES) if squared else gower(FEATURES)
-    tuples = distinct_tuples(pool, MUTABLE, size)
     near = NearestCrossings(cells, MUTABLE, distance)
+    tuples = near.tuples(before, len(pool), size)
     found = near.find(1, factual, before, len(pool), tuples, most)
     assert found.factual == 1
     assert found.chosen.tolist() == nearest
@@ -123,8 +124,8 @@ def test_where_there_are_many_half_are_the_nearest_and_half_are_spread(pool, fac
 
 
 def find(pool, factual, size, most=100, mutable=MUTABLE, features=FEATURES):
-    tuples = distinct_tuples(pool, mutable, size)
     near = NearestCrossings(columnwise(pool), mutable, gower(features))
+    tuples = near.tuples(0, len(pool), size)
     return near.find(0, np.array(factual), 0, len(pool), tuples, most)
 
 
