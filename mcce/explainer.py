@@ -35,7 +35,6 @@ import dataclasses
 import inspect
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -181,8 +180,7 @@ class MCCE(Learner):
     generator_ : the fitted generator; a `ChainModel` unless another one was given
     decision_ : the wanted decision, bound to the model
     names_ : what features, values and predictions are called
-    relations_ : ties and relations between the columns, given at `fit` or found when first needed, by the first sparse
-        search for example; see `mcce.find_relations`
+    relations_ : ties and relations between the columns, found or given at `fit`; see `mcce.find_relations`
     derived_ : the formulas of derived columns, inputs first, each with its rounding and the rows that disagree
     fit_seconds_ : seconds that `fit` took
 
@@ -262,12 +260,12 @@ class MCCE(Learner):
             `ChainModel.fit`.
         relations : list or None
             Ties and relations between columns that sparse counterfactuals keep: tied columns change together or not at
-            all, and what holds between columns holds in every answer, unless the factual itself breaks it. None finds
-            them in X when they are first needed (`mcce.find_relations`), and a warning names them. A list says which
-            there are: those that were found (``explainer.relations_``, or some of them, as
-            ``explainer.relations_.without("a <= b")``), texts such as ``"a <= b"`` or ``"total == a + b"`` (see
-            `mcce.rule`), and ``mcce.tied("usd", "eur")``; () for none. The paper's method (``sparse=False``) stays as
-            published: it finds none, and keeps those that are given as a list.
+            all, and what holds between columns holds in every answer, unless the factual itself breaks it. None has
+            them found in X (`mcce.find_relations`), and a warning names them. A list says which there are: those that
+            were found (``explainer.relations_``, or some of them, as ``explainer.relations_.without("a <= b")``),
+            texts such as ``"a <= b"`` or ``"total == a + b"`` (see `mcce.rule`), and ``mcce.tied("usd", "eur")``; ()
+            for none. The paper's method (``sparse=False``) stays as published and keeps none that were found, but
+            those that are given as a list.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -329,9 +327,12 @@ class MCCE(Learner):
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
         scores = None if answer is None else answer.scores
         self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
+        matrix = schema.encode(X).matrix
+        if relations is None:
+            self.relations_ = find_in(matrix, schema, fixed_columns(generator), derived)
+        else:
+            self.relations_ = read_relations(relations, matrix, schema)
         self.derived_ = derived
-        if relations is not None:
-            self.relations_ = read_relations(relations, schema.encode(X).matrix, schema)
         # the time tells how many training rows there are
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         self._unchangeable = unchangeable_features(
@@ -340,19 +341,6 @@ class MCCE(Learner):
         warn_of_unchangeable(self._unchangeable)
         of_model.warn_of_unread(frame.columns, fixed)
         return self
-
-    @cached_property
-    def relations_(self) -> Relations:
-        """Ties and relations between the columns: given at `fit`, or found when they are first needed."""
-        self._check_fitted()
-        return find_in(self._training.matrix(), self.generator_.schema_, fixed_columns(self.generator_), self.derived_)
-
-    def _relations_kept(self, sparse: bool) -> Relations:
-        """Return the relations that a search keeps: all if it is sparse, otherwise those that were given."""
-        if sparse:
-            return self.relations_
-        known = vars(self).get("relations_", Relations())
-        return known if known.are_given else Relations()
 
     def _training_for(self, needed_by: str) -> Data | None:
         """Return the table given to `fit`, for figures about it; raise if the fit is private."""
@@ -862,7 +850,6 @@ class MCCE(Learner):
         from mcce.explore import ExplorerSession
         from mcce.explore.widget import make_widget
 
-        self._relations_kept(sparse=True)  # a warning that names them is for the notebook, not for the page
         return make_widget(ExplorerSession(self, X))
 
     def explain_batches(
@@ -959,7 +946,6 @@ class MCCE(Learner):
         if settings.get("sparse"):
             plausibility = self._plausibility(None if progress == "log" else progress)
             self._usual()
-            self._relations_kept(sparse=True)
         self._ordering(measures, settings.get("feature_weights"), plausibility)
         demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
         self._training_rows(needed=demands.exclude_training)
@@ -1122,7 +1108,8 @@ class MCCE(Learner):
             asked = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
             robustness = Robustness.resolve(robust, *asked)
         demanded = robustness is not None and robustness.share is not None
-        relations = self._relations_kept(settings.sparse).with_formulas(self.derived_)
+        relations = self.relations_ if settings.sparse or self.relations_.are_given else Relations()
+        relations = relations.with_formulas(self.derived_)
         return Problem(
             generator=self.generator_,
             decision=self.decision_,

@@ -118,8 +118,8 @@ def test_the_identity_of_diabetes_holds_in_all_rows():
 
 def explained(X, score, decision, n, **more):
     explainer = mcce.MCCE(score, decision=decision, random_state=1)
-    with pytest.warns(mcce.exceptions.AdviceWarning, match="column"):
-        _ = explainer.fit(X).relations_
+    with pytest.warns(mcce.exceptions.AdviceWarning):
+        explainer.fit(X)
     return explainer.explain(X[score(X) < decision[0]].head(n), sparse=True, n_samples=300, **more)
 
 

@@ -58,7 +58,7 @@ def test_a_rare_level_is_not_named_because_it_is_rare():
     assert predicted(X) == {}
 
 
-def test_find_relations_and_an_explainer_warn_with_the_remedy():
+def test_find_relations_and_fit_warn_with_the_remedy():
     r = rng(5)
     X = pd.DataFrame({"x": r.normal(size=500), "y": r.normal(size=500), "age": r.integers(18, 90, 500)})
     X["z"] = X["x"] * np.exp(0.001 * X["age"]) + X["y"]
@@ -66,7 +66,7 @@ def test_find_relations_and_an_explainer_warn_with_the_remedy():
     with pytest.warns(AdviceWarning, match=said):
         mcce.find_relations(X)
     with pytest.warns(AdviceWarning, match=said):
-        _ = mcce.MCCE(lambda rows: rows["x"], decision=(0.5, np.inf), random_state=1).fit(X).relations_
+        mcce.MCCE(lambda rows: rows["x"], decision=(0.5, np.inf), random_state=1).fit(X)
 
 
 def test_columns_of_a_formula_are_not_named():

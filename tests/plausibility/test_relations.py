@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import mcce
-import mcce.explainer as explainer_module
 from mcce.plausibility.relations import Relation, Relations, keep_relations
 from tests.datasets.paper_data import PAPER, paper_folder
 from tests.marks import slow
@@ -180,7 +179,7 @@ def test_one_warning_names_what_was_found_and_giving_it_confirms_it():
     X = people()
     explainer = mcce.MCCE(score, decision=(180.0, np.inf), fixed=["age"], random_state=1)
     with pytest.warns(mcce.MCCEWarning, match="6 relations between columns found") as told:
-        explainer.fit(X).explain(denied(1), sparse=True, n_samples=20)
+        explainer.fit(X)
     messages = [str(each.message) for each in told if "relations" in str(each.message)]
     assert len(messages) == 1
     assert "and 1 more (see relations_)" in messages[0]
@@ -194,23 +193,12 @@ def test_one_warning_names_what_was_found_and_giving_it_confirms_it():
     assert [str(each) for each in confirmed.relations_] == [str(each) for each in explainer.relations_]
 
 
-def test_the_papers_method_looks_for_no_relations(monkeypatch):
-    looked = []
-    monkeypatch.setattr(explainer_module, "find_in", lambda *of: looked.append(of) or Relations())
-    explainer = mcce.MCCE(score, decision=(180.0, np.inf), fixed=["age"], random_state=1).fit(people())
-    explainer.explain(denied(3), n_samples=50)
-    assert not looked
-    for _ in range(2):
-        explainer.explain(denied(3), sparse=True, n_samples=50)
-    assert len(looked) == 1
-
-
 def test_relations_of_fixed_features_alone_are_not_told():
     X = people()[["age", "born", "debt"]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explainer = mcce.MCCE(lambda rows: rows["debt"], decision=(20, np.inf), fixed=["age", "born"]).fit(X)
-        assert len(explainer.relations_) == 0
+    assert len(explainer.relations_) == 0
 
 
 def test_given_relations_are_kept():
@@ -254,7 +242,7 @@ def test_rows_without_weight_count_for_nothing():
     X.loc[:20, "pay"] += 1
     weights = np.where(X.index <= 20, 0.0, 1.5)
     with pytest.warns(mcce.MCCEWarning, match="salary == pay"):
-        _ = mcce.MCCE(score, decision=(180.0, np.inf), random_state=1).fit(X, sample_weight=weights).relations_
+        mcce.MCCE(score, decision=(180.0, np.inf), random_state=1).fit(X, sample_weight=weights)
 
 
 def test_a_loaded_explainer_keeps_relations(tmp_path):
