@@ -36,7 +36,7 @@ a likely cell cannot pay for an unlikely one:
 Weights of training rows count as copies; copies of a row are neighbours of each other.
 
 A search returns rows at the edge of what the score admits, so errors of the score matter more than on random rows: of
-the answers for a non-linear chain of eight columns about a third are below the true 5 per cent level at `floor=0.1`
+the answers for a non-linear chain of eight columns 38 per cent are below the true 5 per cent level at `floor=0.1`
 (`benchmarks.advice`). Measured and left out, as too slow for what they bring there: Gaussian mixtures, boosted
 regressions of every column.
 """
@@ -495,7 +495,7 @@ class Plausibility:
         of_joint = np.where(raw >= own.joint[factual], 1.0, self.joint.together.share(raw))
         of_residual = np.where(parts.residual <= own.residual[factual], 1.0, self.residuals.share(-parts.residual))
         others = [self.cells.share(parts.least), self.outside.share(-parts.outside), of_residual]
-        return np.minimum(of_joint, OTHERS_COUNT * np.min(others, axis=0))
+        return np.asarray(np.minimum(of_joint, OTHERS_COUNT * np.min(others, axis=0)))
 
     def _raw_parts(self, rows: Floats, fold: Ints, origins: Origins) -> _RawParts:
         """Return the scores of rows in all parts but nearness, before they become shares."""
@@ -755,7 +755,8 @@ def _grow_fold(
     p = bins.shape[0]
     questions = max(1, (p - 1) * CLASSES)
     needed = np.append(0.0, scipy.stats.chi2.isf(LEVEL / questions, np.arange(1, CLASSES + 1)))
-    grown, density = [], np.empty((mutable.size * len(samples), meeting.size))
+    grown: list[_Grown] = []
+    density = np.empty((mutable.size * len(samples), meeting.size))
     for (target, j), (learned, weight) in itertools.product(zip(columns, mutable.tolist()), samples):
         n, most = weight.size, 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
         room = GrowingRoom.of(n, BINS, CLASSES + 1)
