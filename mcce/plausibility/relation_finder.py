@@ -33,7 +33,7 @@ is `RATE`. As evidence equal rows count once, and no more than some thousand row
 ten rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
 worth telling. For equations, the chance is that of the rows that keep it when a column is put in another order, times
 the number of equations that could have been written with so many columns and constants, and of ways to choose the
-exceptions. For soft relations it is stated at `_Finder.soft_orders` and `_Finder.soft_together`.
+exceptions. For soft relations it is stated in `mcce.plausibility.soft_orders` and at `_Finder.soft_together`.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ from mcce.plausibility.relations import (
     resolve_relation,
     slack_of,
 )
+from mcce.plausibility.soft_orders import BY_CHANCE as SOFT_BY_CHANCE
+from mcce.plausibility.soft_orders import log_chance_of_soft_order, share_above
 from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -81,7 +83,7 @@ FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together
 MOST_NAMED = 5  # relations in a warning
 FAMILIES = 8  # of relations, which share the rate
 MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # share of rows that may break a proposal, and a soft relation
-BY_CHANCE = 0.1  # least share of rows that break a soft order by chance, or one that no row is near
+BY_CHANCE = 0.1  # least share of rows that break an order by chance if no row is near it
 LONGER = 1000  # letters that a difference counts
 CONSTANTS = 2e4  # that a coefficient of an equation is chosen from
 FEW_VALUES = 5  # distinct values up to which a column is not tried as a divisor
@@ -963,18 +965,13 @@ class _Finder:
         near = gap <= NEAR * spread
         if (gap < 0.0).any() or near.all():
             return np.inf
-        if near.sum() < max(3.0, FEW_NEAR * gap.size) and _share_above(below, above) < BY_CHANCE:
+        if near.sum() < max(3.0, FEW_NEAR * gap.size) and share_above(below, above) < BY_CHANCE:
             return np.inf
         possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
         return float(np.log(possible).sum() - _LOG_FACTORIALS[gap.size])
 
     def soft_orders(self) -> list[Relation]:
-        """Return the orders that nearly all rows keep, far more than by chance; to be called after `orders`.
-
-        If the rows of a are put in any order by lot, the number of rows with a > b has the mean m, and is at most m - t
-        with a probability of at most 2 exp(-t ** 2 / (4 m + 2 t)) (Chatterjee, 2007, Stein's method for concentration
-        inequalities, proposition 1.1). At most a fifth of m may be there, and m has to be a tenth of the rows or more.
-        """
+        """Return the orders that nearly all rows keep, as `mcce.plausibility.soft_orders` tells; after `orders`."""
         n_tried = len(self.numbers) * (len(self.numbers) - 1)
         screened = self._in_units(self.screen)
         found: dict[tuple[int, int], Relation] = {}
@@ -983,9 +980,9 @@ class _Finder:
             for b in self.numbers:
                 if a == b or not rare[b] or (a, b) in self.ordered or self._family(a) != self._family(b):
                     continue
-                if _share_above(screened[:, a], screened[:, b]) < BY_CHANCE / 2.0:
+                if self._is_explained(a, b) or share_above(screened[:, a], screened[:, b]) < SOFT_BY_CHANCE / 2.0:
                     continue
-                chance = np.inf if self._is_explained(a, b) else self._chance_of_soft_order(a, b)
+                chance = log_chance_of_soft_order(*_sorted_pairs(self.measured[:, a], self.measured[:, b]))
                 if chance > self._least(n_tried):
                     continue
                 one, other = (column_text(self.features[j].name) for j in (a, b))
@@ -1002,23 +999,6 @@ class _Finder:
             for (a, b), relation in found.items()
             if (b, a) not in every and not any((a, c) in every and (c, b) in every for c in self.numbers)
         ]
-
-    def _chance_of_soft_order(self, a: int, b: int) -> float:
-        """Return the logarithm of a bound on the chance that so few rows break an order; infinite if too many do."""
-        below, above = _sorted_pairs(self.measured[:, a], self.measured[:, b])
-        n = below.size
-        if n < 2:
-            return np.inf
-        scale = max(float(np.abs(below).max()), float(np.abs(above).max()), np.finfo(np.float64).tiny)
-        gap, spread = above / scale - below / scale, float((above / scale).std())
-        broken, near = int((gap < 0.0).sum()), np.abs(gap) <= NEAR * spread
-        expected = n * _share_above(below, above)
-        if not 0 < broken <= min(MOST_SOFT * n, expected / 5.0) or expected < BY_CHANCE * n:
-            return np.inf
-        if near.sum() < max(3.0, FEW_NEAR * n) or near.all():
-            return np.inf
-        step = expected - broken
-        return float(np.log(2.0) - step**2 / (4.0 * expected + 2.0 * step))
 
     def _says_order(self, a: int, b: int) -> str | None:
         """Return the text of an order that all rows keep; None if they do not."""
@@ -1285,12 +1265,6 @@ def _split(is_high: Bools) -> tuple[int, int, bool]:
     if rising[at] <= n - rising[down]:
         return at, int(rising[at]), True
     return down, int(n - rising[down]), False
-
-
-def _share_above(a: Floats, b: Floats) -> float:
-    """Return the share of pairs of any two rows in which a of the one is above b of the other."""
-    a, b = a[~np.isnan(a)], b[~np.isnan(b)]
-    return float(np.searchsorted(np.sort(b), a, side="left").mean() / b.size) if a.size and b.size else 0.0
 
 
 def _are_related(columns: Sequence[int], equations: Sequence[Floats]) -> bool:

@@ -89,16 +89,9 @@ def has_any(X):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [20, 60, 300])
-def test_few_tables_of_noise_have_a_relation(n):
-    # at a rate of 1 in 100 three or more of 40 would be a chance of 0.8 in 100
-    assert sum(has_any(noise(n, seed)) for seed in range(40)) < 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [20, 30, 50, 100])
-def test_tables_of_noise_have_a_relation_no_more_often_than_said(n):
-    assert sum(has_any(noise(n, seed)) for seed in range(100, 500)) <= 4 + 2 * 2
+@pytest.mark.parametrize("n", [20, 30, 50, 100, 300])
+def test_at_most_one_in_a_hundred_tables_of_noise_has_a_relation(n):
+    assert sum(has_any(noise(n, seed)) for seed in range(400)) <= 4
 
 
 def test_rows_that_are_there_many_times_are_no_evidence():
@@ -301,20 +294,6 @@ def test_an_order_that_chance_gives_is_not_soft():
     for above in (3.0, 4.5):  # 1.7 and 0.1 in a hundred are above by chance
         X = pd.DataFrame({"low": r.normal(size=3000), "high": r.normal(above, 1, 3000)})
         assert mcce.find_relations(X).soft == ()
-
-
-def test_the_bound_on_the_chance_of_a_soft_order_is_above_that_of_random_orders():
-    r = rng(5)
-    a, b = r.normal(size=(2, 40))
-    X = pd.DataFrame({"a": a, "b": b})
-    schema = mcce.Schema.from_data(X)
-    broken = np.array([(r.permutation(a) > b).sum() for _ in range(20_000)])
-    for least in range(1, 20):
-        bound = 2 * math.exp(-((broken.mean() - least) ** 2) / (4 * broken.mean() + 2 * (broken.mean() - least)))
-        assert (broken <= least).mean() <= bound
-    finder = _Finder(schema.encode(X).matrix, schema)
-    finder.orders()
-    assert finder._chance_of_soft_order(0, 1) == np.inf  # half of the rows break it
 
 
 SOFT = {
