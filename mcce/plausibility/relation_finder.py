@@ -29,8 +29,8 @@ n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look dif
 monotone function two, any function of k values at most m ** k, where m is the number of its own values. Of a <= b it is
 counted how many orders keep it: all of them, where the ranges do not overlap. The chance is multiplied by the number of
 relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns at most one has any: that
-is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in nine of
-ten rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
+is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in 19 of
+20 rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
 worth telling. For equations, the chance is that of the rows that keep it when a column is put in another order, times
 the number of equations that could have been written with so many columns and constants, and of ways to choose the
 exceptions. For soft relations it is stated in `mcce.plausibility.soft_orders` and at `_Finder.soft_together`.
@@ -66,8 +66,7 @@ from mcce.plausibility.relations import (
     resolve_relation,
     slack_of,
 )
-from mcce.plausibility.soft_orders import BY_CHANCE as SOFT_BY_CHANCE
-from mcce.plausibility.soft_orders import log_chance_of_soft_order, share_above
+from mcce.plausibility.soft_orders import BY_CHANCE, log_chance_of_soft_order, share_above
 from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -83,7 +82,6 @@ FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together
 MOST_NAMED = 5  # relations in a warning
 FAMILIES = 8  # of relations, which share the rate
 MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # share of rows that may break a proposal, and a soft relation
-BY_CHANCE = 0.1  # least share of rows that break an order by chance if no row is near it
 LONGER = 1000  # letters that a difference counts
 CONSTANTS = 2e4  # that a coefficient of an equation is chosen from
 FEW_VALUES = 5  # distinct values up to which a column is not tried as a divisor
@@ -980,7 +978,7 @@ class _Finder:
             for b in self.numbers:
                 if a == b or not rare[b] or (a, b) in self.ordered or self._family(a) != self._family(b):
                     continue
-                if self._is_explained(a, b) or share_above(screened[:, a], screened[:, b]) < SOFT_BY_CHANCE / 2.0:
+                if self._is_explained(a, b) or share_above(screened[:, a], screened[:, b]) < BY_CHANCE / 2.0:
                     continue
                 chance = log_chance_of_soft_order(*_sorted_pairs(self.measured[:, a], self.measured[:, b]))
                 if chance > self._least(n_tried):

@@ -26,7 +26,7 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 
-BY_CHANCE = 0.05  # least share of rows that break the order in random order
+BY_CHANCE = 0.05  # least share of rows that break an order if the columns are in random order
 OF_CHANCE, OF_CORRELATED, OF_DENSITY = 0.2, 0.5, 0.5  # share of what is expected that may break it
 BORDERS = (0.001, 0.05)  # chance of a border in the unit of the columns, and relative to their size
 BORDER_WIDTH = 0.1  # of the spread of the gaps
