@@ -131,10 +131,10 @@ def _block(feature: Feature, column: Floats, train: slice) -> Floats:
 def _powers(column: Floats) -> Floats:
     """Return a number, its square and its cube, each with mean 0 and variance 1; missing values are 0."""
     known = ~np.isnan(column)
-    low, high = column[known].min(initial=np.inf), column[known].max(initial=-np.inf)
-    if not 0.0 < high / 2.0 - low / 2.0 < np.inf:
+    if np.unique(column[known]).size < 2:
         return np.empty((column.size, 0))
-    centred = (column - column[known].mean()) / (high / 2.0 - low / 2.0) / 2.0
+    scaled = column / np.abs(column[known]).max()
+    centred = (scaled - scaled[known].mean()) / np.ptp(scaled[known])
     powers = np.column_stack([centred, centred**2, centred**3])
     powers = (powers - powers[known].mean(axis=0)) / np.maximum(powers[known].std(axis=0), np.finfo(np.float64).tiny)
     return np.asarray(np.where(known[:, None], powers, 0.0))

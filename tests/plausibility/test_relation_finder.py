@@ -9,8 +9,10 @@ import pytest
 
 import mcce
 from mcce.constraints.rules import resolve_rule
+from mcce.plausibility.orders import OrderSearch
 from mcce.plausibility.relation_finder import _Finder, read_relations
 from mcce.plausibility.relations import resolve_relation
+from mcce.plausibility.searched_columns import SearchedColumns
 from tests.marks import slow
 from tests.plausibility.related_tables import DIRECTIONS, beside, of, orders_of, people, rng, said, some, table
 
@@ -167,10 +169,9 @@ def test_the_chance_of_an_order_is_that_of_all_permutations(seed):
     kept = np.mean([(np.array(each) <= b).all() for each in itertools.permutations(a)])
     X = pd.DataFrame({"a": a, "b": b})
     schema = mcce.Schema.from_data(X)
-    finder = _Finder(schema.encode(X).matrix, schema)
-    finder.orders()
+    search = OrderSearch(SearchedColumns(schema.encode(X).matrix, schema))
     near = ((b - a) <= 0.05 * b.std()).sum()
-    told = finder._chance_of_order(0, 1)
+    told = search.chance(0, 1)
     by_chance = np.mean(a[:, None] > b)  # of any two rows
     assert math.isclose(math.exp(told), kept) if near < 7 and (near >= 3 or by_chance >= 0.05) else told == np.inf
 
