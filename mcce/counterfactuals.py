@@ -192,7 +192,10 @@ class Counterfactuals:
         The features that were not allowed to change.
     computed : tuple of str
         The features that are computed from others: derived columns, columns that a relation determines, and copies.
-        They are not counted as changes, and not told to the person.
+        They are not counted as changes.
+    derived : tuple of str
+        The features that a formula computes from others. Sentences and letters say what becomes of them ("With it, dti
+        falls to 0.45"), and do not list them among the person's own facts.
     kinds : mapping
         Feature to "numeric", "categorical" or "ordered".
     ranges : mapping
@@ -271,6 +274,7 @@ class Counterfactuals:
     decision: str
     fixed: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     draws: pd.Series[int] | None = None
@@ -898,6 +902,7 @@ class Counterfactuals:
         check_type(read["decision"], "decision", str)
         check_type(read["fixed"], "fixed", tuple)
         check_type(read.get("computed", ()), "computed", tuple)
+        check_type(read.get("derived", ()), "derived", tuple)
         check_type(read["copies"], "copies", int, type(None))
         check_type(read.get("names", Names()), "names", Names)
         check_type(read.get("frames"), "frames", FrameKind, type(None))

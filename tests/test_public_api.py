@@ -42,8 +42,8 @@ KEYWORDS = {
         constraints derived names
     """,
     "Counterfactuals": """
-        frame measures factuals unexplained factual_predictions decision fixed computed kinds ranges draws copies
-        constraints nearest allowed names run
+        frame measures factuals unexplained factual_predictions decision fixed computed derived kinds ranges draws
+        copies constraints nearest allowed names run
     """,
     "ChainModel": "sampler fixed visit_sequence predictors kinds random_state n_jobs min_donors",
     "ConditionalSampler": "",

@@ -29,6 +29,7 @@ from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.model.decisions import Interval, OneOf
 from mcce.model.robustness import Robust
 from mcce.model.source import plain_values
+from mcce.plausibility.derived import DerivedColumns, Formula
 from mcce.report.names import Names
 from mcce.table import Schema
 from mcce.table.checks import check_magnitudes, check_missing
@@ -159,11 +160,17 @@ def named_by_text(constraints: Sequence[Constraint]) -> list[Constraint]:
 
 
 def check_constraints(
-    arguments: argparse.Namespace, constraints: Sequence[Constraint], schema: Schema, factuals: pd.DataFrame | None
+    arguments: argparse.Namespace,
+    constraints: Sequence[Constraint],
+    schema: Schema,
+    factuals: pd.DataFrame | None,
+    formulas: Sequence[Formula],
 ) -> None:
-    """Refuse constraints that name what the tables do not have, or that leave nothing for any row."""
+    """Raise if constraints name what the tables do not have, or leave nothing for any row; `formulas` are derived."""
+    derived = DerivedColumns(tuple(formulas), schema) if formulas else None
     with _naming_the_file(arguments):
-        resolved = resolve(constraints, schema, [name for name in arguments.fixed if name in schema.names])
+        fixed = [name for name in arguments.fixed if name in schema.names]
+        resolved = resolve(constraints, schema, fixed, derived=derived)
         if factuals is not None:
             known, _ = without_unknown_levels(factuals, schema)
             resolved.check_factuals(schema.encode(known).matrix, known.index)

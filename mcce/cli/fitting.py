@@ -31,6 +31,7 @@ from mcce.exceptions import InputError, listing, spell
 from mcce.explainer import MCCE
 from mcce.generators.chain import ChainModel
 from mcce.model.source import classes_of
+from mcce.plausibility.derived import fit_formulas
 from mcce.storage import read_manifest
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
@@ -86,7 +87,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         check_rows(rows, factuals, schema)
         constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
-        check_constraints(arguments, constraints, schema, factuals)
+        check_constraints(arguments, constraints, schema, factuals, fit_formulas(arguments.derived or {}, X, schema))
     counts = None
     if model is None:
         y = train.read(of_response)[arguments.response]
@@ -145,7 +146,7 @@ def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> 
     check_rows(rows, factuals, schema)
     constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
-        check_constraints(arguments, constraints, schema, factuals)
+        check_constraints(arguments, constraints, schema, factuals, explainer.derived_)
     both = {name: (reading, reading) for name, reading in readings.items()}
     return Job(explainer, rows, rows, factuals, both, [*constraints, *kept_fixed(explainer, arguments)])
 

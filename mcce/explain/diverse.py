@@ -9,7 +9,8 @@
    decimals) are decided by the order of the measures. All candidates take part, not a list of the best: the best fifty
    are often fifty values of one feature.
 3. d is Gower's distance; where the order counts changes (L0), the share of differing features is added to it, so that
-   a change costs, and another feature counts, whatever the size of the step.
+   a change costs, and another feature counts, whatever the size of the step. Features that are computed from others do
+   not count: their values are those of the factual.
 4. What is chosen is given back in the order of the measures, the best one first; on ties, the one chosen earlier.
 
 Why this gain. d is a sum over features, so d(c, s) = d(c, x) + d(s, x) - 2 overlap(c, s), where the overlap is the part
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -55,10 +57,12 @@ class Spread:
     ----------
     features : the columns of factuals and candidates.
     ordering : what candidates are compared by.
+    uncounted : positions of columns that are computed from others.
     """
 
-    def __init__(self, features: Sequence[Feature], ordering: Ordering) -> None:
+    def __init__(self, features: Sequence[Feature], ordering: Ordering, uncounted: Sequence[int] = ()) -> None:
         self.ordering = ordering
+        self.uncounted = list(uncounted)
         functions = [measure.function for measure in ordering.measures]
         self.counts_changes = any(isinstance(f, Distance) and f.counts_changes for f in functions)
         self._gower = gower(features)
@@ -75,6 +79,8 @@ class Spread:
     def gains(self, rows: Floats, factual: Floats) -> Floats:
         """Return the gain of each candidate of a factual (step 2); -inf for those chosen."""
         chosen = self._chosen[int(hash_rows(factual[None, :])[0])]
+        if self.uncounted:
+            rows, chosen = (with_values(each, self.uncounted, factual[self.uncounted]) for each in (rows, chosen))
         differing, steps = self._gower.to_each(rows, np.vstack([factual, *chosen]))
         distances = self._gower.finish(steps)
         if self.counts_changes:
@@ -86,12 +92,14 @@ class Spread:
     def changes_the_same(self, rows: Floats, factuals: Floats) -> Bools:
         """Return which rows change the same features of the factuals beside them as a row chosen before (step 2)."""
         changed = changed_columns(rows, factuals)
+        changed[:, self.uncounted] = False
         same = np.zeros(rows.shape[0], dtype=bool)
         keys = hash_rows(factuals)
         for key in np.unique(keys).tolist():
             mine = np.flatnonzero(keys == key)
             for row in self._chosen.get(int(key), []):
                 before = changed_columns(row[None, :], factuals[mine[:1]])
+                before[:, self.uncounted] = False
                 same[mine] |= (changed[mine] == before).all(axis=1)
         return same
 
@@ -116,7 +124,7 @@ def diverse_set(acceptance: Acceptance, pools: Candidates) -> Winners:
 def _choose_in_turn(acceptance: Acceptance, pools: Candidates) -> Winners:
     """Return the counterfactuals of a few factuals in the order in which they are chosen."""
     problem, sparse = acceptance.problem, acceptance.problem.settings.sparse
-    spread = Spread(problem.features, problem.order)
+    spread = Spread(problem.features, problem.order, problem.uncounted)
     one = acceptance.asked_for(replace(problem, settings=replace(problem.settings, n_counterfactuals=1)))
     by_gain = one
     left = np.arange(len(acceptance))
@@ -184,6 +192,13 @@ def diversity_table(owner: Ints, rows: Floats, features: Sequence[Feature]) -> p
     n_pairs = counts * (counts - 1) / 2
     means = np.divide(totals, n_pairs, out=np.full(totals.shape, np.nan), where=n_pairs > 0)
     return pd.DataFrame({"rows": counts, "gower": means[0], "features": means[1]}, index=owners)
+
+
+def with_values(rows: Any, columns: Sequence[int], values: Any) -> Any:
+    """Return rows with other values in some columns."""
+    rows = np.array(rows)
+    rows[:, columns] = values
+    return rows
 
 
 def _equal(one: Floats, two: Floats) -> bool:

@@ -216,6 +216,11 @@ class Problem:
         return () if self.relations is None else self.relations.derived_that_stay
 
     @property
+    def derived(self) -> Sequence[int]:
+        """Positions of columns that a formula computes from others."""
+        return () if self.relations is None else self.relations.derived
+
+    @property
     def uncounted(self) -> Sequence[int]:
         """Positions of columns that are computed from others and not counted as changes."""
         return () if self.relations is None else self.relations.uncounted

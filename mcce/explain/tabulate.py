@@ -27,7 +27,7 @@ from mcce.base.arrays import Floats, Ints
 from mcce.constraints import Constraints
 from mcce.counterfactuals import Counterfactuals, Questions, Run
 from mcce.exceptions import spell_all
-from mcce.explain.diverse import diversity_table
+from mcce.explain.diverse import diversity_table, with_values
 from mcce.explain.pipeline import Explanation
 from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys
 from mcce.generators.base import Generator
@@ -56,7 +56,8 @@ def tabulate(
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
     given = None if problem.constraints is None else problem.constraints.explicit
-    pairwise = diversity_table(owner, rows, schema.features)
+    uncounted = list(problem.uncounted)
+    pairwise = diversity_table(owner, with_values(rows, uncounted, 0.0) if uncounted else rows, schema.features)
     demanded = {} if problem.robustness is None else problem.robustness.described()
     columns = pd.Index(schema.names, tupleize_cols=False)
     result = Counterfactuals(
@@ -69,7 +70,8 @@ def tabulate(
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
         decision=problem.decision.describe(),
         fixed=(*problem.generator.fixed_, *(schema.names[j] for j in problem.derived_from_fixed)),
-        computed=tuple(schema.names[j] for j in sorted(problem.uncounted)),
+        computed=tuple(schema.names[j] for j in sorted(uncounted)),
+        derived=tuple(schema.names[j] for j in sorted(problem.derived)),
         kinds=dict(schema.kinds),
         ranges=_ranges(schema),
         draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),

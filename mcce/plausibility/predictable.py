@@ -3,11 +3,12 @@
 1. At most 2,000 rows; every other row is held out.
 2. Numbers become normal scores, levels indicators; missing values are 0. One ridge regression of each column on all
    others, for all columns at once: the coefficients of a block of columns are those of the inverse of the Gram matrix.
-3. A number counts if the held-out R² of its normal scores is above 0.99. A level counts if fewer than 0.5 % of the
+   The same with the numbers themselves, their squares and cubes, for smooth functions of each of the other columns.
+3. A number counts if the held-out R² of either regression is above 0.99. A level counts if fewer than 0.5 % of the
    held-out rows, and fewer than a tenth of the rows without its most frequent level, are predicted wrongly, by the
    regression or by a small decision tree.
 
-Functions of numbers that are neither nearly linear nor monotone are not seen.
+Functions that are no sums of smooth functions of single columns are not seen.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ MOST_LEVELS = 20  # of a column that is regressed on and predicted
 TREE_DEPTH = 4
 MOST_NAMED = 5
 RIDGE = 1e-6
+FEWEST_ROWS_PER_POWER = 5.0  # rows, half of them for training, for each column of the second regression
 
 
 @dataclass(frozen=True)
@@ -53,35 +55,48 @@ def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashabl
     if rows.shape[0] < FEWEST_ROWS or rows.shape[1] < 2:
         return []
     train, test = slice(0, None, 2), slice(1, None, 2)
-    blocks = [_block(feature, rows[:, j], train) for j, feature in enumerate(schema.features)]
-    design = np.column_stack(blocks)
-    ends = np.cumsum([block.shape[1] for block in blocks])
-    places = [np.arange(end - block.shape[1], end) for end, block in zip(ends, blocks)]
-    fitted = design[train]
-    gram = fitted.T @ fitted / fitted.shape[0]
-    inverse = np.linalg.inv(gram + RIDGE * np.eye(gram.shape[0]))
+    scores = [_block(feature, rows[:, j], train) for j, feature in enumerate(schema.features)]
+    powers = [_powers(rows[:, j]) if f.is_numeric else scores[j] for j, f in enumerate(schema.features)]
+    residuals = _residuals(scores, train)
+    both = [(scores, residuals)]
+    if sum(block.shape[1] for block in powers) <= rows.shape[0] / FEWEST_ROWS_PER_POWER:
+        both.append((powers, _residuals(powers, train)))
     found = []
     for j, feature in enumerate(schema.features):
-        own, known = places[j], ~np.isnan(rows[test, j])
-        if feature.name in besides or not own.size or known.sum() < FEWEST_ROWS / 4:
+        known = ~np.isnan(rows[test, j])
+        if feature.name in besides or not scores[j].size or known.sum() < FEWEST_ROWS / 4:
             continue
-        residual = design[test] @ inverse[:, own] @ np.linalg.pinv(inverse[np.ix_(own, own)])
         if feature.is_numeric:
-            spread = float(design[test][known][:, own].var())
-            if spread == 0.0:  # no evidence if all held-out values are equal
-                continue
-            value = 1.0 - float((residual[known] ** 2).mean()) / spread
+            # no evidence if all held-out values are equal
+            spreads = [float(blocks[j][test][known, 0].var()) for blocks, _ in both]
+            values = [
+                1.0 - float((left[j][test][known, 0] ** 2).mean()) / spread
+                for (_, left), spread in zip(both, spreads)
+                if spread > 0.0
+            ]
+            value = max(values, default=0.0)
             found += [Predicted(feature.name, "R²", value)] if value > LEAST_R2 else []
             continue
+        residual = residuals[j][test]
         codes = rows[test, j][known].astype(np.intp)
         usual = 1.0 - float(np.bincount(codes).max() / codes.size)
-        guessed = (design[test][:, own] - residual)[known].argmax(axis=1)
+        guessed = (scores[j][test] - residual)[known].argmax(axis=1)
         error = float((guessed != codes).mean())
         if error >= MOST_ERROR and usual > MOST_ERROR:
             error = _tree_error(np.delete(rows, j, axis=1), rows[:, j])
         if error < MOST_ERROR and error < usual / 10.0:
             found.append(Predicted(feature.name, "error", error))
     return found
+
+
+def _residuals(blocks: Sequence[Floats], train: slice) -> list[Floats]:
+    """Return what is left of each block after a regression on all others, fitted to the training rows (step 2)."""
+    design = np.column_stack(blocks)
+    fitted = design[train]
+    gram = fitted.T @ fitted / fitted.shape[0]
+    inverse = np.linalg.inv(gram + RIDGE * np.eye(gram.shape[0]))
+    places = np.split(np.arange(design.shape[1]), np.cumsum([block.shape[1] for block in blocks])[:-1])
+    return [design @ inverse[:, own] @ np.linalg.pinv(inverse[np.ix_(own, own)]) for own in places]
 
 
 def warn_of_predictable(found: Sequence[Predicted]) -> None:
@@ -111,6 +126,18 @@ def _block(feature: Feature, column: Floats, train: slice) -> Floats:
     block[known, column[known].astype(np.intp)] = 1.0
     block[known] -= block[train].mean(axis=0)
     return block
+
+
+def _powers(column: Floats) -> Floats:
+    """Return a number, its square and its cube, each with mean 0 and variance 1; missing values are 0."""
+    known = ~np.isnan(column)
+    if np.unique(column[known]).size < 2:
+        return np.empty((column.size, 0))
+    scaled = column / np.abs(column[known]).max()
+    centred = (scaled - scaled[known].mean()) / np.ptp(scaled[known])
+    powers = np.column_stack([centred, centred**2, centred**3])
+    powers = (powers - powers[known].mean(axis=0)) / np.maximum(powers[known].std(axis=0), np.finfo(np.float64).tiny)
+    return np.asarray(np.where(known[:, None], powers, 0.0))
 
 
 def _normal_scores(column: Floats, known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:

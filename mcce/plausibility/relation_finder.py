@@ -29,11 +29,12 @@ n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look dif
 monotone function two, any function of k values at most m ** k, where m is the number of its own values. Of a <= b it is
 counted how many orders keep it: all of them, where the ranges do not overlap. The chance is multiplied by the number of
 relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns at most one has any: that
-is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in nine of
-ten rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
+is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in 19 of
+20 rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
 worth telling. For equations, the chance is that of the rows that keep it when a column is put in another order, times
 the number of equations that could have been written with so many columns and constants, and of ways to choose the
-exceptions. For soft relations it is stated at `_Finder.soft_orders` and `_Finder.soft_together`.
+exceptions. For soft relations it is stated in `mcce.plausibility.soft_orders` and
+`mcce.plausibility.together`.
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats
 from mcce.constraints.conditions import Compared
 from mcce.constraints.rules import Rule, resolve_rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
-from mcce.plausibility.derived import MOST_LABELS, Formula, agree, column_text, plain_label
+from mcce.plausibility.derived import Formula, agree, column_text
 from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, EquationCandidate, find_candidates, shortest_between
+from mcce.plausibility.orders import OrderSearch
 from mcce.plausibility.predictable import find_predictable, warn_of_predictable
 from mcce.plausibility.relations import (
     ROOM,
@@ -66,22 +67,24 @@ from mcce.plausibility.relations import (
     resolve_relation,
     slack_of,
 )
-from mcce.rng import hash_rows
-from mcce.table import Data, Feature, Kind, Schema
-from mcce.table.dtypes import date_family, is_dated
+from mcce.plausibility.searched_columns import (
+    LOG_FACTORIALS,
+    MOST_EXCEPTIONS,
+    RATE,
+    SearchedColumns,
+    level_text,
+    log_chance,
+    log_choices,
+    sorted_pairs,
+)
+from mcce.plausibility.together import TogetherSearch
+from mcce.table import Data, Kind, Schema
 from mcce.table.frames import own_frame
 from mcce.wording import PythonOnly, Setting
 
-RATE = 0.01  # of tables without any relation that one is found in
-SCREENED, LOOKED_AT = 500, 5000  # rows that candidates are tried on, and those that count as evidence
 MOST_SUMMED = 250  # columns whose sums, differences, products and quotients are tried
 LINKED = 5  # columns of a tied group that all others are compared with
-NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
-FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together with others, and how many a column has
 MOST_NAMED = 5  # relations in a warning
-FAMILIES = 8  # of relations, which share the rate
-MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # share of rows that may break a proposal, and a soft relation
-BY_CHANCE = 0.1  # least share of rows that break a soft order by chance, or one that no row is near
 LONGER = 1000  # letters that a difference counts
 CONSTANTS = 2e4  # that a coefficient of an equation is chosen from
 FEW_VALUES = 5  # distinct values up to which a column is not tried as a divisor
@@ -94,9 +97,7 @@ DATE_FORMS = (
     "12 * days({} - {}) / 365.25",
     "floor(12 * days({} - {}) / 365.25)",
 )
-CODES = {-float(str(digit) * times) for digit in (6, 7, 8, 9) for times in (1, 2, 3, 4, 5)} | {-1.0}
 T = TypeVar("T")
-_LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, LOOKED_AT + 2)))])
 
 
 def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relations:
@@ -245,41 +246,15 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
     return Relations(tuple(dict.fromkeys(found)), are_given=True, soft=soft)
 
 
-class _Finder:
-    """Looks for relations in encoded rows.
-
-    Parameters
-    ----------
-    matrix : all rows.
-    schema : their columns.
-    labels : names of the rows; their positions unless given.
-    """
+class _Finder(SearchedColumns):
+    """Looks for relations in encoded rows."""
 
     def __init__(self, matrix: Floats, schema: Schema, labels: Sequence[Any] | None = None) -> None:
-        self.matrix = matrix
-        self.labels = range(matrix.shape[0]) if labels is None else labels
-        self.schema = schema
-        self.features = schema.features
-        some = np.unique(np.linspace(0, matrix.shape[0] - 1, LOOKED_AT).astype(np.intp))
-        _, first = np.unique(hash_rows(np.ascontiguousarray(matrix[some])), return_index=True)  # equal rows count once
-        self.sample = np.asfortranarray(matrix[some[np.sort(first)]])
-        few = np.unique(np.linspace(0, self.sample.shape[0] - 1, SCREENED).astype(np.intp))
-        self.screen = np.ascontiguousarray(self.sample[few])
-        known = [column[~np.isnan(column)] for column in self.sample.T]
-        # by name, so that the order of the columns in the table does not matter
-        self.columns = sorted(range(len(self.features)), key=lambda j: (str(self.features[j].name), j))
-        self.rank = {j: place for place, j in enumerate(self.columns)}
-        self.n_values = np.array([np.unique(values).size for values in known])
-        self.varying = [j for j in self.columns if known[j].size > 1 and (known[j] != known[j][0]).any()]
+        super().__init__(matrix, schema, labels)
         self.n_functions = 4 * len(self.varying) * (len(self.varying) - 1)  # that are tried
-        self.numbers = [j for j in self.varying if self._is_number(j)]
-        self.codes = {j: self._codes(known[j]) for j in self.numbers}
         self.chances: dict[tuple[int, int], float] = {}  # of functions
         self.triples: list[tuple[int, ...]] = []  # columns of sums and the like, what is determined first
-        self.explained: set[frozenset[int]] = set()  # pairs of columns in functions and sums
         self.texts: dict[tuple[int, int], str] = {}  # of functions of a column, such as logarithms
-        self.ordered: set[tuple[int, int]] = set()  # pairs of columns in orders
-        self.lead = {j: j for j in range(len(self.features))}  # the first of the columns that a column is tied to
 
     def relations(self) -> Relations:
         """Return the relations that hold in every row, the soft ones and the proposals, none of them by chance."""
@@ -289,8 +264,9 @@ class _Finder:
             functions = self.functions()
             proposals = [each for each in equations if each.exceptions] + self.thresholds()
             exact = [each for each in equations if not each.exceptions]
-            kept = (*copies, *linear, *functions, *sums, *exact, *self.orders(), *self.together())
-            soft = (*self.soft_orders(), *self.soft_together(kept))
+            orders, together = OrderSearch(self), TogetherSearch(self)
+            kept = (*copies, *linear, *functions, *sums, *exact, *orders.exact(), *together.exact())
+            soft = (*orders.soft(), *together.soft(kept))
             return Relations(kept, soft=soft, proposals=tuple(proposals))
 
     def tied(self, names: Sequence[Hashable]) -> Iterator[Relation]:
@@ -314,14 +290,14 @@ class _Finder:
         found = []
         for y in self.varying:
             digest = hashlib.blake2b((self.matrix[:, y] + 0.0).tobytes()).digest()
-            x = firsts.setdefault((digest, self._family(y)), y)
+            x = firsts.setdefault((digest, self.family(y)), y)
             if x == y or not self._mean_the_same(x, y):
                 continue
             self.lead[y] = x
-            chance = _log_chance(np.unique(self.sample[~np.isnan(self.sample[:, y]), y], return_counts=True)[1])
-            if chance <= self._least(self.n_functions):
-                found.append(self._write_tie(x, y, self._adjusted(chance, self.n_functions)))
-        self.varying, self.numbers = self._leads(self.varying), self._leads(self.numbers)
+            chance = log_chance(np.unique(self.sample[~np.isnan(self.sample[:, y]), y], return_counts=True)[1])
+            if chance <= self.least(self.n_functions):
+                found.append(self._write_tie(x, y, self.adjusted(chance, self.n_functions)))
+        self.varying, self.numbers = self.leads(self.varying), self.leads(self.numbers)
         return found
 
     def linear(self) -> list[Relation]:
@@ -329,9 +305,9 @@ class _Finder:
 
         A tie that holds only as its values are rounded may be due to a sum: see `functions`.
         """
-        least = self._least(self.n_functions)
+        least = self.least(self.n_functions)
         found: list[Relation] = []
-        for x in self._leads(self.varying):
+        for x in self.leads(self.varying):
             for y in self._seem_functions_of(x) if self.lead[x] == x else ():
                 if self.lead[y] != y or self._chance(x, y) > least or self._chance(y, x) > least:
                     continue
@@ -343,9 +319,9 @@ class _Finder:
 
     def functions(self) -> list[Relation]:
         """Return ties and functions one way that no exact relation gives; to be called when these are known."""
-        least = self._least(self.n_functions)
+        least = self.least(self.n_functions)
         pairs = sorted(self.chances, key=lambda pair: [self.rank[j] for j in pair])
-        leads = self._leads(self.varying)
+        leads = self.leads(self.varying)
         chances = {pair: self.chances[pair] for pair in pairs if self.chances[pair] <= least and {*leads} >= {*pair}}
         for pair in self._by_products(chances):
             chances.pop(pair, None)
@@ -353,13 +329,13 @@ class _Finder:
         tied = {x: [y for y in leads if x == y or ((x, y) in chances and (y, x) in chances)] for x in leads}
         self.lead = {j: tied[lead][0] if lead in tied else lead for j, lead in self.lead.items()}
         found: list[Relation] = []
-        for x in self._leads(leads):
+        for x in self.leads(leads):
             group = [y for y in tied[x] if self.lead[y] == x]
             found += self._write_ties(group, ((y, z) for y, z in combinations(group, 2) if z in tied[y]))
-            for y in self._leads(leads):
+            for y in self.leads(leads):
                 # what lies between tells it
-                if (x, y) in chances and not any((x, z) in chances and (z, y) in chances for z in self._leads(leads)):
-                    found.append(self._write_function(x, y, self._adjusted(chances[x, y], self.n_functions)))
+                if (x, y) in chances and not any((x, z) in chances and (z, y) in chances for z in self.leads(leads)):
+                    found.append(self._write_function(x, y, self.adjusted(chances[x, y], self.n_functions)))
         return found
 
     def _write_ties(
@@ -381,7 +357,7 @@ class _Finder:
             determined.add(target)
             part = {j: part[x] if of == part[y] else of for j, of in part.items()}
             chance = max(c for j in (x, y) if (c := self.chances.get((self.lead[j], j))) is not None)
-            adjusted = self._adjusted(chance, self.n_functions)
+            adjusted = self.adjusted(chance, self.n_functions)
             yield self._write_table(x, y, True, adjusted) if relation is None else replace(relation, chance=adjusted)
 
     def _fineness(self, j: int) -> tuple[float, int]:
@@ -413,9 +389,6 @@ class _Finder:
                 dropped |= {(x, y), (y, x)}
         return dropped
 
-    def _leads(self, columns: Sequence[int]) -> list[int]:
-        return [j for j in columns if self.lead[j] == j]
-
     def _seem_functions_of(self, x: int) -> list[int]:
         """Return the columns that another one seems to determine, by a few rows."""
         known = self.screen[~np.isnan(self.screen[:, x])]
@@ -423,15 +396,15 @@ class _Finder:
         new = np.concatenate([[True], rows[1:, x] != rows[:-1, x]])
         head = rows[np.maximum.accumulate(np.where(new, np.arange(new.size), 0))]
         seen = ~((rows != head) & ~np.isnan(rows) & ~np.isnan(head)).any(axis=0)
-        if self._is_ordered(x) and new.sum() > new.size / 2:  # most values are seen once: all columns are functions
+        if self.is_ordered(x) and new.sum() > new.size / 2:  # most values are seen once: all columns are functions
             rises = ~(rows < np.fmax.accumulate(rows)).any(axis=0)
             falls = ~(rows > np.fmin.accumulate(rows)).any(axis=0)
             bands = (rows[1:] != rows[:-1]).sum(axis=0) < self.n_values
             # of values that are seen once each, no function is evidence but a monotone one, and one that has bands
             repeated = self.sample.shape[0] - self.n_values[x]
-            told = repeated * np.log(np.maximum(self.n_values, 1)) >= -self._least(self.n_functions)
+            told = repeated * np.log(np.maximum(self.n_values, 1)) >= -self.least(self.n_functions)
             may_be = bands | told | np.isnan(rows).any(axis=0)
-            seen &= rises | falls | (may_be & ~np.array([self._is_ordered(j) for j in range(len(self.features))]))
+            seen &= rises | falls | (may_be & ~np.array([self.is_ordered(j) for j in range(len(self.features))]))
         return [y for y in self.varying if y != x and seen[y]]
 
     def _chance(self, x: int, y: int) -> float:
@@ -446,19 +419,19 @@ class _Finder:
         whole range of x, or equals it.
         """
         for rows in (self.screen, self.sample, self.matrix):  # a few rows tell most that are none
-            a, b = _sorted_pairs(rows[:, x], rows[:, y])
+            a, b = sorted_pairs(rows[:, x], rows[:, y])
             if a.size < 2 or (b[1:] != b[:-1])[a[1:] == a[:-1]].any():
                 return np.inf
-        monotone = self._is_ordered(x) and self._is_ordered(y) and ((b[1:] >= b[:-1]).all() or (b[1:] <= b[:-1]).all())
-        in_bands = self._is_ordered(x) and (b[1:] != b[:-1]).sum() == np.unique(b).size - 1
+        monotone = self.is_ordered(x) and self.is_ordered(y) and ((b[1:] >= b[:-1]).all() or (b[1:] <= b[:-1]).all())
+        in_bands = self.is_ordered(x) and (b[1:] != b[:-1]).sum() == np.unique(b).size - 1
         are_equal = self._mean_the_same(x, y) and (a == b).all()
-        a, b = _sorted_pairs(self.sample[:, x], self.sample[:, y])
+        a, b = sorted_pairs(self.sample[:, x], self.sample[:, y])
         _, counts = np.unique(b, return_counts=True)
         ways = [np.unique(a).size * np.log(counts.size)]
         ways += [np.log(2.0)] if monotone else []
-        ways += [_LOG_FACTORIALS[counts.size]] if in_bands else []
+        ways += [LOG_FACTORIALS[counts.size]] if in_bands else []
         ways += [0.0] if are_equal else []
-        return float(_log_chance(counts) + min(ways))
+        return float(log_chance(counts) + min(ways))
 
     def _mean_the_same(self, x: int, y: int) -> bool:
         """Return whether equal codes mean equal values."""
@@ -483,13 +456,13 @@ class _Finder:
         """Return the text of y as a threshold of x, if it is one in every row."""
         table = self._table(x, y)
         steps = np.flatnonzero(table[1:, 1] != table[:-1, 1])
-        if steps.size != 1 or not self._is_plain(x):
+        if steps.size != 1 or not self.is_plain(x):
             return None
         below, above = table[steps[0]], table[steps[0] + 1]
         at = shortest_between(float(np.nextafter(below[0], np.inf)), float(above[0]))
         says = None if at is None else self._threshold_text(x, y, at, below[1], above[1])
         names = self.features[x].name, self.features[y].name
-        return says if says is not None and self._is_kept(Relation("function", says, names, 0)) else None
+        return says if says is not None and self.is_kept(Relation("function", says, names, 0)) else None
 
     def _write_tie(self, x: int, y: int, chance: float | None) -> Relation:
         """Return the tie of two columns: linear where possible."""
@@ -509,9 +482,9 @@ class _Finder:
         level, of_zero = np.unique(table[:, 1]), table[table[:, 0] == 0.0, 1]
         number, name = column_text(self.features[x].name), column_text(self.features[y].name)
         if not self.features[y].is_numeric and level.size == 2 and of_zero.size == 1:
-            text = _level(self.features[y], int(of_zero[0]))
+            text = level_text(self.features[y], int(of_zero[0]))
             alone = (table[:, 1] == of_zero[0]).sum() == 1
-            zero = "0" if self.features[x].is_numeric else _level(self.features[x], 0)
+            zero = "0" if self.features[x].is_numeric else level_text(self.features[x], 0)
             if alone and None not in (number, name, text, zero):
                 return f"if {name} == {text} then {number} == {zero} else {number} != {zero}"
         return f"{self.features[x].name} determines {self.features[y].name}"
@@ -564,7 +537,7 @@ class _Finder:
     def _linear_text(self, x: int, y: int) -> _LinearText | None:
         """Return the shortest text of y as a linear function of x that all rows keep; None if there is none."""
         a, b = column_text(self.features[x].name), column_text(self.features[y].name)
-        if a is None or b is None or not (self._is_plain(x) and self._is_plain(y)):
+        if a is None or b is None or not (self.is_plain(x) and self.is_plain(y)):
             return None
         known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
         of, to = self.matrix[known, x], self.matrix[known, y]
@@ -590,7 +563,7 @@ class _Finder:
                 plus = round(middle, decimals) + 0.0
                 if (np.abs(rest - plus) <= slack).all():
                     says = _linear_text(a, b, factor, times, plus)
-                    if not self._is_kept(Relation("tied", says, (self.features[x].name, self.features[y].name), 0)):
+                    if not self.is_kept(Relation("tied", says, (self.features[x].name, self.features[y].name), 0)):
                         return None
                     length = len(_linear_text("", "", factor, times, plus)) + factor.count("/")
                     # the share of slopes with so many digits that would fit as well by chance
@@ -602,10 +575,10 @@ class _Finder:
 
     def sums(self) -> list[Relation]:
         """Return sums, differences, products and quotients of two columns; one for each three columns."""
-        plain = [j for j in self.numbers if self._is_plain(j)]
-        chance = {j: self._log_chance_of(j) for j in plain}
+        plain = [j for j in self.numbers if self.is_plain(j)]
+        chance = {j: self.log_chance_of(j) for j in plain}
         n_tried = 3 * len(plain) ** 3
-        plain = [j for j in plain if chance[j] <= self._least(n_tried)][: MOST_SUMMED + 1]
+        plain = [j for j in plain if chance[j] <= self.least(n_tried)][: MOST_SUMMED + 1]
         if not 3 <= len(plain) <= MOST_SUMMED:
             return []
         forms: dict[tuple[bool, frozenset[int]], list[_Form]] = {}
@@ -615,12 +588,14 @@ class _Finder:
         done: set[frozenset[int]] = set()
         for (_, columns), alike in forms.items():
             three = frozenset(self.lead[j] for j in columns)
-            if len(three) < 3 or three in done or any(self._is_explained(*pair) for pair in combinations(columns, 2)):
+            if len(three) < 3 or three in done or any(self.is_explained(*pair) for pair in combinations(columns, 2)):
                 continue
             for (kind, *places), relation in self._written(alike):
-                asked, rows = self._chance_of_sum(relation, places, places[2] if kind == "quotient" else None)
-                if asked <= self._least(n_tried):
-                    found.append(replace(relation, rows=rows, chance=self._adjusted(asked, n_tried)))
+                divisor = places[2] if kind == "quotient" else None
+                asked = self._chance_of_equation(relation, places, divisor)
+                if asked <= self.least(n_tried):
+                    rows = int(self._shown(self.matrix, places, divisor).sum())
+                    found.append(replace(relation, rows=rows, chance=self.adjusted(asked, n_tried)))
                     done.add(three)
                     self.triples.append(tuple(places))
         for triple in self.triples:
@@ -640,7 +615,7 @@ class _Finder:
             names = [column_text(self.features[j].name) for j in (target, one, other)]
             columns = tuple(self.features[j].name for j in (one, other, target))
             relation = Relation(kind, f"{names[0]} == {names[1]} {_FORMS[kind][0]} {names[2]}", columns, 0)
-            if None in names or not self._is_kept(relation):
+            if None in names or not self.is_kept(relation):
                 continue
             values, room = self.sample[:, target], resolution(*(self.features[j] for j in (target, one, other)))
             if kind in ("product", "quotient"):  # in shares of the value, as the columns have no common unit
@@ -673,37 +648,13 @@ class _Finder:
                 for a, b in zip(one.tolist(), other.tolist()):
                     yield kind, columns[target], columns[a], columns[b]
 
-    def _chance_of_sum(self, relation: Relation, columns: Sequence[int], divisor: int | None) -> tuple[float, int]:
-        """Return the logarithm of the chance of a sum or quotient, and how many rows show it.
-
-        It is the largest of what the orders of each column tell: how many look different, and in what share of rows the
-        relation holds when the column is put in another order.
-        """
-        holds = resolve_relation(relation, self.schema).holds
-        shown = [self._uncoded(rows, columns) for rows in (self.sample, self.matrix)]
-        if divisor is not None:
-            shown = [each & (rows[:, divisor] != 0.0) for each, rows in zip(shown, (self.sample, self.matrix))]
-        rows, n = self.sample[shown[0]], int(shown[0].sum())
-        if n < 2:
-            return np.inf, 0
-        chance = -np.inf
-        for j in columns:
-            share = 0.0
-            for shift in (n // 2, n // 3 + 1):
-                turned = rows.copy()
-                turned[:, j] = np.roll(rows[:, j], shift)
-                share = max(share, (holds(turned).sum() + 1.0) / (n + 1.0))
-            different = _log_chance(np.unique(rows[:, j], return_counts=True)[1])
-            chance = max(chance, different, n * np.log(share))
-        return float(chance), int(shown[1].sum())
-
     # ---- equations of several columns
 
     def equations(self, sums: Sequence[Relation]) -> list[Relation]:
         """Return equations of several columns that no others give, with at most a few exceptions."""
-        plain = [j for j in self._leads(self.numbers) if self._is_plain(j)]
+        plain = [j for j in self.leads(self.numbers) if self.is_plain(j)]
         n_tried = max(len(self.numbers), 2) ** (MOST_TERMS + 1)
-        rows = self._in_units(self.sample)[:, plain]
+        rows = self.in_units(self.sample)[:, plain]
         candidates: list[tuple[EquationCandidate | None, str, tuple[int, ...]]] = list(self._date_differences())
         if 2 <= len(plain) <= MOST_SUMMED and rows.shape[0] > SUBSET_ROWS // 2:
             slack = np.column_stack([slack_of(self.features[j], rows[:, k]) for k, j in enumerate(plain)])
@@ -719,9 +670,7 @@ class _Finder:
             frozenset[int], list[tuple[float, int, tuple[EquationCandidate | None, Relation, tuple[int, ...]]]]
         ] = {}
         for candidate, says, places in candidates:
-            relation = self._checked(
-                Relation("equation", says, tuple(self.features[j].name for j in places), 0), places
-            )
+            relation = self.checked(Relation("equation", says, tuple(self.features[j].name for j in places), 0), places)
             if relation is None:
                 continue
             if len(places) == 2:  # half a unit beside the truth holds within the rounding, and computes other values
@@ -732,8 +681,8 @@ class _Finder:
                     continue
             n_forms = n_tried * CONSTANTS ** (candidate.n_constants if candidate is not None else 1)
             chance = self._chance_of_equation(relation, places)
-            if chance <= self._least(n_forms):
-                relation = replace(relation, chance=self._adjusted(chance, n_forms))
+            if chance <= self.least(n_forms):
+                relation = replace(relation, chance=self.adjusted(chance, n_forms))
                 room = self._room(candidate, places)
                 length = len(says) + LONGER * says.count(" - ")  # a sum rather than a difference
                 found.setdefault(frozenset(places), []).append((room, length, (candidate, relation, places)))
@@ -741,7 +690,7 @@ class _Finder:
 
     def _computes(self, relation: Relation, target: int) -> bool:
         """Return whether a relation computes the values of a column in all rows but its exceptions, as rounded."""
-        rows = self.matrix[self._uncoded(self.matrix, [self.schema.names.index(name) for name in relation.columns])]
+        rows = self.matrix[self.uncoded(self.matrix, [self.schema.names.index(name) for name in relation.columns])]
         computed = resolve_relation(relation, self.schema).solve(rows, target)
         return int((~agree(self.features[target], computed, rows[:, target])).sum()) <= relation.exceptions
 
@@ -792,34 +741,19 @@ class _Finder:
             return float(np.median(slack_of(target, values)))
         return float(np.median(slack_of(target, values) / np.abs(values))) if values.size else np.inf
 
-    def _checked(self, relation: Relation, columns: Sequence[int], most: float = MOST_EXCEPTIONS) -> Relation | None:
-        """Return a relation with the rows that show it and those that break it; None if too many do."""
-        try:
-            holds = resolve_relation(relation, self.schema).holds
-        except InputError:
-            return None
-        for rows in (self.screen, self.sample, self.matrix):
-            shown = self._uncoded(rows, columns)
-            broken = shown & ~holds(rows)
-            few = self.screen is rows and shown.sum() * most < 5.0
-            if broken.sum() > max(most * shown.sum(), 5.0 if few else 0.0):
-                return None
-        wrong = np.flatnonzero(broken)
-        first = tuple(plain_label(self.labels[row]) for row in wrong[:MOST_LABELS])
-        return replace(relation, rows=int(shown.sum()) - wrong.size, exceptions=wrong.size, first=first)
+    def _chance_of_equation(self, relation: Relation, columns: Sequence[int], divisor: int | None = None) -> float:
+        """Return the logarithm of the chance of an equation that some rows may break; a divisor of 0 shows nothing.
 
-    def _chance_of_equation(self, relation: Relation, columns: Sequence[int]) -> float:
-        """Return the logarithm of the chance of an equation that some rows may break.
-
-        It is that of `_chance_of_sum`, times the number of ways to choose the rows that break it.
+        It is the largest of what the orders of each column tell: how many look different, and in what share of rows the
+        equation holds when the column is put in another order, times the number of ways to choose the rows that break
+        it.
         """
         holds = resolve_relation(relation, self.schema).holds
-        rows = self.sample[self._uncoded(self.sample, columns)]
+        rows = self.sample[self._shown(self.sample, columns, divisor)]
         n = rows.shape[0]
         if n < 2:
             return np.inf
         broken = int((~holds(rows)).sum())
-        ways = _log_choices(n, broken)
         chance = -np.inf
         for j in columns:
             share = 0.0
@@ -828,23 +762,28 @@ class _Finder:
                 turned[:, j] = np.roll(rows[:, j], shift)
                 share = max(share, (holds(turned).sum() + 1.0) / (n + 1.0))
             counts = np.unique(rows[:, j], return_counts=True)[1]
-            different = _log_chance(counts) + broken * np.log(counts.size)
+            different = log_chance(counts) + broken * np.log(counts.size)
             chance = max(chance, different, (n - broken) * np.log(share))
-        return float(chance + ways)
+        return float(chance + log_choices(n, broken))
+
+    def _shown(self, rows: Floats, columns: Sequence[int], divisor: int | None) -> Bools:
+        """Return which rows show an equation."""
+        known = self.uncoded(rows, columns)
+        return known if divisor is None else known & (rows[:, divisor] != 0.0)
 
     def _date_differences(self) -> Iterator[tuple[None, str, tuple[int, ...]]]:
         """Yield numbers that seem to be days, months or years between two dates, by some rows."""
-        dates = [j for j in self._leads(self.numbers) if getattr(self.features[j].dtype, "kind", "O") == "M"]
-        plain = [j for j in self._leads(self.numbers) if self._is_plain(j)]
+        dates = [j for j in self.leads(self.numbers) if getattr(self.features[j].dtype, "kind", "O") == "M"]
+        plain = [j for j in self.leads(self.numbers) if self.is_plain(j)]
         if not plain:
             return
-        targets = self._in_units(self.screen)[:, plain]
+        targets = self.in_units(self.screen)[:, plain]
         slack = np.column_stack([slack_of(self.features[j], targets[:, k]) for k, j in enumerate(plain)])
         for pair in combinations(dates[:MOST_DATES], 2):
             names = [column_text(self.features[j].name) for j in pair]
-            if None in names or self._family(pair[0]) != self._family(pair[1]):
+            if None in names or self.family(pair[0]) != self.family(pair[1]):
                 continue
-            later, earlier = names if np.nanmedian(np.diff(self._in_units(self.screen)[:, pair])) < 0 else names[::-1]
+            later, earlier = names if np.nanmedian(np.diff(self.in_units(self.screen)[:, pair])) < 0 else names[::-1]
             done: set[int] = set()
             for form in DATE_FORMS:
                 text = form.format(later, earlier)
@@ -860,8 +799,8 @@ class _Finder:
 
     def thresholds(self) -> list[Relation]:
         """Return columns of two values that are those of a number above and below a threshold, with few exceptions."""
-        numbers = [j for j in self._leads(self.numbers) if self._is_plain(j)]
-        flags = [j for j in self._leads(self.varying) if self._two_values(j) is not None]
+        numbers = [j for j in self.leads(self.numbers) if self.is_plain(j)]
+        flags = [j for j in self.leads(self.varying) if self._two_values(j) is not None]
         n_tried = len(numbers) * len(flags)
         found: list[Relation] = []
         for x in numbers:
@@ -869,7 +808,7 @@ class _Finder:
             known = ~np.isnan(column)
             order = np.argsort(column[known], kind="stable")
             for y in flags:
-                if x == y or self._is_explained(x, y):
+                if x == y or self.is_explained(x, y):
                     continue
                 low, high = self._two_values(y) or (0.0, 0.0)
                 is_high = self.screen[known, y][order] == high
@@ -892,11 +831,11 @@ class _Finder:
             return None
         says = self._threshold_text(x, y, between, *((low, high) if rises else (high, low)))
         names = self.features[x].name, self.features[y].name
-        chance = _log_choices(values.size, errors) + np.log(2.0 * values.size + 2.0)
-        chance += _log_chance(np.array([is_high.sum(), (~is_high).sum()]))
-        if says is None or chance > self._least(n_tried):
+        chance = log_choices(values.size, errors) + np.log(2.0 * values.size + 2.0)
+        chance += log_chance(np.array([is_high.sum(), (~is_high).sum()]))
+        if says is None or chance > self.least(n_tried):
             return None
-        relation = self._checked(Relation("function", says, names, 0, self._adjusted(chance, n_tried)), (x, y))
+        relation = self.checked(Relation("function", says, names, 0, self.adjusted(chance, n_tried)), (x, y))
         return relation if relation is not None and relation.exceptions else None
 
     def _threshold_text(self, x: int, y: int, at: float, below: float, above: float) -> str | None:
@@ -909,7 +848,7 @@ class _Finder:
         assert feature.levels is not None
         if [type(each) for each in feature.levels] in ([bool, bool], [np.bool_, np.bool_]):
             return f"{to} == ({of} {'>=' if feature.levels[int(above)] else '<'} {at:.12g})"
-        texts = _level(feature, int(above)), _level(feature, int(below))
+        texts = level_text(feature, int(above)), level_text(feature, int(below))
         return None if None in texts else f"{to} == if({of} >= {at:.12g}, {texts[0]}, {texts[1]})"
 
     def _two_values(self, j: int) -> tuple[float, float] | None:
@@ -918,362 +857,6 @@ class _Finder:
             return None
         column = self.sample[:, j]
         return float(np.nanmin(column)), float(np.nanmax(column))
-
-    # ---- orders
-
-    def orders(self) -> list[Relation]:
-        """Return the orders that all rows keep and no others give."""
-        n_tried = len(self.numbers) * (len(self.numbers) - 1)
-        family = {j: self._family(j) for j in self.numbers}
-        found: dict[tuple[int, int], float] = {}
-        self.measured = self._in_units(self.sample)
-        screened = self._in_units(self.screen)
-        highest, lowest = np.fmax.reduce(screened), np.fmin.reduce(screened)
-        for a in self.numbers:
-            kept = np.asarray(~(screened[:, [a]] > screened).any(axis=0))
-            for b in self.numbers:
-                if a == b or not kept[b] or family[a] != family[b] or highest[a] <= lowest[b]:
-                    continue
-                if self._is_explained(a, b):
-                    continue
-                chance = self._chance_of_order(a, b)
-                if chance <= self._least(n_tried) and self._says_order(a, b) is not None:
-                    found[a, b] = chance
-        self.ordered = set(found)
-        relations = []
-        for (a, b), chance in found.items():
-            if (b, a) in found or any((a, c) in found and (c, b) in found for c in self.numbers):
-                continue
-            adjusted = self._adjusted(chance, n_tried)
-            says, rows = self._says_order(a, b), int(self._uncoded(self.matrix, (a, b)).sum())
-            assert says is not None
-            relations.append(Relation("order", says, (self.features[a].name, self.features[b].name), rows, adjusted))
-        return relations
-
-    def _chance_of_order(self, a: int, b: int) -> float:
-        """Return the logarithm of the share of orders of the rows in which a <= b everywhere; infinite if unknown.
-
-        The rows are taken by rising b: the i-th can have one of those that are left of the a at or below it.
-        """
-        below, above = _sorted_pairs(self.measured[:, a], self.measured[:, b])
-        if not below.size:
-            return np.inf
-        scale = max(float(np.abs(below).max()), float(np.abs(above).max()))
-        gap, spread = above / scale - below / scale, float((above / scale).std())
-        near = gap <= NEAR * spread
-        if (gap < 0.0).any() or near.all():
-            return np.inf
-        if near.sum() < max(3.0, FEW_NEAR * gap.size) and _share_above(below, above) < BY_CHANCE:
-            return np.inf
-        possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
-        return float(np.log(possible).sum() - _LOG_FACTORIALS[gap.size])
-
-    def soft_orders(self) -> list[Relation]:
-        """Return the orders that nearly all rows keep, far more than by chance; to be called after `orders`.
-
-        If the rows of a are put in any order by lot, the number of rows with a > b has the mean m, and is at most m - t
-        with a probability of at most 2 exp(-t ** 2 / (4 m + 2 t)) (Chatterjee, 2007, Stein's method for concentration
-        inequalities, proposition 1.1). At most a fifth of m may be there, and m has to be a tenth of the rows or more.
-        """
-        n_tried = len(self.numbers) * (len(self.numbers) - 1)
-        screened = self._in_units(self.screen)
-        found: dict[tuple[int, int], Relation] = {}
-        for a in self.numbers:
-            rare = (screened[:, [a]] > screened).sum(axis=0) <= 2.0 * MOST_SOFT * screened.shape[0] + 2.0
-            for b in self.numbers:
-                if a == b or not rare[b] or (a, b) in self.ordered or self._family(a) != self._family(b):
-                    continue
-                if _share_above(screened[:, a], screened[:, b]) < BY_CHANCE / 2.0:
-                    continue
-                chance = np.inf if self._is_explained(a, b) else self._chance_of_soft_order(a, b)
-                if chance > self._least(n_tried):
-                    continue
-                one, other = (column_text(self.features[j].name) for j in (a, b))
-                coded = [name for name, j in ((one, a), (other, b)) if self.codes[j]]
-                where = f"if {' and '.join(f'{name} >= 0' for name in coded)} then " if coded else ""
-                names = self.features[a].name, self.features[b].name
-                relation = Relation("order", f"{where}{one} <= {other}", names, 0, self._adjusted(chance, n_tried))
-                checked = None if None in (one, other) else self._checked(relation, (a, b), MOST_SOFT)
-                if checked is not None and checked.exceptions:
-                    found[a, b] = checked
-        every = self.ordered | set(found)
-        return [
-            relation
-            for (a, b), relation in found.items()
-            if (b, a) not in every and not any((a, c) in every and (c, b) in every for c in self.numbers)
-        ]
-
-    def _chance_of_soft_order(self, a: int, b: int) -> float:
-        """Return the logarithm of a bound on the chance that so few rows break an order; infinite if too many do."""
-        below, above = _sorted_pairs(self.measured[:, a], self.measured[:, b])
-        n = below.size
-        if n < 2:
-            return np.inf
-        scale = max(float(np.abs(below).max()), float(np.abs(above).max()), np.finfo(np.float64).tiny)
-        gap, spread = above / scale - below / scale, float((above / scale).std())
-        broken, near = int((gap < 0.0).sum()), np.abs(gap) <= NEAR * spread
-        expected = n * _share_above(below, above)
-        if not 0 < broken <= min(MOST_SOFT * n, expected / 5.0) or expected < BY_CHANCE * n:
-            return np.inf
-        if near.sum() < max(3.0, FEW_NEAR * n) or near.all():
-            return np.inf
-        step = expected - broken
-        return float(np.log(2.0) - step**2 / (4.0 * expected + 2.0 * step))
-
-    def _says_order(self, a: int, b: int) -> str | None:
-        """Return the text of an order that all rows keep; None if they do not."""
-        one, other = column_text(self.features[a].name), column_text(self.features[b].name)
-        texts = [f"{one} <= {other}"]
-        coded = [name for name, j in ((one, a), (other, b)) if self.codes[j]]
-        if coded:
-            texts.append(f"if {' and '.join(f'{name} >= 0' for name in coded)} then {one} <= {other}")
-        if one is None or other is None:
-            return None
-        names = self.features[a].name, self.features[b].name
-        return next((text for text in texts if self._is_kept(Relation("order", text, names, 0))), None)
-
-    # ---- values that come together
-
-    def together(self) -> list[Relation]:
-        """Return which marked values come together, with one another and with levels."""
-        marks = [(j, value) for j in self.columns for value in self._marked(j)]
-        levels = [j for j in self.varying if not self.features[j].is_numeric and self.features[j].n_levels <= 50]
-        n_tried = len(marks) * (len(levels) + len(marks))
-        if not marks:
-            return []
-        found: list[Relation] = []
-        shown = _marks_of(self.sample, marks)
-        chances = [_log_chance(np.bincount(each, minlength=2)) for each in shown.T]
-        groups: dict[bytes, int] = {}
-        for place, (j, value) in enumerate(marks):
-            if chances[place] > self._least(n_tried):
-                continue
-            is_level = self._is_level(j, value)
-            for by in levels:
-                if by != j and not is_level:
-                    found.extend(self._with_levels(j, value, shown[:, place], by, n_tried))
-            first = groups.setdefault(shown[:, place].tobytes(), place)
-            i, other = marks[first]
-            if (i in levels and not is_level) or (j in levels and is_level and not self._is_level(i, other)):
-                continue  # which was found by levels
-            if first != place and i != j and (not self._is_explained(i, j) or np.isnan(value)):
-                says = self._says_together(i, other, j, value)
-                found.extend(self._written_together(says, (i, j), chances[place] + np.log(2.0), n_tried))
-        return found
-
-    def soft_together(self, kept: Sequence[Relation]) -> list[Relation]:
-        """Return which marked values nearly always come together, far more than by chance; beside those in `kept`.
-
-        Of the patterns of so many marked rows, at most those count that differ from the pattern of the other column in
-        as many rows; of a column of levels, from the pattern of any of its sets of levels. No more than a fifth of the
-        rarer value may be exceptions.
-        """
-        marks = [(j, value) for j in self.columns for value in self._marked(j)]
-        levels = [j for j in self.varying if not self.features[j].is_numeric and self.features[j].n_levels <= 50]
-        if not marks:
-            return []
-        n_tried = len(marks) * (len(levels) + len(marks))
-        shown = _marks_of(self.sample, marks)
-        patterns = dict.fromkeys((each.tobytes(), place) for place, each in enumerate(shown.T))
-        firsts = [place for place in dict((digest, p) for digest, p in reversed(list(patterns))).values()]
-        done = {frozenset(self.schema.names.index(name) for name in each.columns) for each in kept}
-        found: dict[frozenset[int], Relation] = {}
-        tried = self._soft_pairs(marks, shown, sorted(firsts), levels)
-        for errors, n_sets, columns, marked, says in sorted(tried, key=lambda each: each[0]):
-            pair = frozenset(columns)
-            rare = min(int(marked.sum()), int((~marked).sum()))
-            if pair in done or pair in found or self._is_explained(*columns) or not 0 < errors <= rare / 5.0:
-                continue
-            chance = _log_choices(marked.size, errors) + np.log(2.0) * n_sets
-            chance += _log_chance(np.array([marked.sum(), (~marked).sum()]))
-            text = says()
-            if text is None or chance > self._least(n_tried):
-                continue
-            names = tuple(self.features[j].name for j in columns)
-            relation = Relation("together", text, names, 0, self._adjusted(chance, n_tried))
-            checked = self._checked(relation, (), MOST_SOFT)
-            if checked is not None and checked.exceptions:
-                found[pair] = checked
-        return list(found.values())
-
-    def _soft_pairs(
-        self, marks: Sequence[tuple[int, float]], shown: Any, firsts: Sequence[int], levels: Sequence[int]
-    ) -> Iterator[tuple[int, int, tuple[int, int], Bools, Callable[[], str | None]]]:
-        """Yield pairs of a mark and another one, or some levels: errors, ways, columns, marked rows, and the text."""
-        n = shown.shape[0]
-        held = shown[:, firsts].astype(np.float32)
-        counts = held.sum(axis=0)
-        differ = counts[:, None] + counts[None, :] - 2.0 * (held.T @ held)
-        for at, to in zip(*np.nonzero(np.triu(differ <= MOST_SOFT * n, 1))):
-            (i, value), (j, other) = marks[firsts[at]], marks[firsts[to]]
-            if i != j:
-                says = partial(self._says_together, i, value, j, other)
-                yield int(differ[at, to]), 1, (i, j), shown[:, firsts[to]], says
-        for by in levels:
-            codes = np.where(np.isnan(self.sample[:, by]), -1.0, self.sample[:, by]).astype(np.intp) + 1
-            total = np.bincount(codes, minlength=self.features[by].n_levels + 1)
-            for place in firsts:
-                j, value = marks[place]
-                if j == by or self._is_level(j, value):
-                    continue
-                with_it = np.bincount(codes, shown[:, place], minlength=total.size)
-                most = with_it > total / 2.0
-                errors = int(np.minimum(with_it, total - with_it).sum())
-                if errors <= MOST_SOFT * n and not most[0] and most.any() and not most[total > 0].all():
-                    says = partial(self._says_with_levels, by, np.flatnonzero(most[1:]), j, value)
-                    yield errors, int((total > 0).sum()), (by, j), shown[:, place], says
-
-    def _says_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
-        """Return the text that a value comes with some levels of another column."""
-        texts = [_level(self.features[by], int(code)) for code in codes]
-        one, has = column_text(self.features[by].name), self._has(j, value)
-        if None in texts or one is None or has is None:
-            return None
-        where = f"{one} == {texts[0]}" if len(texts) == 1 else f"{one} in [{', '.join(map(str, texts))}]"
-        return f"if {where} then {has[0]} else {has[1]}"
-
-    def _with_levels(self, j: int, value: float, marked: Bools, by: int, n_tried: int) -> Iterator[Relation]:
-        """Yield the relation that a value comes with some levels of another column, and with no others."""
-        codes = self.sample[:, by]
-        known = ~np.isnan(codes)
-        if not np.isnan(value):
-            known &= ~np.isnan(self.sample[:, j])
-        total = np.bincount(codes[known].astype(np.intp), minlength=self.features[by].n_levels)
-        with_it = np.bincount(codes[known & marked].astype(np.intp), minlength=self.features[by].n_levels)
-        mixed = (with_it > 0) & (with_it < total)
-        if mixed.any() or not with_it.any() or (with_it == total).all() or self._is_explained(by, j):
-            return
-        chance = _log_chance(np.array([with_it.sum(), total.sum() - with_it.sum()])) + np.log(2.0) * (total > 0).sum()
-        if chance <= self._least(n_tried):
-            says = self._says_with_levels(by, np.flatnonzero(with_it > 0), j, value)
-            yield from self._written_together(says, (by, j), chance, n_tried)
-
-    def _says_together(self, i: int, value: float, j: int, other: float) -> str | None:
-        one, two = self._has(i, value), self._has(j, other)
-        return None if one is None or two is None else f"if {one[0]} then {two[0]} else {two[1]}"
-
-    def _has(self, j: int, value: float) -> tuple[str, str] | None:
-        """Return the texts that a column has a marked value, and that it does not; None if rules cannot say it."""
-        name = column_text(self.features[j].name)
-        if name is None:
-            return None
-        if np.isnan(value):
-            return f"missing({name})", f"not missing({name})"
-        text = _level(self.features[j], int(value)) if self._is_level(j, value) else f"{value:g}"
-        return None if text is None else (f"{name} == {text}", f"{name} != {text}")
-
-    def _is_level(self, j: int, value: float) -> bool:
-        return not self._is_number(j) and not np.isnan(value)
-
-    def _written_together(
-        self, says: str | None, columns: tuple[int, int], chance: float, n_tried: int
-    ) -> Iterator[Relation]:
-        if says is None or chance > self._least(n_tried):
-            return
-        adjusted = self._adjusted(chance, n_tried)
-        names = tuple(self.features[j].name for j in columns)
-        relation = Relation("together", says, names, self.matrix.shape[0], adjusted)
-        if self._is_kept(relation):
-            yield relation
-
-    def _marked(self, j: int) -> list[float]:
-        """Return the values of a column that may come together with others: 0, codes, frequent levels, and NaN."""
-        column = self.sample[:, j]
-        found = [np.nan] if np.isnan(column).any() and not np.isnan(column).all() else []
-        if j in self.codes:
-            found += [value for value in (0.0, *sorted(self.codes[j])) if (column == value).any()]
-        if not self._is_number(j) and j in self.varying:
-            counts = np.bincount(column[~np.isnan(column)].astype(np.intp), minlength=self.features[j].n_levels)
-            frequent = np.flatnonzero(counts >= FREQUENT * column.size)
-            found += frequent[np.argsort(-counts[frequent], kind="stable")][:MOST_MARKED].astype(float).tolist()
-        return found
-
-    # ---- what is asked of columns
-
-    def _is_explained(self, i: int, j: int) -> bool:
-        """Return whether a function or a sum has two columns, or those that they are tied to."""
-        i_lead, j_lead = self.lead[i], self.lead[j]
-        return i_lead == j_lead or not self.explained.isdisjoint((frozenset((i, j)), frozenset((i_lead, j_lead))))
-
-    def _is_ordered(self, j: int) -> bool:
-        return self.features[j].kind != "categorical"
-
-    def _is_number(self, j: int) -> bool:
-        return self.features[j].is_numeric
-
-    def _is_plain(self, j: int) -> bool:
-        """Return whether a column holds numbers that are no dates."""
-        return self._is_number(j) and not is_dated(self.features[j].dtype)
-
-    def _family(self, j: int) -> object:
-        dtype = self.features[j].dtype
-        return date_family(dtype) if is_dated(dtype) else None
-
-    def _codes(self, values: Floats) -> set[float]:
-        """Return the values below 0 of a column that are codes: all that there are, and of the kind of -9 or -99."""
-        below = set(np.unique(values[values < 0.0]).tolist())
-        return below if below <= CODES and (values >= 0.0).any() else set()
-
-    def _uncoded(self, rows: Floats, columns: Sequence[int]) -> Bools:
-        """Return in which rows some columns are known and no codes."""
-        held = np.ones(rows.shape[0], dtype=bool)
-        for j in columns:
-            held &= ~np.isnan(rows[:, j])
-            if self.codes.get(j):
-                held &= ~np.isin(rows[:, j], list(self.codes[j]))
-        return held
-
-    def _in_units(self, rows: Floats) -> Floats:
-        """Return rows with codes as missing, and dates of one sort in one unit."""
-        found = rows.copy()
-        for j in self.numbers:
-            if self.codes[j]:
-                found[np.isin(found[:, j], list(self.codes[j])), j] = np.nan
-            if not self._is_plain(j):
-                found[:, j] = self._clocked(j, found[:, j])
-        return found
-
-    def _clocked(self, j: int, values: Floats) -> Floats:
-        from mcce.constraints.encoding import clock_of, days_of
-
-        feature = self.features[j]
-        if getattr(feature.dtype, "kind", "O") == "m":
-            times, plus = days_of(feature)
-            return values * times + plus
-        clock = clock_of(self.schema, feature)
-        return values * clock.times[j] + clock.plus[j]
-
-    def _is_kept(self, relation: Relation) -> bool:
-        """Return whether every row keeps a relation; not if it cannot be said of these columns."""
-        try:
-            return bool(resolve_relation(relation, self.schema).holds(self.matrix).all())
-        except InputError:
-            return False
-
-    def _least(self, n_tried: int) -> float:
-        """Return the largest logarithm of a chance that counts."""
-        return float(np.log(RATE / FAMILIES / max(n_tried, 1)))
-
-    def _adjusted(self, chance: float, n_tried: int) -> float:
-        """Return a chance for all that was tried, from the logarithm of that of one."""
-        return float(np.exp(min(0.0, chance + np.log(n_tried * FAMILIES))))
-
-    def _log_chance_of(self, j: int, among: Sequence[int] = ()) -> float:
-        """Return the logarithm of the chance of a column's own order, in rows in which some columns are known."""
-        known = self._uncoded(self.sample, (j, *among))
-        return _log_chance(np.unique(self.sample[known, j], return_counts=True)[1])
-
-
-def _log_chance(counts: Ints) -> float:
-    """Return the logarithm of 1 / (orders of values that look different), of which so many each are equal."""
-    return float(_LOG_FACTORIALS[counts].sum() - _LOG_FACTORIALS[counts.sum()])
-
-
-def _log_choices(n: int, most: int) -> float:
-    """Return the logarithm of the number of ways to choose at most some of n rows."""
-    some = np.arange(min(most, n) + 1)
-    each = _LOG_FACTORIALS[n] - _LOG_FACTORIALS[some] - _LOG_FACTORIALS[n - some]
-    return float(each.max() + np.log(np.exp(each - each.max()).sum()))
 
 
 def _split(is_high: Bools) -> tuple[int, int, bool]:
@@ -1285,12 +868,6 @@ def _split(is_high: Bools) -> tuple[int, int, bool]:
     if rising[at] <= n - rising[down]:
         return at, int(rising[at]), True
     return down, int(n - rising[down]), False
-
-
-def _share_above(a: Floats, b: Floats) -> float:
-    """Return the share of pairs of any two rows in which a of the one is above b of the other."""
-    a, b = a[~np.isnan(a)], b[~np.isnan(b)]
-    return float(np.searchsorted(np.sort(b), a, side="left").mean() / b.size) if a.size and b.size else 0.0
 
 
 def _are_related(columns: Sequence[int], equations: Sequence[Floats]) -> bool:
@@ -1319,13 +896,6 @@ def _tightest(found: Sequence[tuple[float, int, T]]) -> list[T]:
     return [min(close, key=lambda each: each[1])[2]] if close else []
 
 
-def _sorted_pairs(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return two columns where both are known, by the first."""
-    known = ~(np.isnan(a) | np.isnan(b))
-    order = np.argsort(a[known], kind="stable")
-    return a[known][order], b[known][order]
-
-
 def _quotient(a: Floats, b: Floats) -> Floats:
     return np.where(b == 0.0, np.nan, a / b)
 
@@ -1338,22 +908,6 @@ _FORMS: dict[str, tuple[str, Callable[[Floats, Floats], Floats]]] = {
     "product": ("*", np.multiply),
     "quotient": ("/", _quotient),
 }
-
-
-def _marks_of(rows: Floats, marks: Sequence[tuple[int, float]]) -> Any:
-    """Return which rows have each marked value."""
-    return np.column_stack([np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in marks])
-
-
-def _level(feature: Feature, code: int) -> str | None:
-    """Return a level as rules write it; None if they cannot."""
-    assert feature.levels is not None
-    level = feature.levels[code]
-    if isinstance(level, (bool, np.bool_)):
-        return "true" if level else "false"
-    text = str(level)
-    quote = "'" if "'" not in text else '"'
-    return f"{quote}{text}{quote}" if quote not in text else None
 
 
 @dataclass(frozen=True)

@@ -501,6 +501,14 @@ class KeptRelations:
         return [column for column in self.stays if column in derived]
 
     @cached_property
+    def derived(self) -> list[int]:
+        """Columns that a formula computes from others: derived ones, and those that a relation determines; no ties."""
+        computed = [
+            column for column, each in self.computed if each.relation.kind != "tied" and column in self.uncounted
+        ]
+        return [*computed, *self.derived_that_stay]
+
+    @cached_property
     def uncounted(self) -> list[int]:
         """Columns that are not counted as changes: a formula computes them, or they are tied to another column."""
         return [

@@ -28,7 +28,7 @@ WIDTH = 76
 LONGEST_NAME = 100  # letters; with its number and ending no longer than any file system takes
 MOST_WAYS = 5  # so that it stays on one sheet
 
-Way: TypeAlias = tuple[tuple[Change, ...], Any, bool]
+Way: TypeAlias = tuple[tuple[Change, ...], Any, bool, str]
 
 STYLE = """
 :root{color-scheme:light dark;--ground:#fff;--text:#1d2330;--soft:#5a6372;--line:#d5d9e0}
@@ -105,10 +105,10 @@ class Case:
     id : what the case is called
     decision : the wanted one, in words
     names : labels, units and formats
-    columns, fixed : the features that the model sees, and those that may not change
+    columns, fixed : the person's facts that the model sees, and those that may not change
     prediction : what the model says
-    ways : for each example its changes, its prediction, and whether it is an unusual one, best
-        first; of those that change the same features, the letter has the first
+    ways : for each example its changes, its prediction, whether it is an unusual one, and the sentence on computed
+        features, best first; of those that change the same features, the letter has the first
     reason : why there is no example; empty if there is one
     n_tried : how many possible cases were tried; None if that is not known
     rules : what examples had to keep to, and which of it stood in the way
@@ -159,7 +159,7 @@ def _ways(case: Case, texts: Texts) -> Section:
     ways, told = _different(case), []
     would = texts.would(case.decision) or texts.say("example.would", decision=case.decision)
     for k, place in enumerate(ways[:MOST_WAYS]):
-        changes, prediction, is_unusual = case.ways[place]
+        changes, prediction, is_unusual, follows = case.ways[place]
         key, filled = (
             "example.next" if k else "example.first",
             {"changes": changes_text(changes, texts), "would": would},
@@ -169,7 +169,7 @@ def _ways(case: Case, texts: Texts) -> Section:
             key += "_figures"
             filled |= {"name": case.names.label(PREDICTION), "before": old, "after": new}
         unusual = texts.say("example.unusual") if is_unusual else ""
-        told.append(" ".join(text for text in (texts.say(key, **filled), unusual) if text))
+        told.append(" ".join(text for text in (texts.say(key, **filled), follows, unusual) if text))
     more = len(ways) - MOST_WAYS
     told += [texts.say("example.more", more, n=case.names.count(more))] if more > 0 else []
     heading = texts.say("example.heading", len(ways))
@@ -178,7 +178,7 @@ def _ways(case: Case, texts: Texts) -> Section:
 
 def _different(case: Case) -> list[int]:
     """Return the places of the ways of a case, of those that change the same features the first."""
-    sets = [frozenset(change.feature for change in changes) for changes, _, _ in case.ways]
+    sets = [frozenset(change.feature for change in changes) for changes, *_ in case.ways]
     return [k for k in range(len(sets)) if sets[k] not in sets[:k]]
 
 

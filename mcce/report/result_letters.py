@@ -17,7 +17,7 @@ from mcce.exceptions import InputError, spell
 from mcce.report.languages import Texts, read_texts
 from mcce.report.letter_layout import Case, Letter, write_letter
 from mcce.report.reasons import ALREADY, UNREADABLE
-from mcce.report.rows import Result, changes_in_words, find_row, owners
+from mcce.report.rows import Result, changes_in_words, find_row, follows_in_words, owners
 from mcce.report.rules import rules_in_words
 from mcce.table.checks import find_labels
 
@@ -182,7 +182,7 @@ def _write_letters(
         rows_of[int(owner[row])].append(row)
     words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
     names = found.names.for_lay_reader(found.frame, words, texts.marks)
-    columns = tuple(found.frame.columns)
+    columns, computed = tuple(found.frame.columns), {*found.computed, *found.derived}
     unusual = found.below_floor()
     changes = {row: tuple(changed) for _, row, changed in changes_in_words(found, told, names)}
     made = []
@@ -196,10 +196,18 @@ def _write_letters(
             id=id,
             decision=found.decision,
             names=names,
-            columns=columns,
-            fixed=found.fixed,
+            columns=tuple(name for name in columns if name not in computed),
+            fixed=tuple(name for name in found.fixed if name not in found.derived),
             prediction=found.factual_predictions.iloc[factual],
-            ways=tuple((changes[row], found.measures["prediction"].iloc[row], bool(unusual.iloc[row])) for row in rows),
+            ways=tuple(
+                (
+                    changes[row],
+                    found.measures["prediction"].iloc[row],
+                    bool(unusual.iloc[row]),
+                    follows_in_words(found, factual, row, names, texts),
+                )
+                for row in rows
+            ),
             reason=reason,
             n_tried=None if found.draws is None else int(found.draws.iloc[factual]),
             rules=tuple(point for points in rules.values() for point in points),

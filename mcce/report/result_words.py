@@ -10,7 +10,7 @@ import pandas as pd
 
 from mcce.report.changes import changed_cells, free_name, in_words, side_by_side, told_by_row
 from mcce.report.names import PREDICTION
-from mcce.report.rows import Result, best_rows, changes_in_words, compare_rows, find_row, owners
+from mcce.report.rows import Result, best_rows, changes_in_words, compare_rows, find_row, follows_in_words, owners
 from mcce.report.words import (
     Change,
     care_sentence,
@@ -63,6 +63,8 @@ def _row_sentence(found: Result, factual: int, row: int, changes: Sequence[Chang
     old, new = found.names.pair(PREDICTION, now, then, 3)
     name = found.names.label(PREDICTION) if PREDICTION in found.names.labels else None
     text = change_sentence(changes, found.decision, old, new, name)
+    if follows := follows_in_words(found, factual, row):
+        text += f" {follows}"
     if found.run.floor is not None and found.below_floor().iloc[row]:
         text += " " + care_sentence(float(found.measures["plausibility"].iloc[row]), found.run.floor)
     return text

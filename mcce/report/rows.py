@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from mcce.base.arrays import Bools, Ints
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.report.changes import differing_cells
-from mcce.report.names import Names
-from mcce.report.words import Change
+from mcce.report.languages import Texts
+from mcce.report.names import Names, is_same
+from mcce.report.words import Change, follow_sentence
 from mcce.table.checks import find_labels
 from mcce.wording import Either, Parameter, PythonOnly
 
@@ -61,6 +62,9 @@ class Result(Protocol):
 
     @property
     def computed(self) -> tuple[str, ...]: ...
+
+    @property
+    def derived(self) -> tuple[str, ...]: ...
 
     @property
     def kinds(self) -> Mapping[str, str]: ...
@@ -164,3 +168,18 @@ def changes_in_words(
             old, new = names.pair(name, before.iloc[k, j], found.frame.iloc[row, j])
             changes.append(Change(names.label(name), old, new, bool(along[k, j])))
         yield int(owner[k]), row, changes
+
+
+def follows_in_words(
+    found: Result, factual: int, row: int, names: Names | None = None, texts: Texts | None = None
+) -> str:
+    """Return what becomes of the derived features of a factual in a row of `frame`, as a sentence; empty if nothing."""
+    names, told = names or found.names, []
+    for name in found.frame.columns[found.frame.columns.isin(found.derived)]:
+        before, after = found.factuals[name].iloc[factual], found.frame[name].iloc[row]
+        if not is_same(before, after):
+            way = "becomes"
+            if found.kinds.get(name) == "numeric" and not (pd.isna(before) or pd.isna(after)):
+                way = "rises" if after > before else "falls"
+            told.append((names.label(name), way, names.pair(name, before, after)[1]))
+    return follow_sentence(told, texts)

@@ -52,6 +52,19 @@ def changes_text(changes: Sequence[Change], texts: Texts | None = None) -> str:
     return known.say("example.along", len(along), needed=needed, changes=told(along)) if along else needed
 
 
+def follow_sentence(changes: Sequence[tuple[str, str, str]], texts: Texts | None = None) -> str:
+    """Return what becomes of computed features as a sentence; each has its name, its way and its new value.
+
+    Examples
+    --------
+    >>> follow_sentence([("dti", "falls", "0.45"), ("grade", "becomes", "B")])
+    'With it, dti falls to 0.45 and grade becomes B.'
+    """
+    known = texts or read_texts()
+    told = [known.say(f"example.{way}", feature=name, after=after) for name, way, after in changes]
+    return known.say("example.follows", changes=known.listed(told)) if told else ""
+
+
 def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str, name: str | None = None) -> str:
     """Return the changes and the old and new prediction, which has a name or none, as a sentence.
 

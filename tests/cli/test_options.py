@@ -356,3 +356,18 @@ def test_derived_columns_are_computed(folder, capsys):
     with pytest.raises(SystemExit):
         main(["explain", *files, "--derived", "share"])
     assert "not a column with its formula, as in dti=" in capsys.readouterr().err
+
+
+def test_constraints_on_derived_columns_are_checked_before_a_model_is_trained(folder, capsys, monkeypatch):
+    for name in ("train", "new"):
+        table = pd.read_csv(f"data/{name}.csv")
+        table["share"] = (100 * table["rent"] / table["income"]).round()
+        table.to_csv(f"data/{name}.csv", index=False)
+    (folder / "my.toml").write_text("[[allow]]\nfeature = 'share'\nhigh = 30\n")
+    trained = []
+    monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *given: trained.append(given))
+    files = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
+    asked = ["--derived", "share=100 * rent / income", "--constraints", "my.toml"]
+    assert main(["explain", *files, *asked, "--id", "who", "--out", "cf.csv"]) == 2
+    assert "'share' is a derived column, which is computed from others" in capsys.readouterr().err
+    assert not trained

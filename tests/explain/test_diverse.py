@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcce import MCCE
 from mcce.explain.acceptance import Acceptance
-from mcce.explain.diverse import diverse_set, diversity_table
+from mcce.explain.diverse import Spread, diverse_set, diversity_table
 from mcce.explain.draw import Candidates
 from mcce.explain.order import resolve_measures
 from mcce.explain.problem import Problem, Settings
@@ -253,3 +253,23 @@ def test_where_one_feature_decides_plans_are_values_of_it():
     _, found, sets = plans({"a": 1}, 7, factuals)
     assert len(found) == 3
     assert all("a" in each for each in sets.iloc[0])
+
+
+@pytest.mark.parametrize("measures", [("L0", "gower"), ("gower",)])
+def test_gains_do_not_count_computed_columns(measures):
+    r = np.random.default_rng(1)
+    features = Schema.from_data(pd.DataFrame(r.integers(0, 9, (50, 3)), columns=list("abc"))).features
+    with_total = Schema.from_data(pd.DataFrame(r.integers(0, 9, (50, 4)), columns=[*"abc", "total"])).features
+    rows = r.integers(0, 9, (40, 3)).astype(float)
+    rows = np.unique(rows, axis=0)
+    totals = np.column_stack([rows, rows.sum(axis=1)])
+    plain = Spread(features, resolve_measures(measures, features))
+    computed = Spread(with_total, resolve_measures(measures, with_total), [3])
+    for spread, some in ((plain, rows), (computed, totals)):
+        spread.choose(some[1:3], some[[0, 0]])
+    expected, found = plain.gains(rows[3:], rows[0]), computed.gains(totals[3:], totals[0])
+    np.testing.assert_allclose(found, expected * 3 / 4, atol=1e-9)
+    np.testing.assert_array_equal(
+        computed.changes_the_same(totals[3:], totals[[0] * len(rows[3:])]),
+        plain.changes_the_same(rows[3:], rows[[0] * len(rows[3:])]),
+    )

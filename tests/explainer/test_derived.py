@@ -247,14 +247,83 @@ def test_contributions_follow_a_change(fitted):
             assert row["alone"] == pytest.approx(score(alone).iloc[0])
 
 
-def test_words_letters_and_pictures_do_not_tell_them(fitted):
+def test_words_and_pictures_do_not_advise_them(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=100)
-    texts = [found.sentence(who) + mcce.report.letter(found, who).split("Please note")[0] for who in found]
-    texts += [str(found), found.suspicious()["words"].str.cat()]
+    texts = [str(found), found.suspicious()["words"].str.cat()]
+    texts += [found.sentence(who).split(" With it, ")[0] for who in found]
     assert not any(name in text for text in texts for name in FORMULAS)
     labels = [text.get_text() for text in found.plot(next(iter(found))).get_yticklabels()]
     assert set(labels).isdisjoint(FORMULAS)
     assert found.changed_features().loc[list(FORMULAS), "times"].sum() == 0
+
+
+def expected_follows(own, new):
+    """Return the derived columns that change: name, 1 if it rises, 2 if it falls, 3 for a level, and the new value."""
+    told = []
+    for name in own.index[own.index.isin(FORMULAS)]:
+        if own[name] != new[name]:
+            way = 3 if name == "stretched" else 1 if new[name] > own[name] else 2
+            told.append((name, way, new[name]))
+    return told
+
+
+FOLLOWS = {
+    "en": ("With it, ", "rises to", "falls to", "becomes"),
+    "de": ("Damit gilt auch: ", "steigt auf", "sinkt auf", "wird zu"),
+    "fr": ("Avec cela, ", "monte à", "descend à", "devient"),
+    "nb": ("Da gjelder også: ", "stiger til", "synker til", "blir"),
+}
+
+
+@pytest.mark.parametrize("language", FOLLOWS)
+def test_letters_say_what_becomes_of_derived_columns(fitted, language):
+    stays = mcce.allow("savings", direction="none")
+    found = fitted.explain(refused(), sparse=True, n_samples=100, constraints=[stays])
+    begin, *ways = FOLLOWS[language]
+    n_told = 0
+    for (who, _), new in found.frame.iterrows():
+        told = expected_follows(bank().loc[who], new)
+        letter = " ".join(mcce.report.letter(found, who, language=language).split())
+        sentence = found.sentence(who)
+        assert (begin in letter) == bool(told)
+        assert (" With it, " in sentence) == bool(told)
+        for name, way, value in told:
+            plain = name.replace("_", " ")
+            assert f"{plain} {ways[way - 1]} " in letter
+            if language == "en" and name == "dti":
+                assert f"dti {ways[way - 1]} {value:g}" in letter
+                assert f"dti {ways[way - 1]} {value:g}" in sentence
+        n_told += len(told)
+    assert n_told > 5
+
+
+def test_letters_do_not_list_derived_columns_among_the_facts(fitted):
+    for explained in (fitted, explainer(fixed=("applied_on", "hired_on"))):
+        found = explained.explain(refused(4), sparse=True, n_samples=100)
+        for who in found:
+            letter = " ".join(mcce.report.letter(found, who).split())
+            facts = letter.split("nor any fact other than ")[1]
+            held = letter.split("What was held fixed")[1].split("Please note")[0]
+            assert "card limit" in facts
+            assert not any(name.replace("_", " ") in facts + held for name in FORMULAS)
+
+
+def test_ties_and_copies_are_not_told():
+    X = bank().drop(columns=list(FORMULAS))
+    X = X.assign(income_copy=X["income"], cost=X["rent"] + X["instalment"])
+    model = lambda rows: rows["income"] / 20000 + rows["savings"] / 30000 - rows["cost"] / 1000  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdviceWarning)
+        made = mcce.MCCE(model, decision=(-0.9, np.inf), random_state=1).fit(X)
+    stays = [mcce.allow(name, direction="none") for name in ("savings", "hired_on")]
+    found = made.explain(X[model(X) < -0.9].head(30), sparse=True, n_samples=200, constraints=stays)
+    assert {"income_copy", "cost"} <= set(found.computed)
+    assert found.derived == ("cost",)
+    sentences = mcce.report.sentences(found)
+    assert not sentences.str.contains("copy").any()
+    changed = (found.frame["cost"].to_numpy() != X["cost"].loc[found.frame.index.get_level_values("id")]).to_numpy()
+    assert (sentences.str.contains("With it, cost ").to_numpy() == changed).all()
+    assert changed.any()
 
 
 def test_texts_are_stored_and_functions_are_given_again(fitted, tmp_path):

@@ -15,7 +15,7 @@ from mcce.report.letter_layout import Case, write_letter
 from mcce.report.names import Names
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.rules import rules_in_words
-from mcce.report.words import Change
+from mcce.report.words import Change, follow_sentence
 
 try:
     import tomllib
@@ -74,12 +74,13 @@ def told(code, **more):
     return " ".join(letter.as_text().split())
 
 
-def way(case, *, n=1, unusual=False, along=0):
+def way(case, texts=None, *, n=1, unusual=False, along=0):
     before, after = case.names.pair("savings", 12_000, 36_500)
     changes = [Change("savings", before, after)]
     changes += [Change(f"fact {k}", "a", "b", True) for k in range(along)]
     changes += [Change(f"{n}", "a", "b")] if n > 1 else []
-    return tuple(changes), 0.07, unusual
+    follows = [("dti", "falls", "0.45"), ("rate", "rises", "3"), ("grade", "becomes", "B")] if n == 1 else []
+    return tuple(changes), 0.07, unusual, follow_sentence(follows, texts)
 
 
 BRANCHES = {
@@ -118,10 +119,10 @@ def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
     plain = replace(case.names, labels={n: t for n, t in case.names.labels.items() if n != "prediction"})
     for names in (case.names, plain):
         for ways in (
-            [way(case)],
-            [way(case, unusual=True, along=1), way(case, n=2, along=2)],
-            [way(case, n=k) for k in range(1, 7)],
-            [way(case, n=k) for k in range(1, 9)],
+            [way(case, texts)],
+            [way(case, texts, unusual=True, along=1), way(case, texts, n=2, along=2)],
+            [way(case, texts, n=k) for k in range(1, 7)],
+            [way(case, texts, n=k) for k in range(1, 9)],
         ):
             case_with = replace(case, ways=tuple(ways), names=names)
             assert "42 points" in write_letter(replace(case_with, decision="42 points"), texts, None, [], []).as_text()

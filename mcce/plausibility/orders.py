@@ -1,0 +1,106 @@
+"""Search for orders ``a <= b`` of numbers and of dates, in all rows or in nearly all of them (`soft_orders`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from mcce.plausibility.derived import column_text
+from mcce.plausibility.relations import Relation
+from mcce.plausibility.searched_columns import LOG_FACTORIALS, MOST_SOFT, SearchedColumns, sorted_pairs
+from mcce.plausibility.soft_orders import BY_CHANCE, log_chance_of_soft_order, share_above
+
+NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
+
+
+class OrderSearch:
+    """The orders of some columns that no other relation explains."""
+
+    def __init__(self, columns: SearchedColumns) -> None:
+        self.columns = columns
+        self.numbers = columns.numbers
+        self.n_tried = len(self.numbers) * (len(self.numbers) - 1)
+        self.measured, self.screened = columns.in_units(columns.sample), columns.in_units(columns.screen)
+        self.ordered: dict[tuple[int, int], Relation] = {}  # pairs of columns in orders that all rows keep
+
+    def exact(self) -> list[Relation]:
+        """Return the orders that all rows keep and no others give."""
+        highest, lowest = np.fmax.reduce(self.screened), np.fmin.reduce(self.screened)
+        for a, b in self._pairs(0.0):
+            if highest[a] <= lowest[b] or self.columns.is_explained(a, b):
+                continue
+            chance = self.chance(a, b)
+            if chance > self.columns.least(self.n_tried):
+                continue
+            texts = (self._relation(a, b, text, chance) for text in self._texts(a, b))
+            kept = next(filter(self.columns.is_kept, texts), None)
+            if kept is not None:
+                self.ordered[a, b] = kept
+        return self._direct(self.ordered, self.ordered)
+
+    def soft(self) -> list[Relation]:
+        """Return the orders that nearly all rows keep; after `exact`."""
+        found: dict[tuple[int, int], Relation] = {}
+        for a, b in self._pairs(2.0 * MOST_SOFT * self.screened.shape[0] + 2.0):
+            if (a, b) in self.ordered or self.columns.is_explained(a, b):
+                continue
+            if share_above(self.screened[:, a], self.screened[:, b]) < BY_CHANCE / 2.0:
+                continue
+            chance = log_chance_of_soft_order(*sorted_pairs(self.measured[:, a], self.measured[:, b]))
+            texts = self._texts(a, b)
+            if chance > self.columns.least(self.n_tried) or not texts:
+                continue
+            checked = self.columns.checked(self._relation(a, b, texts[-1], chance), (a, b), MOST_SOFT)
+            if checked is not None and checked.exceptions:
+                found[a, b] = checked
+        return self._direct(found, {**self.ordered, **found})
+
+    def chance(self, a: int, b: int) -> float:
+        """Return the logarithm of the share of orders of the rows in which a <= b everywhere; infinite if unknown.
+
+        The rows are taken by rising b: the i-th can have one of those that are left of the a at or below it.
+        """
+        below, above = sorted_pairs(self.measured[:, a], self.measured[:, b])
+        if not below.size:
+            return np.inf
+        scale = max(float(np.abs(below).max()), float(np.abs(above).max()))
+        gap, spread = above / scale - below / scale, float((above / scale).std())
+        near = gap <= NEAR * spread
+        if (gap < 0.0).any() or near.all():
+            return np.inf
+        if near.sum() < max(3.0, FEW_NEAR * gap.size) and share_above(below, above) < BY_CHANCE:
+            return np.inf
+        possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
+        return float(np.log(possible).sum() - LOG_FACTORIALS[gap.size])
+
+    def _pairs(self, most: float) -> Iterator[tuple[int, int]]:
+        """Yield pairs of comparable columns whose order at most some of the screened rows break."""
+        family = {j: self.columns.family(j) for j in self.numbers}
+        for a in self.numbers:
+            few = (self.screened[:, [a]] > self.screened).sum(axis=0) <= most
+            yield from ((a, b) for b in self.numbers if a != b and few[b] and family[a] == family[b])
+
+    def _direct(
+        self, found: Mapping[tuple[int, int], Relation], every: Mapping[tuple[int, int], Relation]
+    ) -> list[Relation]:
+        """Return the relations found that no others give."""
+        return [
+            relation
+            for (a, b), relation in found.items()
+            if (b, a) not in every and not any((a, c) in every and (c, b) in every for c in self.numbers)
+        ]
+
+    def _texts(self, a: int, b: int) -> list[str]:
+        """Return the texts of an order: as it is, and without codes if there are any; none if rules cannot say it."""
+        one, other = (column_text(self.columns.features[j].name) for j in (a, b))
+        if one is None or other is None:
+            return []
+        coded = [f"{name} >= 0" for name, j in ((one, a), (other, b)) if self.columns.codes[j]]
+        text = f"{one} <= {other}"
+        return [text, f"if {' and '.join(coded)} then {text}"] if coded else [text]
+
+    def _relation(self, a: int, b: int, says: str, chance: float) -> Relation:
+        names = self.columns.features[a].name, self.columns.features[b].name
+        rows = int(self.columns.uncoded(self.columns.matrix, (a, b)).sum())
+        return Relation("order", says, names, rows, self.columns.adjusted(chance, self.n_tried))

@@ -1,0 +1,96 @@
+"""Evidence that two columns keep an order ``a <= b`` although a few rows break it.
+
+Two correlated columns of unequal level look much like that: systolic is rarely below another measurement of pressure.
+An order is told from correlation by comparing the number of rows that break it:
+
+1. with unrelated columns: at most a fifth of what columns in random order would have, and these would break it in
+   5 % of the rows or more;
+2. at the border: the density of the gap ``b - a`` drops at 0. The rows just below 0 are at most half of those that the
+   two intervals of the same width above 0 extrapolate to (log-linear, with the curvature of a normal density), in the
+   unit of the columns (chance at most .001) and relative to the size of the numbers (at most .05). Rows in which both
+   columns have their least or both their largest value do not count;
+3. with related columns: at most half of what a Gaussian copula with the same margins and the same rank correlation
+   would have.
+
+The chance of the order is that of 3, or that of both borders if it is less.
+
+The chance that a sum of independent indicators with mean m is x or less is at most exp(-(m - x + x log(x / m)))
+(Chernoff). The bound also holds for columns in random order, whose indicators are negatively associated (Joag-Dev and
+Proschan, 1983, Negative association of random variables). Borders relative to size need rows with small gaps: an order
+whose gaps are nearly all as large as the numbers themselves is not found.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mcce.base.arrays import Floats
+
+BY_CHANCE = 0.05  # least share of rows that break an order if the columns are in random order
+OF_CHANCE, OF_CORRELATED, OF_DENSITY = 0.2, 0.5, 0.5  # share of what is expected that may break it
+BORDERS = (0.001, 0.05)  # chance of a border in the unit of the columns, and relative to their size
+BORDER_WIDTH = 0.1  # of the spread of the gaps
+
+
+def log_chance_of_soft_order(a: Floats, b: Floats) -> float:
+    """Return the logarithm of a bound on the chance that so few rows break a <= b; infinite if too many do."""
+    n = a.size
+    broken = int((a > b).sum())
+    unrelated = n * share_above(a, b)
+    if not 0 < broken <= OF_CHANCE * unrelated or unrelated < BY_CHANCE * n:
+        return np.inf
+    border = _log_chance_of_border(a, b)
+    expected = min(unrelated, _broken_if_correlated(a, b))
+    if border == np.inf or broken > OF_CORRELATED * expected:
+        return border
+    return min(border, log_chance_of_few(broken, expected))
+
+
+def log_chance_of_few(count: int, expected: float) -> float:
+    """Return the logarithm of Chernoff's bound on the chance of so few, where some are expected."""
+    if count >= expected:
+        return 0.0
+    return float(count - expected - (count * np.log(count / expected) if count else 0.0))
+
+
+def share_above(a: Floats, b: Floats) -> float:
+    """Return the share of pairs of any two rows in which a of the one is above b of the other."""
+    a, b = a[~np.isnan(a)], b[~np.isnan(b)]
+    return float(np.searchsorted(np.sort(b), a, side="left").mean() / b.size) if a.size and b.size else 0.0
+
+
+def _broken_if_correlated(a: Floats, b: Floats) -> float:
+    """Return how many rows break a <= b if a Gaussian copula relates the columns as much as their ranks are."""
+    from scipy.special import ndtr, ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(a), rankdata(b)
+    rho = 2.0 * np.sin(np.pi / 6.0 * np.corrcoef(*ranks)[0, 1])
+    below = ndtri(np.searchsorted(np.sort(b), a, side="left") / a.size)  # normal score of b at each a
+    given = (below - rho * ndtri((ranks[0] - 0.5) / a.size)) / np.sqrt(max(1.0 - rho**2, 1e-6))
+    return float(ndtr(given).sum())
+
+
+def _log_chance_of_border(a: Floats, b: Floats) -> float:
+    """Return the logarithm of the chance that the density of the gaps seems to drop at 0; infinite if it does not."""
+    inner = ((a > a.min()) | (b > b.min())) & ((a < a.max()) | (b < b.max()))
+    a, b = a[inner], b[inner]
+    gap = b - a
+    if not gap.any():
+        return np.inf
+    step = float(np.abs(gap[gap != 0.0]).min())
+    found = -np.inf
+    for unit, most in zip((np.ones(gap.size), np.maximum(np.abs(a), np.abs(b))), BORDERS):
+        unit = np.where(unit > 0.0, unit, 1.0)
+        low, high = np.quantile(gap / unit, [0.25, 0.75])
+        spread = unit * ((high - low) / 1.349 or np.std(gap / unit))
+        width = np.maximum(np.ceil(BORDER_WIDTH * spread / step - 1e-9), 1.0) * step
+        place = np.floor(gap / width)
+        before, first, second = (int((place == k).sum()) for k in (-1, 0, 1))
+        near = np.exp(-((width / spread) ** 2))[np.abs(place) <= 1]
+        expected = float(near.mean()) * min(first, first**2 / max(second, 1)) if first else 0.0
+        chance = log_chance_of_few(before, expected)
+        if before > OF_DENSITY * expected or chance > np.log(most):
+            return np.inf
+        found = max(found, chance)
+    return found

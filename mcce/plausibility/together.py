@@ -1,0 +1,170 @@
+"""Search for values that come together: 0, a code, a missing value or a level, if and only if another column has one.
+
+The chance is that of the patterns of so many marked rows. Of a soft relation, those patterns count that differ from the
+pattern of the other column in as many rows or fewer; of a column of levels, from the pattern of any of its sets of
+levels. No more than a fifth of the rarer value may be exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Ints
+from mcce.plausibility.derived import column_text
+from mcce.plausibility.relations import Relation
+from mcce.plausibility.searched_columns import MOST_SOFT, SearchedColumns, level_text, log_chance, log_choices
+
+FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together with others, and how many a column has
+MOST_LEVELS = 50  # of a column whose sets of levels are tried
+
+
+class TogetherSearch:
+    """The marked values of some columns, and which of them come together."""
+
+    def __init__(self, columns: SearchedColumns) -> None:
+        self.columns, self.features = columns, columns.features
+        self.marks = [(j, value) for j in columns.columns for value in self._marked(j)]
+        levels = [j for j in columns.varying if not self.features[j].is_numeric]
+        self.levels = [j for j in levels if self.features[j].n_levels <= MOST_LEVELS]
+        self.n_tried = len(self.marks) * (len(self.levels) + len(self.marks))
+        rows = columns.sample
+        shown = [np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in self.marks]
+        self.shown: Bools = np.array(shown, dtype=bool).reshape(len(shown), rows.shape[0]).T
+
+    def exact(self) -> list[Relation]:
+        """Return which marked values come together in all rows, with one another and with levels."""
+        found: list[Relation] = []
+        groups: dict[bytes, int] = {}
+        for place, (j, value) in enumerate(self.marks):
+            chance = log_chance(np.bincount(self.shown[:, place], minlength=2))
+            if chance > self.columns.least(self.n_tried):
+                continue
+            is_level = self._is_level(j, value)
+            for by in self.levels:
+                if by != j and not is_level:
+                    found.extend(self._with_levels(j, value, self.shown[:, place], by))
+            first = groups.setdefault(self.shown[:, place].tobytes(), place)
+            i, other = self.marks[first]
+            if (i in self.levels and not is_level) or (j in self.levels and is_level and not self._is_level(i, other)):
+                continue  # which was found by levels
+            if first != place and i != j and (not self.columns.is_explained(i, j) or np.isnan(value)):
+                says = self._says_together(i, other, j, value)
+                found.extend(self._kept(says, (i, j), chance + np.log(2.0)))
+        return found
+
+    def soft(self, kept: Sequence[Relation]) -> list[Relation]:
+        """Return which marked values come together in nearly all rows, beside those in `kept`."""
+        if not self.marks:
+            return []
+        done = {frozenset(self.columns.schema.names.index(name) for name in each.columns) for each in kept}
+        found: dict[frozenset[int], Relation] = {}
+        for errors, n_sets, columns, marked, says in sorted(self._soft_pairs(), key=lambda each: each[0]):
+            pair = frozenset(columns)
+            counts = np.bincount(marked, minlength=2)
+            if pair in done or pair in found or self.columns.is_explained(*columns):
+                continue
+            if not 0 < errors <= counts.min() / 5.0:
+                continue
+            chance = log_choices(marked.size, errors) + np.log(2.0) * n_sets + log_chance(counts)
+            relation = self._relation(says(), columns, chance)
+            checked = None if relation is None else self.columns.checked(relation, (), MOST_SOFT)
+            if checked is not None and checked.exceptions:
+                found[pair] = checked
+        return list(found.values())
+
+    def _soft_pairs(self) -> Iterator[tuple[int, int, tuple[int, int], Bools, Callable[[], str | None]]]:
+        """Yield pairs of a mark and another one, or some levels: errors, ways, columns, marked rows, and the text."""
+        marks, shown, n = self.marks, self.shown, self.shown.shape[0]
+        patterns = {each.tobytes(): place for place, each in reversed(list(enumerate(shown.T)))}
+        firsts = sorted(patterns.values())  # one mark of each pattern
+        held = shown[:, firsts].astype(np.float32)
+        counts = held.sum(axis=0)
+        differ = counts[:, None] + counts[None, :] - 2.0 * (held.T @ held)
+        for at, to in zip(*np.nonzero(np.triu(differ <= MOST_SOFT * n, 1))):
+            (i, value), (j, other) = marks[firsts[at]], marks[firsts[to]]
+            if i != j:
+                says = partial(self._says_together, i, value, j, other)
+                yield int(differ[at, to]), 1, (i, j), shown[:, firsts[to]], says
+        for by in self.levels:
+            codes = np.where(np.isnan(self.columns.sample[:, by]), -1.0, self.columns.sample[:, by]).astype(np.intp) + 1
+            total = np.bincount(codes, minlength=self.features[by].n_levels + 1)
+            for place in firsts:
+                j, value = marks[place]
+                if j == by or self._is_level(j, value):
+                    continue
+                with_it = np.bincount(codes, shown[:, place], minlength=total.size)
+                most = with_it > total / 2.0
+                errors = int(np.minimum(with_it, total - with_it).sum())
+                if errors <= MOST_SOFT * n and not most[0] and most.any() and not most[total > 0].all():
+                    says = partial(self._says_with_levels, by, np.flatnonzero(most[1:]), j, value)
+                    yield errors, int((total > 0).sum()), (by, j), shown[:, place], says
+
+    def _says_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
+        """Return the text that a value comes with some levels of another column."""
+        texts = [level_text(self.features[by], int(code)) for code in codes]
+        one, has = column_text(self.features[by].name), self._has(j, value)
+        if None in texts or one is None or has is None:
+            return None
+        where = f"{one} == {texts[0]}" if len(texts) == 1 else f"{one} in [{', '.join(map(str, texts))}]"
+        return f"if {where} then {has[0]} else {has[1]}"
+
+    def _with_levels(self, j: int, value: float, marked: Bools, by: int) -> Iterator[Relation]:
+        """Yield the relation that a value comes with some levels of another column, and with no others."""
+        codes = self.columns.sample[:, by]
+        known = ~np.isnan(codes)
+        if not np.isnan(value):
+            known &= ~np.isnan(self.columns.sample[:, j])
+        total = np.bincount(codes[known].astype(np.intp), minlength=self.features[by].n_levels)
+        with_it = np.bincount(codes[known & marked].astype(np.intp), minlength=self.features[by].n_levels)
+        mixed = (with_it > 0) & (with_it < total)
+        if mixed.any() or not with_it.any() or (with_it == total).all() or self.columns.is_explained(by, j):
+            return
+        chance = log_chance(np.array([with_it.sum(), total.sum() - with_it.sum()])) + np.log(2.0) * (total > 0).sum()
+        says = self._says_with_levels(by, np.flatnonzero(with_it > 0), j, value)
+        yield from self._kept(says, (by, j), chance)
+
+    def _says_together(self, i: int, value: float, j: int, other: float) -> str | None:
+        one, two = self._has(i, value), self._has(j, other)
+        return None if one is None or two is None else f"if {one[0]} then {two[0]} else {two[1]}"
+
+    def _has(self, j: int, value: float) -> tuple[str, str] | None:
+        """Return the texts that a column has a marked value, and that it does not; None if rules cannot say it."""
+        name = column_text(self.features[j].name)
+        if name is None:
+            return None
+        if np.isnan(value):
+            return f"missing({name})", f"not missing({name})"
+        text = level_text(self.features[j], int(value)) if self._is_level(j, value) else f"{value:g}"
+        return None if text is None else (f"{name} == {text}", f"{name} != {text}")
+
+    def _is_level(self, j: int, value: float) -> bool:
+        return not self.columns.is_number(j) and not np.isnan(value)
+
+    def _kept(self, says: str | None, columns: tuple[int, int], chance: float) -> Iterator[Relation]:
+        """Yield a relation that all rows keep and chance does not explain."""
+        relation = self._relation(says, columns, chance)
+        if relation is not None and self.columns.is_kept(relation):
+            yield relation
+
+    def _relation(self, says: str | None, columns: tuple[int, int], chance: float) -> Relation | None:
+        """Return a relation unless chance explains it, or rules cannot say it."""
+        if says is None or chance > self.columns.least(self.n_tried):
+            return None
+        names = tuple(self.features[j].name for j in columns)
+        adjusted = self.columns.adjusted(chance, self.n_tried)
+        return Relation("together", says, names, self.columns.matrix.shape[0], adjusted)
+
+    def _marked(self, j: int) -> list[float]:
+        """Return the values of a column that may come together with others: 0, codes, frequent levels, and NaN."""
+        column = self.columns.sample[:, j]
+        found = [np.nan] if np.isnan(column).any() and not np.isnan(column).all() else []
+        if j in self.columns.codes:
+            found += [value for value in (0.0, *sorted(self.columns.codes[j])) if (column == value).any()]
+        if not self.columns.is_number(j) and j in self.columns.varying:
+            counts = np.bincount(column[~np.isnan(column)].astype(np.intp), minlength=self.features[j].n_levels)
+            frequent = np.flatnonzero(counts >= FREQUENT * column.size)
+            found += frequent[np.argsort(-counts[frequent], kind="stable")][:MOST_MARKED].astype(float).tolist()
+        return found
