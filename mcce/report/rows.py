@@ -17,6 +17,7 @@ from mcce.base.arrays import Bools, Ints
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.report.changes import differing_cells
 from mcce.report.names import Names
+from mcce.report.suspicious import STOP
 from mcce.report.words import Change
 from mcce.table.checks import find_labels
 from mcce.wording import Either, Parameter, PythonOnly
@@ -87,7 +88,7 @@ class Result(Protocol):
 
     def below_floor(self) -> pd.Series[Any]: ...
 
-    def suspicious(self) -> pd.DataFrame: ...
+    def suspicious(self, level: str = "stop") -> pd.DataFrame: ...
 
     def changed_features(self) -> pd.DataFrame: ...
 
@@ -127,6 +128,12 @@ def find_row(found: Result, id: Hashable, rank: int = 1) -> tuple[int, int | Non
             ".",
         )
     return factual, int(rows[ranks == rank][0]) if len(rows) else None
+
+
+def held_back(found: Result) -> pd.DataFrame:
+    """Return the counterfactuals that must not be sent, each with its reasons, as `suspicious` does."""
+    told = found.suspicious("all")
+    return told[told["severity"] == STOP]
 
 
 def compare_rows(found: Result, rows: Ints | None = None) -> tuple[pd.DataFrame, Bools]:
