@@ -298,7 +298,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = find_data(chosen.data)
     page = Page("Does suspicious() list the answers that must not be sent, and few others?")
     page.say(report.about(describe_machine()))
-    page.say(f"{NOTES}\n\nHalf {chosen.half}; thresholds were looked at on half 1 alone.")
+    page.say(f"{NOTES}\n\nHalf {chosen.half}; thresholds were chosen on half 1.")
     for name in read_names(parser, "--only", chosen.only, PARTS):
         page.title(name)
         if name in PAPER and folder is None:

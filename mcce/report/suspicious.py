@@ -47,7 +47,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -321,7 +321,7 @@ def _beyond_edges(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion
 
 def _contradictions(answers: Answered, usual: Usual) -> Iterator[Suspicion]:
     """Yield numbers that are high beside a level whose rows have low ones, if one of both changes."""
-    names, columns = answers.names, list(answers.after.columns)
+    names, columns = answers.names, cast("list[Hashable]", list(answers.after.columns))
     for edge in map(Edge._make, usual.edges):
         if not edge.is_low or edge.feature in usual.unchangeable or edge.given not in columns:
             continue
