@@ -428,17 +428,34 @@ class Counterfactuals:
             return pd.Series(False, index=self.measures.index, name="below_floor")
         return (self.measures["plausibility"] < self.run.floor - ROUNDING).rename("below_floor")
 
-    def suspicious(self) -> pd.DataFrame:
-        """Return the counterfactuals that a person should read before they are sent to anybody, and why.
+    def suspicious(self, level: str = "stop") -> pd.DataFrame:
+        """Return the counterfactuals that must not be sent before a person has read them, and why.
 
-        Listed are those below the floor of plausibility; that change a past event or another fact, or go against what
-        helps the refused as a whole; in which what comes along is larger than what is needed; at the edge of the
-        training values, of all or of those that share a level; with a very large step; and unlike the other answers.
-        `mcce.report.suspicious` has the number behind each. `reasons` names them, `words` says them with the values. An
-        answer that is not listed is not therefore good advice.
+        The severity "stop" has counterfactuals below the floor of plausibility; that change a past event or another
+        fact; in which education or a duration falls, or a duration grows by years; that go opposite to the direction
+        that helps the refused as a whole; with a number that contradicts a level, as a salary beside "unemployed"; with
+        an amount that rises from nothing to much, or with savings that rise by more than the loan. The severity "note"
+        has those that are unusual only: a large step, the edge of the training values, a change that is rare or larger
+        than what is needed. `mcce.report.suspicious` defines each reason. An answer that is not listed is not therefore
+        good advice.
+
+        A feature that looks unchangeable and is not fixed concerns many answers. With the level "stop" it has one line,
+        that of the first answer which changes it; level "all" has a line for every answer. Letters are written for
+        none of them (`mcce.report.letters`).
 
         What is usual among training rows is learned when it is first asked for; of a result that is not sparse, no
         file holds it.
+
+        Parameters
+        ----------
+        level : {"stop", "all"}
+            "stop" for the counterfactuals of that severity, and one line for each unchangeable feature; "all" for
+            every counterfactual with any finding.
+
+        Returns
+        -------
+        DataFrame
+            By (id, rank): `severity`; `reasons`, their names; `words`, the reasons with the values.
 
         Examples
         --------
@@ -449,10 +466,10 @@ class Counterfactuals:
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
         >>> found = explainer.explain(X.head(100), sparse=True)
         >>> found.suspicious().head(2)
-                    reasons                                           words
+                severity               reasons                           words
         id rank
-        47 1     large step   salary moves by +69,900, to 5.6 times as much
-        61 1     large step  savings moves by +31,500, to 7.4 times as much
+        11 1        stop  from nothing to much  savings rises from 0 to 66,200
+        72 1        stop  from nothing to much  savings rises from 0 to 66,200
         """
         usual = self._known_usual()
         if usual is None:
@@ -473,6 +490,7 @@ class Counterfactuals:
                 names=self.names,
             ),
             usual,
+            level,
         )
 
     def _known_usual(self) -> Usual | None:

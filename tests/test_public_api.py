@@ -76,7 +76,7 @@ METHODS = {
         "changes": "words",
         "changed_features": "",
         "below_floor": "",
-        "suspicious": "",
+        "suspicious": "level",
         "summary": "standard_errors",
         "diversity": "",
         "by": "groups bins confidence random_state",

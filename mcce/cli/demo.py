@@ -29,6 +29,7 @@ from mcce.model.decisions import Interval
 from mcce.report.html import as_png
 from mcce.report.names import Names
 from mcce.report.plots.change import ROW
+from mcce.report.rows import held_back
 
 NAMES = Names(
     labels={
@@ -127,10 +128,10 @@ def _logistic() -> Any:
 def _different_ways(found: Counterfactuals) -> Counterfactuals:
     """Keep the best example of each set of changed features: the next best often differ by a few dollars only.
 
-    Those that somebody should read before they are sent are left out, unless there are no others.
+    Suspicious examples, those with notes included, are left out, unless there are no others.
     """
     sets = found.changes().groupby("rank")["feature"].agg(tuple)
-    odd = sets.index.isin(found.suspicious().index.get_level_values("rank"))
+    odd = sets.index.isin(found.suspicious("all").index.get_level_values("rank"))
     sets = sets[~odd] if not odd.all() else sets
     kept = found.frame.index.get_level_values("rank").isin(sets.drop_duplicates().index[:WAYS])
     ids = found.frame.index.get_level_values("id")[kept]
@@ -180,10 +181,10 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
         f"customers. On average it differs in {many.measures['L0'].mean():.1f} of the {len(features)} "
         "features that may change. How often each of them differs:"
     )
-    odd = many.suspicious()
+    odd = held_back(many)
     read = (
-        f"Before these are sent, somebody should read {len(odd)} of them, which found.suspicious() lists with reasons; "
-        "no letter is written for them unless asked."
+        f"Before these are sent, somebody should read {len(odd)} of them, which found.suspicious('all') lists with "
+        "reasons; no letter is written for them unless asked."
     )
     if len(odd):
         (who, _), first = odd.index[0], odd["words"].iloc[0]

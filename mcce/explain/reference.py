@@ -1,8 +1,10 @@
 """Usual values and helpful directions of training rows, by which answers are judged before they are sent.
 
-1. Of every number that may change, the distance of the 5 and the 95 per cent point of its values, and between which
-   values 98 per cent lie: of all rows, and of those that share a level of a feature with at most twenty levels, if at
-   least a hundred do.
+1. Of every number that may change, the distance of the 5 and the 95 per cent point of its values; the 90 per cent point
+   of its positive values, unless it is a code (`mcce.table.suggest.is_code`); and between which values 98 per cent lie:
+   of all rows, and of those that share a level of a feature with at most twenty levels, if at least a hundred do. A
+   level has low values if their 99 per cent point, missing values counted as the lowest, is below the upper quartile of
+   all rows. Durations are found by `mcce.table.suggest.find_durations`.
 2. For every number and ordered feature that may change, the direction that helps over the refused as a whole
    (`usual_directions`): the model is queried about up to 128 refused training rows with the 10 per cent point of the
    feature, and with its 90 per cent point, all else as it is. If the two answers differ for at least one row in ten,
@@ -44,11 +46,12 @@ from mcce.model.ask import AsksEncoded
 from mcce.report.suspicious import EDGE, WIDE, Edge, Usual
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
-from mcce.table.suggest import Suggestion, find_unchangeable
+from mcce.table.suggest import Suggestion, find_durations, find_unchangeable, is_code
 from mcce.table.weights import quantiles
 from mcce.wording import Parameter, PythonOnly, Setting, call
 
 MOST_LEVELS, FEWEST_ALIKE = 20, 100
+HIGH, QUARTILE = 0.9, 0.75
 ASKED_ROWS, APART = 128, (0.1, 0.9)
 DIFFERING, AGREEING = 0.1, 0.9
 NAMED = 5
@@ -82,13 +85,20 @@ def learn_usual(
     points = {j: _points(matrix[:, j], WIDE, weights) for j in numbers}
     name = {j: schema.features[j].name for j in mutable.tolist()}
     directions = usual_directions(matrix, wanted, schema, mutable, question, margins)
+    durations = find_durations(schema.features, list(matrix.T))
     return Usual(
         directions={name[j]: way for j, way in directions.items()},
         spreads={
             name[j]: float(high - low) if high > low else float(schema.features[j].span or 1.0)
             for j, (low, high) in points.items()
         },
+        highs={
+            name[j]: _points(np.where(matrix[:, j] > 0.0, matrix[:, j], np.nan), (HIGH, HIGH), weights)[0]
+            for j in numbers
+            if (matrix[:, j] > 0.0).any() and not is_code(schema.features[j], matrix[:, j])
+        },
         edges=tuple(tuple(edge) for j in numbers for edge in _edges(matrix, schema.features, j, weights)),
+        durations={name[j]: durations[name[j]].in_a_year for j in numbers if name[j] in durations},
         unchangeable=dict(unchangeable),
     )
 
@@ -105,17 +115,19 @@ def _points(column: Floats, shares: tuple[float, float], weights: Floats | None)
 
 def _edges(matrix: Floats, features: Sequence[Feature], j: int, weights: Floats | None) -> list[Edge]:
     """Return between which values nearly all numbers of a column lie, of all rows and of those that share a level."""
-    known = ~np.isnan(matrix[:, j])
-    found = [Edge(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights))]
+    name, missing = features[j].name, np.isnan(matrix[:, j])
+    found = [Edge(name, None, None, *_points(matrix[:, j], EDGE, weights), is_low=False)]
+    column = np.where(missing, np.nanmin(matrix[:, j]) - 1.0, matrix[:, j])
+    quartile = _points(column, (QUARTILE, QUARTILE), weights)[0]
     for k, given in enumerate(features):
         if given.is_numeric or given.levels is None or given.n_levels > MOST_LEVELS:
             continue
         for code, level in enumerate(given.levels):
-            alike = known & (matrix[:, k] == code)
+            alike = matrix[:, k] == code
             if alike.sum() >= FEWEST_ALIKE:
-                part = None if weights is None else weights[alike]
+                low, high = _points(column[alike], EDGE, None if weights is None else weights[alike])
                 plain = level.item() if isinstance(level, np.generic) else level
-                found.append(Edge(features[j].name, given.name, plain, *_points(matrix[alike, j], EDGE, part)))
+                found.append(Edge(name, given.name, plain, low, high, is_low=high < quartile))
     return found
 
 

@@ -57,6 +57,8 @@ from mcce.model.decisions import Answer
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
 from mcce.report.reasons import ALREADY
+from mcce.report.rows import held_back
+from mcce.report.suspicious import STOP_REASONS
 from mcce.table import Data, Feature, Schema
 from mcce.table.dtypes import is_dated
 from mcce.table.frames import own_frame
@@ -263,7 +265,7 @@ class ExplorerSession:
             kept &= self._answer_of_all.wanted == (which == "granted")
         elif which != "all":
             found = self._found_for_all(_floor(message))
-            ids = found.unexplained.index if which == "without" else found.suspicious().index.get_level_values("id")
+            ids = found.unexplained.index if which == "without" else held_back(found).index.get_level_values("id")
             kept &= self._people.index.isin(ids)
         group = message.get("group")
         if group is not None:
@@ -324,7 +326,7 @@ class ExplorerSession:
             return {"plans": [], "reason": self._reason(reason), "already": reason == ALREADY}
         rows = self._schema.encode(found.frame.reset_index(drop=True)).matrix
         changes = found.changes()
-        below, told = found.below_floor(), found.suspicious()["words"]
+        below, told = found.below_floor(), found.suspicious("all")["words"]
         ranks = found.frame.index.get_level_values("rank")
         made = []
         for place, rank in enumerate(ranks.tolist()):
@@ -508,7 +510,7 @@ class ExplorerSession:
         found = self._found_for_all(_floor(message))
         changed = found.changed_features()
         changed = changed[changed["times"] > 0]
-        cautions = found.suspicious()["reasons"].str.split(", ").explode().value_counts()
+        cautions = held_back(found)["reasons"].str.split(", ").explode().value_counts()
         lacking = found.unexplained["reason"].map(self._reason).value_counts()
         summary = found.summary()["value"]
         figures = [[words, figure_text(name, summary[name])] for name, words in FIGURES.items() if name in summary]
@@ -527,7 +529,7 @@ class ExplorerSession:
                 _table(
                     "To read before sending",
                     ["why", "plans"],
-                    [[CAUTIONS.get(str(n), str(n)), str(c)] for n, c in cautions.items()],
+                    [[CAUTIONS.get(str(n), str(n)), str(c)] for n, c in cautions.items() if n in STOP_REASONS],
                 ),
                 _table("Without a plan", ["why", "people"], [[str(n), str(c)] for n, c in lacking.items()]),
             ]

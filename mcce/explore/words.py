@@ -15,7 +15,7 @@ import pandas as pd
 
 from mcce.report.names import Names, value_text
 from mcce.report.reasons import NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
-from mcce.report.suspicious import ALONG, AT_EDGE, BELOW, DURATION, UNLIKE, UNUSUAL_DIRECTION
+from mcce.report.suspicious import AT_LEVEL, BELOW, DURATION, FALLS, UNUSUAL_DIRECTION
 from mcce.table import Schema
 
 FIGURES = {
@@ -43,10 +43,9 @@ SHARES_IN_FIGURES = ("mean plausibility", "same changed features if drawn again"
 CAUTIONS = {
     BELOW: "less believable than asked",
     UNUSUAL_DIRECTION: "a change opposite to the usual direction",
-    ALONG: "a change that is not needed is larger than the needed ones",
-    AT_EDGE: "a value at the edge of the data",
-    UNLIKE: "unlike the other plans",
+    FALLS: "education or a duration falls",
     DURATION: "a duration that grows by years",
+    AT_LEVEL: "a number that people of that group do not have",
 }
 
 

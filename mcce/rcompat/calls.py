@@ -198,9 +198,9 @@ def words(found: Counterfactuals) -> str:
     return repr(found)
 
 
-def suspicious(found: Counterfactuals) -> dict[str, Any]:
-    """Return the counterfactuals that a person should read first, and why."""
-    return _written(index_as_columns(found.suspicious()))
+def suspicious(found: Counterfactuals, level: str) -> dict[str, Any]:
+    """Return the counterfactuals that must not be sent before a person has read them, and why."""
+    return _written(index_as_columns(found.suspicious(level)))
 
 
 def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mcce.exceptions import InputError, spell
 from mcce.report.languages import Texts, read_texts
 from mcce.report.letter_layout import Case, Letter, write_letter
 from mcce.report.reasons import ALREADY, UNREADABLE
-from mcce.report.rows import Result, changes_in_words, find_row, follows_in_words, owners
+from mcce.report.rows import Result, changes_in_words, find_row, follows_in_words, held_back, owners
 from mcce.report.rules import rules_in_words
 from mcce.table.checks import find_labels
 
@@ -95,17 +95,17 @@ def letters(
     language: str = "en",
     texts: OwnTexts = None,
 ) -> pd.Series[Any]:
-    """Return the letters that can be sent, by id: none has a counterfactual that `suspicious` lists.
+    """Return the letters that can be sent, by id: none has a counterfactual of severity "stop" (`suspicious`).
 
-    A factual whose counterfactuals are all suspicious gets no letter; read them, then call `letter`. A factual without
-    a counterfactual gets a letter that says so. Accepted cases and rows that could not be read get no letter.
+    A factual whose counterfactuals all have that severity gets no letter; read them, then call `letter`. A factual
+    without a counterfactual gets a letter that says so. Accepted cases and rows that could not be read get no letter.
     `unlettered` lists the factuals without a letter.
 
     Parameters
     ----------
     found : Counterfactuals
     all : bool
-        Whether suspicious counterfactuals are in letters like the others.
+        Whether counterfactuals of severity "stop" are in letters like the others.
     title, intro, closing, html, language, texts : as in `letter`
 
     Examples
@@ -117,10 +117,10 @@ def letters(
     >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
     >>> found = explainer.explain(X.head(100), sparse=True)
     >>> len(mcce.report.letters(found)), len(mcce.report.letters(found, all=True)), len(found.suspicious())
-    (72, 76, 4)
+    (74, 76, 2)
     """
     known = read_texts(language, texts)
-    listed = np.zeros(len(found), dtype=bool) if all else found.frame.index.isin(found.suspicious().index)
+    listed = np.zeros(len(found), dtype=bool) if all else found.frame.index.isin(held_back(found).index)
     without = unlettered(found, all=all)
     ids = found.factuals.index[find_labels(without.index, found.factuals.index) < 0]
     made = _write_letters(found, ids, known, title, intro, closing, without=listed)
@@ -153,7 +153,7 @@ def unlettered(found: Result, *, all: bool = False) -> pd.Series[Any]:
         elif str(reason).startswith(UNREADABLE):
             why[int(place)] = str(reason)
     if not all and len(found):
-        suspicious = found.suspicious()
+        suspicious = held_back(found)
         owner, listed = owners(found), found.frame.index.isin(suspicious.index)
         words = suspicious["words"].groupby(level="id", sort=False).first()
         for factual in np.unique(owner).tolist():

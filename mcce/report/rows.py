@@ -18,6 +18,7 @@ from mcce.exceptions import InputError, spell, spell_all
 from mcce.report.changes import differing_cells
 from mcce.report.languages import Texts
 from mcce.report.names import Names, is_same
+from mcce.report.suspicious import STOP
 from mcce.report.words import Change, follow_sentence
 from mcce.table.checks import find_labels
 from mcce.wording import Either, Parameter, PythonOnly
@@ -91,7 +92,7 @@ class Result(Protocol):
 
     def below_floor(self) -> pd.Series[Any]: ...
 
-    def suspicious(self) -> pd.DataFrame: ...
+    def suspicious(self, level: str = "stop") -> pd.DataFrame: ...
 
     def changed_features(self) -> pd.DataFrame: ...
 
@@ -131,6 +132,12 @@ def find_row(found: Result, id: Hashable, rank: int = 1) -> tuple[int, int | Non
             ".",
         )
     return factual, int(rows[ranks == rank][0]) if len(rows) else None
+
+
+def held_back(found: Result) -> pd.DataFrame:
+    """Return the counterfactuals that must not be sent, each with its reasons, as `suspicious` does."""
+    told = found.suspicious("all")
+    return told[told["severity"] == STOP]
 
 
 def compare_rows(found: Result, rows: Ints | None = None) -> tuple[pd.DataFrame, Bools]:

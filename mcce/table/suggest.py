@@ -1,63 +1,60 @@
 """Features that look like unchangeable facts, or that should not be given as advice.
 
-A counterfactual is read as advice, and "no default last year" is none. What a table tells of its columns:
+A counterfactual is read as advice, and nobody can follow "no default last year". Listed are:
 
 1. Dates, if all of them lie in the past.
 2. Identifiers (`mcce.table.checks`): texts of which nearly all differ, whole numbers one after the other; and whole
    numbers that nearly all differ in a column that is called so (`CALLED`).
 3. Names with many levels: texts with 20 levels or more, and more than the square root of the number of rows.
-4. Facts of a person, by the name of the column: age, sex, birth, race, marital status, children (`PERSON`).
+4. Facts of a person, by the name of the column: age, sex, birth, race, marital status, children (`AGE`, `PERSON`).
 5. Past events, by the name of the column (`PAST`, or "last" with a time): whole numbers, truth values and levels.
-6. Counts, by the name of the column (`COUNTED` in front, or "count"): whole numbers from 0 on. Whether what has been is
-   counted, or what is, a name cannot tell, so that `MCCE.fit` does not warn of these; `suggest_fixed` lists them.
+6. Durations, which grow by a year a year (`find_durations`):
+   a number that is a linear function of a past date, or of the time between two dates, of which one is past;
+   a number that no row has above its age minus some years, or hardly any above another duration, where many rows would
+   if the two were independent;
+   a number whose name says so: a unit of time, or a word of `DURATION`, and none of a contract (`TERM`).
+7. Counts, by the name of the column (`COUNTED` in front, or "count"): whole numbers from 0 on.
 
-A name is split into words at capitals, digits, underscores and the like, and its words are compared with lists of
-English ones, no more: "defaulted_last_year" is found, "Zahlungsverzug" is not. Nothing is fixed by any of this.
+`MCCE.fit` does not warn of counts, nor of durations unless a date says so, because a name does not tell whether the
+present or the past is counted; `suggest_fixed` lists them.
+
+The words of names are those of `mcce.table.words`, in twelve languages. Nothing is fixed by any of this.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from mcce.base.arrays import Floats
 from mcce.table.checks import DISTINCT, FEWEST_ROWS, check_fixed, identifies
 from mcce.table.dtypes import is_dated, is_logical
 from mcce.table.feature import Feature, Kind
 from mcce.table.schema import Data, Schema, as_frame
+from mcce.table.words import (
+    AGE,
+    BIRTH,
+    CALLED,
+    COUNTED,
+    DURATION,
+    IN_A_YEAR,
+    PAST,
+    PERSON,
+    TERM,
+    TIMES,
+    is_age,
+    name_words,
+)
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-FEWEST_LEVELS = 20
+FEWEST_LEVELS, MOST_CODES = 20, 20
+FEWEST_YEARS = 10.0  # between a person's age and a duration
+ABOVE, MOST_ABOVE = 0.05, 0.02  # shares above a bound: at least of shuffled values, at most of the values
+LONGEST_LIFE = 80
 MOSTLY = 0.9  # of the whole numbers of a count are not negative: some tables have -9 for unknown
-
-PERSON = _words(
-    """
-    sex gender birth born birthday birthdate birthplace race ethnicity ethnic nationality native religion
-    marital disability children child kids dependents dependants siblings foreign
-    """
-)
-PAST = _words(
-    """
-    past previous previously prior priors ever former history default defaulted defaults delq delinquency
-    delinquencies delinquent dlqin late overdue arrears missed bankruptcy bankruptcies bankrupt derog derogatory
-    conviction convictions convicted arrest arrests arrested inquiry inquiries inq claim claims fraud since
-    """
-)
-COUNTED = frozenset(["num", "number", "count", "n"])
-CALLED = frozenset(["id", "ids", "uuid", "guid", "key", "identifier", "ssn", "iban"])
-TIMES = _words(
-    """
-    year years month months week weeks day days quarter m y 12m 6m 3m
-    """
-)
 
 
 class Suggestion(NamedTuple):
@@ -66,7 +63,7 @@ class Suggestion(NamedTuple):
     Attributes
     ----------
     reason, evidence : in words
-    is_sure : False of counts, whose name may mean another thing
+    is_sure : False for counts and durations, whose names may mean another thing
     is_told : whether `fit` warns of it for another reason
     """
 
@@ -81,8 +78,9 @@ def suggest_fixed(
 ) -> pd.DataFrame:
     """List the features of a table that look like unchangeable facts, or that should not be given as advice.
 
-    `MCCE.fit` warns of those that may change (`mcce.exceptions.AdviceWarning`). It goes by kinds, values and English
-    names (`mcce.table.suggest`): it lists some that can change, and misses others. Read the columns yourself as well.
+    `MCCE.fit` warns of those that may change (`mcce.exceptions.AdviceWarning`). It goes by kinds, values and the
+    words of names in twelve languages (`mcce.table.suggest`): it lists some that can change, and misses others. Read
+    the columns yourself as well.
 
     Parameters
     ----------
@@ -104,6 +102,7 @@ def suggest_fixed(
     >>> mcce.suggest_fixed(mcce.datasets.load_loans().X, fixed=["age", "sex"])
                                reason                                   evidence
     feature
+    years_employed         a duration               at most age - 17 in all rows
     defaulted_last_year  a past event  the name says "defaulted" and "last year"
     """
     frame, _ = as_frame(X)
@@ -120,12 +119,137 @@ def find_unchangeable(
 ) -> dict[Hashable, Suggestion]:
     """Return, by feature, why it looks unchangeable, for columns that are not fixed."""
     found = {}
+    columns = [
+        feature.encode(frame.iloc[:, place], "X") if feature.is_numeric else np.empty(0)
+        for place, feature in enumerate(schema.features)
+    ]
+    durations = find_durations(schema.features, columns)
     for place, feature in enumerate(schema.features):
-        if feature.name not in fixed:
-            told = _suggest(feature, frame.iloc[:, place])
-            if told is not None:
-                found[feature.name] = told
+        if feature.name in fixed:
+            continue
+        told = _suggest(feature, frame.iloc[:, place])
+        duration = durations.get(feature.name)
+        if duration is not None and (told is None or not told.is_sure):
+            told = Suggestion("a duration", duration.evidence, is_sure=duration.is_sure)
+        if told is not None:
+            found[feature.name] = told
     return found
+
+
+class Duration(NamedTuple):
+    """What says that a number is a duration, whether it is a relation to dates, and how many units a year has."""
+
+    evidence: str
+    is_sure: bool
+    in_a_year: float
+
+
+def find_durations(features: Sequence[Feature], columns: Sequence[Floats]) -> dict[Hashable, Duration]:
+    """Return the numbers that are durations, of encoded columns (those of levels are not read)."""
+    elapsed = _times_elapsed(features, columns)
+    numbers = {j: name_words(each.name) for j, each in enumerate(features) if _is_number(each)}
+    ages = [j for j in numbers if is_age(features[j].name)]
+    found: dict[int, Duration] = {}
+    for j, words in numbers.items():
+        if j in ages:
+            continue
+        units = _time_units(words)
+        in_a_year = IN_A_YEAR[units[0]] if len(units) == 1 else _units_in_a_year(features[j].high)
+        by_date = next((what for what, time in elapsed if _is_linear(columns[j], time)), None)
+        by_age = next((what for a in ages if (what := _bounded_by_age(columns[j], columns[a], features[a]))), None)
+        by_name = _duration_words(words)
+        if by_date or by_age or by_name:
+            evidence = by_date or by_age or f"the name says {_quoted(by_name)}"
+            found[j] = Duration(evidence, by_date is not None, in_a_year)
+    known = dict(found)
+    for j, words in numbers.items():
+        if j not in known and j not in ages and not TERM & {*words} and not _is_count(words):
+            whole = next((k for k in known if _is_bounded(columns[j], columns[k], MOST_ABOVE)), None)
+            if whole is not None:
+                evidence = f"at most {features[whole].name} in nearly all rows"
+                found[j] = Duration(evidence, False, known[whole].in_a_year)
+    return {features[j].name: duration for j, duration in found.items()}
+
+
+def _is_number(feature: Feature) -> bool:
+    return feature.is_numeric and not is_dated(feature.dtype)
+
+
+def is_code(feature: Feature, column: Floats) -> bool:
+    """Return whether a number looks like the code of an ordered level: few whole numbers, without a gap, from 0 or 1.
+
+    A column whose name says that it counts is not a code.
+    """
+    values = np.unique(column[~np.isnan(column)])
+    if feature.decimals != 0 or not 1 < values.size <= MOST_CODES or _is_count(name_words(feature.name)):
+        return False
+    return bool(values[0] in (0.0, 1.0) and np.ptp(values) == values.size - 1)
+
+
+def _times_elapsed(features: Sequence[Feature], columns: Sequence[Floats]) -> list[tuple[str, Floats]]:
+    """Return past dates, and the times between two dates of which one is past, with what they are called."""
+    dates = [j for j, each in enumerate(features) if each.is_numeric and is_dated(each.dtype)]
+    past = [j for j in dates if _is_past(features[j])]
+    found = [(f"a function of the date {features[j].name}", columns[j]) for j in past]
+    for j in past:
+        others = [k for k in dates if k != j and not (k in past and k < j)]
+        found += [
+            (f"the time between {features[j].name} and {features[k].name}", columns[k] - columns[j]) for k in others
+        ]
+    return found
+
+
+def _is_linear(column: Floats, other: Floats) -> bool:
+    """Return whether a column is a linear function of another one, up to rounding to whole units."""
+    known = ~(np.isnan(column) | np.isnan(other))
+    if known.sum() < FEWEST_ROWS or np.ptp(column[known]) == 0.0 or np.ptp(other[known]) == 0.0:
+        return False
+    slope, start = np.polyfit((x := other[known] - other[known].mean()) / np.abs(x).max(), column[known], 1)
+    rest = column[known] - start - slope * x / np.abs(x).max()
+    return bool(np.abs(rest).max() <= max(1.0, 1e-6 * np.ptp(column[known])) and np.std(column[known]) > 2.0)
+
+
+def _bounded_by_age(column: Floats, age: Floats, of: Feature) -> str | None:
+    """Return words if no value is above age minus at least ten years, where many shuffled values would be."""
+    apart = np.nanmin(age - column) if not np.isnan(age - column).all() else 0.0
+    if apart < FEWEST_YEARS or np.nanmax(column) - np.nanmin(column) < FEWEST_YEARS:
+        return None
+    return f"at most {of.name} - {apart:g} in all rows" if _is_bounded(column, age - apart, 0.0) else None
+
+
+def _is_bounded(column: Floats, bound: Floats, most: float) -> bool:
+    """Return whether hardly any value is above a bound, where many shuffled values would be.
+
+    Negative values are codes, not durations.
+    """
+    known = (column >= 0) & (bound >= 0)
+    if known.sum() < FEWEST_ROWS:
+        return False
+    shuffled = np.random.default_rng(0).permutation(column[known])
+    above, of_shuffled = ((values > bound[known]).mean() for values in (column[known], shuffled))
+    return bool(above <= most and of_shuffled >= ABOVE)
+
+
+def _duration_words(words: list[str]) -> list[str]:
+    if TERM & {*words} or _is_count(words):
+        return []
+    units = _time_units(words)
+    named = [word for word in words if word in DURATION]
+    return named or (units if len(units) == 1 and len(words) > 1 else [])
+
+
+def _is_count(words: list[str]) -> bool:
+    return bool(words) and words[0] in COUNTED
+
+
+def _time_units(words: list[str]) -> list[str]:
+    """Return the units of time in a name, but for those of a number, as in "last 12 months"."""
+    return [word for before, word in zip(["", *words], words) if word in IN_A_YEAR and not before.isdigit()]
+
+
+def _units_in_a_year(high: float) -> float:
+    """Return the units of a duration without one in its name: years if it is as long as a life, then months, days."""
+    return 1.0 if high <= LONGEST_LIFE else 12.0 if high <= 12 * LONGEST_LIFE else 365.0
 
 
 def _suggest(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
@@ -135,37 +259,25 @@ def _suggest(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
     many = _many_levels(feature, column, words)
     if many is not None:
         return many
-    person = [word for word in words if word in PERSON]
-    if person or (len(words) <= 2 and "age" in words):
-        return Suggestion("a fact of the person", f"the name says {_quoted(person or ['age'])}")
+    person = [word for word in words if word in PERSON or word.startswith(BIRTH)]
+    if is_age(feature.name):
+        person = [word for word in words if word in AGE]
+    if person:
+        return Suggestion("a fact of the person", f"the name says {_quoted(person)}")
     if feature.is_numeric and feature.decimals != 0:
         return None
     found = _past_words(words)
     if found:
         return Suggestion("a past event", f"the name says {_quoted(found)}")
-    counts = words[:1] if words[:1] and words[0] in COUNTED else [word for word in words if word == "count"]
+    counts = words[:1] if _is_count(words) else [word for word in words if word == "count"]
     if counts and feature.is_numeric and float((column.dropna() >= 0).mean()) >= MOSTLY:
         return Suggestion("a count, perhaps of past events", f"the name says {_quoted(counts)}", is_sure=False)
     return None
 
 
-def name_words(name: Hashable) -> list[str]:
-    """Return the words of a name in small letters.
-
-    Examples
-    --------
-    >>> name_words("defaulted_last_year"), name_words("NumInqLast6M")
-    (['defaulted', 'last', 'year'], ['num', 'inq', 'last', '6m'])
-    """
-    if not isinstance(name, str):
-        return []
-    parts = re.findall(r"\d+[MYmy](?![a-z])|\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+", name)
-    return [part.lower() for part in parts]
-
-
 def _past_words(words: list[str]) -> list[str]:
     """Return the words that say that something has been: one of the list, and "last" with a time after it."""
-    found = [word for word in words if word in PAST]
+    found = [word for word in words if word in PAST or word.endswith("verzug")]
     for k, word in enumerate(words):
         times = [time for time in words[k + 1 : k + 3] if time in TIMES]
         found += [f"last {times[0]}"] if word == "last" and times else []
@@ -185,9 +297,17 @@ def _past_dates(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
         first, last = (str(end)[:10] for end in ends)
     except (ValueError, OverflowError):
         return None
-    if last > str(pd.Timestamp.now())[:10]:
-        return None
-    return Suggestion("a date of the past", f"{first} to {last}")
+    return Suggestion("a date of the past", f"{first} to {last}") if _is_past(feature) else None
+
+
+def _is_past(feature: Feature) -> bool:
+    if pd.api.types.is_timedelta64_dtype(feature.dtype):
+        return False
+    try:
+        last = pd.Series(feature.decode(np.array([feature.high]))).iloc[0]
+    except (ValueError, OverflowError):
+        return False
+    return str(last)[:10] <= str(pd.Timestamp.now())[:10]
 
 
 def _many_levels(feature: Feature, column: pd.Series[Any], words: list[str]) -> Suggestion | None:

@@ -469,8 +469,8 @@ def test_results_are_judged_and_facts_suggested():
     made = told("fit", {"ask": PlayedR(data)}, sent(data.iloc[:200]), OPTIONS)
     explainer = made["fitted"].explainer
     found = told("explain", made["fitted"], sent(data.head(40)), {"n_samples": 100.0, "sparse": True})
-    listed = received(told("suspicious", found["found"]))
-    assert list(listed.columns) == ["id", "rank", "reasons", "words"]
+    listed = received(told("suspicious", found["found"], "stop"))
+    assert list(listed.columns) == ["id", "rank", "severity", "reasons", "words"]
     assert len(listed) == len(found["found"].suspicious())
     new = data.iloc[200:]
     judged = told("criticise", made["fitted"], sent(new), {"n_draws": 50.0, "random_state": 3.0})

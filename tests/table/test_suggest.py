@@ -8,7 +8,7 @@ import pytest
 
 import mcce
 from mcce.exceptions import InputError
-from mcce.table.suggest import name_words
+from mcce.table.words import name_words
 
 N = 400
 
@@ -100,3 +100,58 @@ def test_names_are_split_into_words():
 def test_parts_of_words_are_no_words(name):
     X = pd.DataFrame({name: np.random.default_rng(0).integers(0, 5, 100)})
     assert mcce.suggest_fixed(X).empty
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Alter", "a fact of the person"),
+        ("âge", "a fact of the person"),
+        ("ålder", "a fact of the person"),
+        ("Kjønn", "a fact of the person"),
+        ("fecha_nacimiento", "a fact of the person"),
+        ("Zahlungsverzug", "a past event"),
+        ("retards_paiement", "a past event"),
+        ("betalingsanmerkninger", "a past event"),
+        ("Betriebszugehörigkeit", "a duration"),
+        ("ancienneté", "a duration"),
+        ("ansiennitet", "a duration"),
+        ("antigüedad", "a duration"),
+        ("år_ansatt", "a duration"),
+        ("months_at_address", "a duration"),
+    ],
+)
+def test_words_of_several_languages(name, reason):
+    X = pd.DataFrame({name: np.random.default_rng(0).integers(0, 40, 400), "x": np.arange(400) % 7})
+    assert mcce.suggest_fixed(X)["reason"].to_dict() == {name: reason}
+
+
+@pytest.mark.parametrize("name", ["loan_term_months", "Laufzeit_Monate", "hours_per_week", "alternative"])
+def test_times_of_a_contract_are_no_durations(name):
+    X = pd.DataFrame({name: np.random.default_rng(0).integers(0, 40, 400)})
+    assert mcce.suggest_fixed(X).empty
+
+
+def test_durations_are_known_by_their_behaviour():
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 70, N)
+    hired = pd.Timestamp("2000-01-01") + pd.to_timedelta(rng.integers(0, 6000, N), "D")
+    asked = pd.Timestamp("2018-01-01") + pd.to_timedelta(rng.integers(0, 1000, N), "D")
+    X = pd.DataFrame(
+        {
+            "age": age,
+            "hired": hired,
+            "asked": asked,
+            "a": ((asked - hired).days / 365.25).astype(int),
+            "b": (pd.Timestamp("2022-01-01") - hired).days,
+            "c": np.floor(rng.random(N) * (age - 16)),
+            "d": np.floor(rng.random(N) * 50),
+        }
+    )
+    told = mcce.suggest_fixed(X, fixed=["age", "hired", "asked"])
+    assert told["reason"].to_dict() == {"a": "a duration", "b": "a duration", "c": "a duration"}
+    assert told["evidence"].to_dict() == {
+        "a": "the time between hired and asked",
+        "b": "a function of the date hired",
+        "c": f"at most age - {(X['age'] - X['c']).min():g} in all rows",
+    }

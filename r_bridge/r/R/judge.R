@@ -1,11 +1,14 @@
 #' Counterfactuals to read before they are sent
 #'
-#' Lists the counterfactuals that a person should read first, and why: those below the floor of plausibility, that
-#' change a past event, with a very large step, at the edge of the training values, and others. An answer that is not
-#' listed is not therefore good advice.
+#' Lists the counterfactuals that must not be sent before a person has read them, and why: those below the floor of
+#' plausibility, that change a past event, opposite to the direction that helps, with a duration that falls, and others.
+#' An answer that is not listed is not therefore good advice.
 #'
 #' @param x What [explain()] returned.
-#' @return A data frame with `id`, `rank`, `reasons` and `words`.
+#' @param level `"stop"` for the counterfactuals of that severity, with one line for each unchangeable feature that
+#'   changes; `"all"` for every counterfactual with any finding, those of severity `"note"` included: a large step, the
+#'   edge of the training values.
+#' @return A data frame with `id`, `rank`, `severity`, `reasons` and `words`.
 #' @examplesIf mcce::has_mcce()
 #' customers <- load_loans(500)[c("age", "salary", "savings")]
 #' granted <- function(rows) rows$savings + rows$salary > 90000
@@ -13,9 +16,9 @@
 #' found <- explain(explainer, customers[1:50, ], sparse = TRUE)
 #' suspicious(found)
 #' @export
-suspicious <- function(x) {
+suspicious <- function(x, level = c("stop", "all")) {
   if (!inherits(x, "mcce_counterfactuals")) refuse("suspicious() is of what explain() returned, not of a ", class(x)[1], ".")
-  receive_table(call_python("suspicious", revive(x)))
+  receive_table(call_python("suspicious", revive(x), match.arg(level)))
 }
 
 #' Judge the conditionals by new rows
@@ -54,7 +57,8 @@ print.mcce_criticism <- function(x, ...) {
 #' Features that look unchangeable
 #'
 #' Lists the columns that look like unchangeable facts, or that should not be given as advice: dates of the past,
-#' identifiers, facts of a person, past events. It goes by values and by English names: read the columns yourself as well.
+#' identifiers, facts of a person, past events, durations. It goes by values and by names in several languages: read the
+#' columns yourself as well.
 #'
 #' @param data Training rows.
 #' @param fixed Names of features that are fixed already.

@@ -12,9 +12,10 @@ test_that("suspicious() lists counterfactuals by id, rank and reason", {
   solvent <- function(rows) rows$salary - 20000 * rows$defaulted_last_year > 20000
   same <- allow("salary", direction = "none")
   found <- explain(fitted(model = solvent), people[1:100, ], sparse = TRUE, n_samples = 300, constraints = same)
-  listed <- suspicious(found)
-  expect_identical(names(listed), c("id", "rank", "reasons", "words"))
+  listed <- suspicious(found, level = "all")
+  expect_identical(names(listed), c("id", "rank", "severity", "reasons", "words"))
   expect_true(nrow(listed) > 0 && all(listed$id %in% found$index$id))
+  expect_identical(nrow(suspicious(found)), 1L) # one line for the feature
   past <- found$changes$id[found$changes$feature == "defaulted_last_year"]
   expect_true(length(past) > 0 && all(past %in% listed$id[grepl("past event", listed$reasons)]))
   expect_error(suspicious(people), "of what explain\\(\\) returned, not of a data.frame", class = "mcce_error")

@@ -1,0 +1,168 @@
+"""Words of column names, by which facts, past events, durations and amounts of money are recognised.
+
+A name is split into words at capitals, digits, underscores and the like, in small letters and without accents
+(`name_words`). The lists have words of English, German, French, Norwegian, Danish, Swedish, Dutch, Spanish, Italian,
+Portuguese, Polish and Finnish; words that mean another thing in English, such as "genre", are left out. Of compounds
+only those in the lists are known.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Hashable
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+PERSON = _words(
+    """
+    sex gender birth born birthday birthdate birthplace race ethnicity ethnic nationality native religion
+    marital disability children child kids dependents dependants siblings foreign
+    geschlecht geburt geburtsdatum geburtsjahr geburtsort herkunft staatsangehorigkeit familienstand kinder kinderzahl
+    sexe naissance nationalite enfants
+    kjonn fodt fodselsaar fodselsdato nasjonalitet sivilstand sivilstatus
+    fodselsdag nationalitet civilstand fodelseaar fodelsedatum
+    geslacht geboorte geboortedatum geboortejaar nationaliteit burgerlijke kinderen
+    sexo genero nacimiento nacionalidad hijos
+    sesso genere nascita nazionalita figli
+    nascimento nacionalidade filhos
+    plec urodzenia narodowosc dzieci
+    sukupuoli syntymavuosi syntymaaika kansalaisuus lapset
+    """
+)
+AGE = _words("age alter alder aalder leeftijd edad eta idade wiek ika")
+PAST = _words(
+    """
+    past previous previously prior priors ever former history default defaulted defaults delq delinquency
+    delinquencies delinquent dlqin late overdue arrears missed bankruptcy bankruptcies bankrupt derog derogatory
+    conviction convictions convicted arrest arrests arrested inquiry inquiries inq claim claims fraud since
+    verzug mahnung mahnungen insolvenz vorstrafe vorstrafen betrug schufa
+    retard retards impaye impayes faillite fraude sinistre sinistres
+    mislighold purring purringer konkurs inkasso svindel betalingsanmerkning betalingsanmerkninger
+    rykker rykkere betalningsanmarkning betalningsanmarkningar
+    achterstand achterstanden faillissement
+    impago impagos morosidad mora quiebra siniestro siniestros
+    insoluto insoluti ritardo ritardi fallimento
+    atraso atrasos inadimplencia falencia
+    zaleglosc zaleglosci upadlosc
+    maksuhairio maksuhairiot konkurssi
+    """
+)
+EDUCATION = _words(
+    """
+    education schooling school degree diploma
+    bildung ausbildung schulabschluss bildungsabschluss abschluss
+    etudes diplome
+    utdanning utdannelse uddannelse utbildning
+    opleiding onderwijs
+    educacion estudios estudio
+    istruzione
+    educacao escolaridade
+    wyksztalcenie
+    koulutus
+    """
+)
+DURATION = _words(
+    """
+    tenure seniority experience since
+    betriebszugehorigkeit beschaftigungsdauer wohndauer berufserfahrung dienstjahre
+    anciennete experience
+    ansiennitet botid arbeidserfaring anciennitet erhvervserfaring anstallningstid
+    dienstverband woonduur werkervaring
+    antiguedad experiencia
+    anzianita esperienza
+    antiguidade
+    staz
+    tyokokemus
+    """
+)
+TERM = _words(
+    """
+    loan credit term terms contract maturity remaining duration repayment mortgage period per next until left
+    kredit darlehen laufzeit restlaufzeit vertrag tilgung
+    pret duree contrat echeance laan lopetid avdrag looptijd lening contract
+    prestamo plazo contrato prestito durata scadenza emprestimo prazo kredyt laina
+    """
+)
+BIRTH = ("geburts", "fodsels", "fodelse")
+LETTERS = str.maketrans({"ø": "o", "Ø": "O", "æ": "a", "Æ": "A", "å": "aa", "Å": "Aa", "ß": "ss", "ł": "l", "Ł": "L"})
+LOAN = _words(
+    """
+    loan kredit darlehen kreditbetrag darlehensbetrag kreditsumme pret emprunt laan laanebelop lening prestamo
+    prestito emprestimo kredyt laina lainasumma
+    """
+)
+AMOUNT = _words(
+    """
+    amount sum size value total requested asked applied wanted principal new eur usd gbp chf nok sek dkk pln
+    betrag summe hohe montant belop belob belopp bedrag importe importo valor kwota maara
+    """
+)
+SAVINGS = _words(
+    """
+    saving savings deposit deposits assets wealth cash
+    ersparnisse erspartes guthaben vermogen epargne sparepenger sparing formue opsparing sparande spaargeld
+    ahorro ahorros risparmi risparmio poupanca oszczednosci saastot
+    """
+)
+DEBT = _words(
+    """
+    debt debts owed owes liabilities schulden schuld verbindlichkeiten dette dettes gjeld gald skuld skulder gaeld
+    deuda deudas debito debiti divida dividas dlug zadluzenie velka velat
+    """
+)
+IN_A_YEAR = {
+    word: times
+    for times, words in (
+        (1.0, "years yrs jahre ans annees aar jaren anos anni lata vuodet"),
+        (12.0, "months monate mois maaneder maanader maanden meses mesi miesiace kuukaudet"),
+        (52.0, "weeks wochen semaines uker uger veckor weken semanas settimane tygodnie viikot"),
+        (365.0, "days tage jours dager dage dagar dagen dias giorni dni paivat"),
+    )
+    for word in words.split()
+}
+COUNTED = frozenset(["num", "number", "count", "n"])
+CALLED = frozenset(["id", "ids", "uuid", "guid", "key", "identifier", "ssn", "iban"])
+TIMES = _words(
+    """
+    year years month months week weeks day days quarter m y 12m 6m 3m
+    """
+)
+
+
+def name_words(name: Hashable) -> list[str]:
+    """Return the words of a name in small letters, without accents.
+
+    Examples
+    --------
+    >>> name_words("defaulted_last_year"), name_words("NumInqLast6M")
+    (['defaulted', 'last', 'year'], ['num', 'inq', 'last', '6m'])
+    >>> name_words("Betriebszugehörigkeit"), name_words("ancienneté")
+    (['betriebszugehorigkeit'], ['anciennete'])
+    """
+    if not isinstance(name, str):
+        return []
+    whole = unicodedata.normalize("NFC", name).translate(LETTERS)
+    plain = "".join(c for c in unicodedata.normalize("NFKD", whole) if not unicodedata.combining(c))
+    parts = re.findall(r"\d+[MYmy](?![a-z])|\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+", plain)
+    return [part.lower() for part in parts]
+
+
+def is_education(name: Hashable) -> bool:
+    """Return whether a name says that a level of education is meant."""
+    return any(word in EDUCATION for word in name_words(name))
+
+
+def is_age(name: Hashable) -> bool:
+    """Return whether a name says that the age of a person is meant."""
+    words = name_words(name)
+    return len(words) <= 2 and any(word in AGE for word in words)
+
+
+def is_loan(name: Hashable) -> bool:
+    """Return whether a name says that the amount of a loan is meant: no other words than of a loan and of amounts."""
+    words = {*name_words(name)}
+    return bool(words & LOAN and words <= LOAN | AMOUNT) or words == {"credit", "amount"}

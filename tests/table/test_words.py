@@ -1,0 +1,25 @@
+"""Words of column names: what a name says, and what it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcce.table.words import is_age, is_education, is_loan
+
+
+@pytest.mark.parametrize(
+    "name", ["loan", "loan_amount", "LoanAmount_EUR", "credit_amount", "Kreditbetrag", "lånebeløp"]
+)
+def test_amounts_of_a_loan(name):
+    assert is_loan(name)
+
+
+@pytest.mark.parametrize("name", ["loan_term_months", "loan_rate", "number_of_loans", "loan_purpose", "credit", 7])
+def test_other_columns_about_loans(name):
+    assert not is_loan(name)
+
+
+def test_ages_and_education():
+    assert all(map(is_age, ["age", "Alter", "age_years", "ålder"]))
+    assert not any(map(is_age, ["average_age_of_accounts", "stage", "alternative"]))
+    assert all(map(is_education, ["education", "education-num", "Ausbildung", "éducación"]))
