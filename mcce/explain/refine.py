@@ -81,12 +81,12 @@ def judge_changes(acceptance: Acceptance, found: Winners, reject: Reject | None 
         needed[less.at[less.wanted & rejected]] = False
         accepted &= ~rejected
     fewer = Winners.chosen(less.at[accepted], less.rows[accepted], less.scores[accepted], believed[accepted])
-    return needed, _harm(acceptance, found, less).any(axis=1), fewer
+    return needed, np.asarray(_harm(acceptance, found, less).any(axis=1)), fewer
 
 
 def without_harm(acceptance: Acceptance, found: Winners) -> Winners:
     """Leave out valid rows in which a change makes the decision worse, where their factual has others."""
-    return found.preferring(~harm_of_changes(acceptance, found).any(axis=1))
+    return found.preferring(np.asarray(harm_of_changes(acceptance, found).sum(axis=1) == 0.0))
 
 
 def harm_of_changes(acceptance: Acceptance, found: Winners) -> Floats:
