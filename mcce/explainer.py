@@ -51,7 +51,7 @@ from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, s
 from mcce.constraints.anonymous import together
 from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
 from mcce.counterfactuals import Counterfactuals
-from mcce.distances.measures import MEASURES, Distance, NamedMeasure
+from mcce.distances.measures import MEASURES, Distance, NamedMeasure, tail_robust
 from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
 from mcce.explain.options import OPTIONS, read_settings
@@ -271,8 +271,8 @@ class MCCE(Learner):
         """
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
-        learned = "distances_", "margins_", "names_", "plausibility_", "relations_", "training_rows_", "usual_"
-        for name in ("derived_", "fit_seconds_", "generator_", "training_keys_", *learned):
+        learned = "distances_", "margins_", "plausibility_", "relations_", "steps_", "training_rows_", "usual_"
+        for name in ("derived_", "fit_seconds_", "generator_", "names_", "training_keys_", *learned):
             vars(self).pop(name, None)
         check_flag(self.condition_on_decision, "condition_on_decision")
         self.decision_ = resolve_decision(self.decision, self.model)
@@ -402,7 +402,8 @@ class MCCE(Learner):
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
             be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
-            as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?").
+            as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?"). Rows with
+            equally few changes are ordered by steps that are robust to long tails, see `measures`.
         floor : float or None
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
             more so. None is 0.05, at which one real row in twenty would be rejected. A row below it is returned only
@@ -410,10 +411,12 @@ class MCCE(Learner):
         caution : float or None
             With `sparse` and the default order: among rows with equally few changes, how much a step away from the edge
             counts, of the data and of the decision, against a step from the factual. None is 1, and 0 takes the nearest
-            row; see `mcce.explain.order`. It cannot be combined with `measures` or `feature_weights`, which define
-            the order exactly.
+            row by Gower's distance; see `mcce.explain.order`. It cannot be combined with `measures` or
+            `feature_weights`, which define the order exactly.
         measures : name, function, several of them, or None
-            What counterfactuals are ordered by, the first measure first; None is ("L0", "gower"). Names are "L0",
+            What counterfactuals are ordered by, the first measure first; None is ("L0", "gower"), the paper's order.
+            With `sparse` and caution, None orders by L0 and then by steps that are robust to long tails: a few very
+            large values, which stretch the range of a number, do not make a long step look short. Names are "L0",
             "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`),
             "plausibility" with `sparse`, and registered ones (`mcce.register_measure`). A function of the candidates
             (DataFrame) and the factual (Series) returns small values for good candidates.
@@ -999,6 +1002,7 @@ class MCCE(Learner):
             "wanted": spots.answer.wanted[kept],
             "plausibility": self._plausibility(None) if everything and self._can_learn() else None,
             "margins": self.margins_ if everything and self._can_learn() else None,
+            "steps": self.steps_ if everything and self._can_learn() else None,
             "distances": self._learned_distances() if everything else {},
             "usual": self._usual() if everything else None,
             "training_rows": self._training_rows() if everything else None,
@@ -1074,6 +1078,7 @@ class MCCE(Learner):
         made._training = TrainingTable(None, schema, made.decision_, spots)
         if fields["plausibility"] is not None:
             made.plausibility_, made.margins_ = fields["plausibility"], fields["margins"]
+            made.steps_ = fields["steps"]
         made.distances_ = fields["distances"]
         made.relations_ = fields["relations"] or Relations()
         made.derived_ = formulas
@@ -1099,7 +1104,7 @@ class MCCE(Learner):
         settings = read_settings(exclude_training=demands.exclude_training, **options)
         plausibility = self._plausibility(progress) if settings.sparse else None
         order = self._ordering(options["measures"], options["feature_weights"], plausibility)
-        caution = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution)
+        caution = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution, self.steps_)
         robust = Robust.read(robust)
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
@@ -1242,12 +1247,13 @@ class MCCE(Learner):
         return {name: distance for name, distance in found.items() if isinstance(distance, Distance)}
 
     def _plausibility(self, progress: bool | None) -> Plausibility:
-        """Return the scale of plausibility, learned once, when it is first needed; `margins_` with it."""
+        """Return the scale of plausibility, learned once, when it is first needed; `margins_` and `steps_` with it."""
         if "plausibility_" not in vars(self):
             remedy = "Fit again, or explain once with ", Setting("sparse", True), " before saving."
             matrix = self._training.matrix(remedy)
             weights = self._training.relative_weights()
             self.margins_ = Margins.of(self.decision_, self._training.answer(), weights)
+            self.steps_ = tail_robust(self.generator_.schema_.features, matrix, weights)
             self.plausibility_ = Plausibility.fit(
                 matrix,
                 self.generator_.schema_.features,

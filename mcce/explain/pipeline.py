@@ -4,7 +4,8 @@
 2. The pools of a block are drawn, inside the constraints if there are any (`mcce.explain.draw`).
 3. A search chooses the best valid rows: among whole draws (`mcce.explain.plain`), among draws crossed with the factuals
    (`mcce.explain.sparse`), or one after the other so that they differ (`mcce.explain.diverse`). Factuals that find
-   nothing in a pool that they share may get draws of their own.
+   nothing in a pool that they share may get draws of their own. So do factuals whose sparse counterfactuals all have a
+   change that makes the decision worse, such as a larger loan beside a higher salary (`avoid_harm`).
 4. The steps of `FINISHING` are applied to the winners. A search is a function (Acceptance, Candidates) -> Winners, a
    finishing step a function (Acceptance, Winners) -> Winners.
 
@@ -58,7 +59,7 @@ from mcce.explain.draw import (
 from mcce.explain.finish import add_measures, round_for_display
 from mcce.explain.plain import best_of, whole_draws
 from mcce.explain.problem import Block, Factuals, Problem, searched
-from mcce.explain.refine import mark_incidental, without_harm
+from mcce.explain.refine import harm_of_changes, mark_incidental, without_harm
 from mcce.explain.sparse import crossed_draws
 from mcce.explain.winners import Winners
 
@@ -191,6 +192,39 @@ def explain_block(problem: Problem, block: Block) -> tuple[Winners, Ints, Cost]:
 
 def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
     """Draw and search: return the winners of a block, whose factuals are those of the rule, and the cost."""
+    found, cost = _search_drawn(acceptance, block)
+    problem = acceptance.problem
+    if not (problem.settings.sparse and problem.order.is_of_distances):
+        return found, cost
+    found, more = avoid_harm(acceptance, block, found)
+    return found, Cost.total([cost, more])
+
+
+def avoid_harm(acceptance: Acceptance, block: Block, found: Winners) -> tuple[Winners, Cost]:
+    """Search again for factuals whose counterfactuals have a change that makes the decision worse.
+
+    Such a change makes the row plausible: a loan as small as the factual's is rare beside the salary of a draw. New
+    draws therefore keep the factual's value in these columns. Their counterfactuals replace the earlier ones if they
+    are at or above the floor and their changes do less harm.
+    """
+    harm = harm_of_changes(acceptance, found)
+    which = np.unique(found.owner[harm.any(axis=1)])
+    if not which.size:
+        return found, Cost()
+    kept = np.zeros(acceptance.matrix.shape, dtype=bool)
+    np.logical_or.at(kept, found.owner, harm > 0.0)
+    least = np.full(len(acceptance), np.inf)
+    np.minimum.at(least, found.owner, harm.sum(axis=1))
+    keeping = acceptance.problem.keeping(kept[which], block.ids[which])
+    again, cost = _search_drawn(acceptance.take(which).asked_for(keeping), block.take(which))
+    again = again.take(again.plausibility >= acceptance.least).of_factuals(which)
+    again = again.take(harm_of_changes(acceptance, again).sum(axis=1) < least[again.owner])
+    stay = found.take(~np.isin(found.owner, again.owner))
+    return Winners.join([stay, again]), replace(cost, acceptance={})
+
+
+def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
+    """Draw and search, for factuals without a counterfactual a second time inside all their constraints."""
     problem, begun = acceptance.problem, time.perf_counter()
     pools = draw_block(problem, block)
     found, cost = _search_timed(acceptance, pools, begun)

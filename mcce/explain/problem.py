@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.arrays import Floats, Ints, UInts
+from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.constraints import Constraints
 from mcce.constraints.excluded import Anonymity, Excluded, Excludes, TrainingRows
+from mcce.constraints.limits import keep
 from mcce.distances.measures import Distance, gower
 from mcce.exceptions import InputError
 from mcce.explain.order import Caution, Ordering
@@ -238,7 +239,9 @@ class Problem:
 
     @cached_property
     def distance(self) -> Distance:
-        """The first distance of the order that is not a count of changes; Gower's if there is none."""
+        """The distance of the caution; without one, the first of the order that does not count changes, or Gower's."""
+        if self.caution is not None and self.caution.strength > 0.0 and self.caution.distance is not None:
+            return self.caution.distance
         functions = [m.function for m in self.order.measures]
         steps = [each for each in functions if isinstance(each, Distance) and not each.counts_changes]
         return steps[0] if steps else gower(self.features)
@@ -247,6 +250,17 @@ class Problem:
     def least(self) -> float:
         """The score of plausibility at the floor."""
         return -np.inf if self.plausibility is None else self.plausibility.least_score(self.settings.floor)
+
+    def keeping(self, columns: Bools, ids: pd.Index[Any]) -> Problem:
+        """Return the problem in which factuals also keep some columns as they are; a row of `columns` for each id."""
+        constraints = self.constraints
+        if constraints is None:
+            constraints = Constraints(self.generator.schema_, fixed_columns(self.generator))
+        personal = dict(constraints.personal)
+        for who, kept in zip(ids, columns):
+            limits = (keep(int(j), self.features[j], "") for j in np.flatnonzero(kept))
+            personal[who] = (*personal.get(who, ()), *limits)
+        return replace(self, constraints=replace(constraints, personal=tuple(personal.items())))
 
     def contradictions(self, factuals: Factuals) -> dict[int, str]:
         """Return the positions of factuals whose constraints contradict each other, and how."""

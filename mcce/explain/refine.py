@@ -6,8 +6,8 @@
 2. `Refiner.move_numbers` moves changed numbers towards the factual, the largest step first: of some values of the
    factual's pool in between, take the nearest that keeps the row valid and at or above the floor.
 3. `leave_out` reverts each change of a row separately. `judge_changes` derives from it whether the row would be
-   accepted with one change less, and whether a change makes the decision worse; `mark_incidental` derives which changes
-   the decision does not need.
+   accepted with one change less, and whether a change makes the decision worse; `harm_of_changes` derives by how
+   much; `mark_incidental` derives which changes the decision does not need.
 
 A row that starts below the floor may only become more plausible on the way, and `mcce.explain.acceptance` admits every
 row on the way. The rows of all factuals are tried together, so that the model gets a few large queries.
@@ -81,21 +81,25 @@ def judge_changes(acceptance: Acceptance, found: Winners, reject: Reject | None 
         needed[less.at[less.wanted & rejected]] = False
         accepted &= ~rejected
     fewer = Winners.chosen(less.at[accepted], less.rows[accepted], less.scores[accepted], believed[accepted])
-    return needed, _harmed(acceptance, found, less), fewer
+    return needed, np.asarray(_harm(acceptance, found, less).any(axis=1)), fewer
 
 
 def without_harm(acceptance: Acceptance, found: Winners) -> Winners:
     """Leave out valid rows in which a change makes the decision worse, where their factual has others."""
+    return found.preferring(np.asarray(harm_of_changes(acceptance, found).sum(axis=1) == 0.0))
+
+
+def harm_of_changes(acceptance: Acceptance, found: Winners) -> Floats:
+    """Return by how much each change of valid rows makes the decision worse; 0 for other changes and other cells."""
     if acceptance.caution.margins is None:
-        return found
-    return found.preferring(~_harmed(acceptance, found, leave_out(acceptance, found.rows, found.owner)))
+        return np.zeros(found.rows.shape)
+    return _harm(acceptance, found, leave_out(acceptance, found.rows, found.owner))
 
 
-def _harmed(acceptance: Acceptance, found: Winners, less: OneLess) -> Bools:
-    """Return in which rows a change makes the decision worse."""
-    harmed = np.zeros(found.owner.size, dtype=bool)
-    harmed[less.at[acceptance.caution.hurts(found.scores[less.at], less.scores)]] = True
-    return harmed
+def _harm(acceptance: Acceptance, found: Winners, less: OneLess) -> Floats:
+    harm = np.zeros(found.rows.shape)
+    harm[less.at, less.column] = acceptance.caution.harm(found.scores[less.at], less.scores)
+    return harm
 
 
 def mark_incidental(acceptance: Acceptance, found: Winners) -> Winners:

@@ -16,8 +16,8 @@
    asked about.
 6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
    or above the floor. Rows in which a change makes the decision worse are returned only for factuals that have no other
-   row at or above the floor: such a change makes the row plausible. This applies where the order is one of distances;
-   a user's own measures are applied as they are.
+   row at or above the floor: such a change makes the row plausible. `mcce.explain.pipeline` then draws again for these
+   factuals. This applies where the order is one of distances; a user's own measures are applied as they are.
 7. Relations between columns hold in every row (`mcce.plausibility.relations`): columns that others determine are
    computed from these wherever a row is made, and change with them; rows that break another relation are rejected.
 8. A caller may reject rows (`Reject`). They are passed over like those below the floor, and so are rows that without
@@ -302,21 +302,16 @@ class SparseSearch:
     def _least_costs(self, crossed: ChangedCells, acceptance: Acceptance, size: int) -> Floats:
         """Return the least that each crossing can cost: its steps; inf for those beyond a bound."""
         of, settings = crossed.of, self.problem.settings
-        steps, n_changes = crossed.steps.copy(), np.full(of.size, size)
-        if self.problem.relations is not None:
-            for first in range(0, of.size, WRITTEN_TOGETHER):
-                some = np.arange(first, min(first + WRITTEN_TOGETHER, of.size))
-                rows, own = self._rows(crossed, some, acceptance), acceptance.matrix[of[some]]
-                rows = acceptance.counted(rows, of[some])
-                steps[some] = self.distance.sums(rows, own)
-                n_changes[some] = changed_columns(rows, own).sum(axis=1)
-        too_far = np.zeros(of.size, dtype=bool)
-        if settings.max_changes is not None:
-            too_far |= n_changes > settings.max_changes
-        if settings.max_gower is not None:
-            too_far |= self.distance.finish(steps) > settings.max_gower
-        steps += MORE_CHANGES * (n_changes - size)  # columns that relations determine change with a change
-        steps[too_far] = np.inf
+        steps = crossed.steps.copy()
+        if self.problem.relations is None and settings.max_changes is None and settings.max_gower is None:
+            return steps
+        for first in range(0, of.size, WRITTEN_TOGETHER):
+            some = np.arange(first, min(first + WRITTEN_TOGETHER, of.size))
+            rows, own = self._rows(crossed, some, acceptance), acceptance.matrix[of[some]]
+            within = acceptance.within_bounds(rows, of[some])
+            rows = acceptance.counted(rows, of[some])
+            more = changed_columns(rows, own).sum(axis=1) - size  # columns that relations determine
+            steps[some] = np.where(within, self.distance.sums(rows, own) + MORE_CHANGES * more, np.inf)
         return steps
 
     def _query_costs(

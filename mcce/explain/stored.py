@@ -99,6 +99,10 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     if fields["plausibility"] is not None:
         fields["plausibility"].check_columns(len(generator.schema_))
     check_type(fields["margins"], "margins", Margins, type(None))
+    check_type(fields["steps"], "steps", Distance, type(None))
+    require((fields["steps"] is None) == (fields["plausibility"] is None), "steps do not come with plausibility")
+    if fields["steps"] is not None:
+        require(fields["steps"].scale.size == len(generator.schema_), "steps are not of as many columns as there are")
     check_type(fields["distances"], "distances", dict)
     for name, distance in fields["distances"].items():
         check_type(name, "distances", str)

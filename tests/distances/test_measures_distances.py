@@ -164,6 +164,33 @@ def test_mad_of_a_column_that_is_mostly_one_value_takes_the_mean_deviation():
     assert distance.between(np.array([[8.0, 7.0], [8.0, 9.0]]), X[:2]).tolist() == [8 / 2, 8 / 2 + 1]
 
 
+def test_a_step_in_a_long_tail_is_over_the_geometric_mean_of_range_and_spread():
+    X = np.append(np.arange(100.0), 1e4)[:, None]  # 5 per cent are below 5, 5 per cent above 95
+    features = Schema.from_data(X).features
+    step = np.array([[30.0]]), np.array([[0.0]])
+    found = distances.tail_robust(features, X).between(*step)
+    assert found == pytest.approx(30 / math.sqrt(1e4 * 90))
+    assert distances.gower(features).between(*step) == pytest.approx(30 / 1e4)
+
+
+def test_tails_do_not_matter_to_levels_and_flags():
+    """Steps are Gower's for levels, ordered or not, and for numbers that are mostly one value."""
+    rng = np.random.default_rng(0)
+    X = frame_of(rng, 60)[["job", "size", "same"]].assign(flag=np.arange(60) == 0, rare=np.where(np.arange(60), 0, 9.0))
+    table = Schema.from_data(X).encode(X, "X")
+    features = Schema.from_data(X).features
+    assert distances.tail_robust(features, table.matrix).scale.tolist() == distances.scales(features).tolist()
+
+
+def test_weights_count_rows_of_a_spread_like_copies():
+    rng = np.random.default_rng(3)
+    X, weights = rng.normal(size=(40, 2)), rng.integers(1, 5, 40)
+    features = Schema.from_data(X).features
+    weighted = distances.tail_robust(features, X, weights.astype(float)).scale
+    np.testing.assert_allclose(weighted, distances.tail_robust(features, np.repeat(X, weights, axis=0)).scale)
+    assert not np.allclose(weighted, distances.tail_robust(features, X).scale)
+
+
 def test_hvdm_by_hand():
     # mean 4, variance (16 + 4 + 0 + 36) / 4 = 14; P(True): a 1/2, b 1, c 0
     distance = distances.hvdm(SCHEMA.features, ROWS, DECISION)

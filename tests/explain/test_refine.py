@@ -79,7 +79,7 @@ class Scale:
 def refiner(scale, factuals, numbers):
     """Return a refiner of rows of some factuals, by a scale that is also the model."""
     ordering = resolve_measures(DEFAULT, FEATURES)
-    problem = problem_of(FEATURES, np.arange(4), scale.ask, ordering, SimpleNamespace(plausibility=scale))
+    problem = problem_of(FEATURES, np.arange(4), scale.ask, ordering, SimpleNamespace(plausibility=scale, strength=0.0))
     return Refiner(Acceptance(problem, np.array(factuals)), np.array(numbers, dtype=np.int64))
 
 

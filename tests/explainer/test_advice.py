@@ -230,3 +230,14 @@ def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
     assert not len(found)
     assert found.suspicious().empty
     assert "No example was found" in mcce.report.letters(found).iloc[0]
+
+
+def test_few_are_advised_a_larger_loan_beside_a_higher_salary():
+    """A loan as small as the factual's is rare beside a high salary; other features reach the floor as well."""
+    explainer, refused = bank()
+    fixed = mcce.MCCE(explainer.model, decision=GRANTED, fixed=["age", "sex", PAST], random_state=1)
+    found = fixed.fit(mcce.datasets.load_loans().X).explain(refused.head(300), sparse=True)
+    old = refused.loc[found.frame.index.get_level_values(0)]
+    assert len(found.frame) == 300
+    assert not found.below_floor().any()
+    assert (found.frame["loan_amount"].to_numpy() > old["loan_amount"].to_numpy()).sum() <= 4  # 9 without other draws

@@ -409,3 +409,34 @@ def test_a_new_fit_forgets_what_was_plausible():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         explainer_of("score").explain(FEW.iloc[:2], **({"n_samples": 10, "sparse": True} | options))
+
+
+def long_tailed(**options):
+    """Return a fitted explainer of two numbers of which one has a long tail, and a factual for whom either will do."""
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"salary": rng.uniform(20_000, 80_000, 600), "savings": rng.exponential(12_000.0, 600)}).round(-2)
+    X.loc[0, "savings"] = 760_000.0
+    explainer = mcce.MCCE(tailed_score, decision=(1.0, np.inf), random_state=1, **options).fit(X)
+    return explainer, pd.DataFrame({"salary": [44_000.0], "savings": [300.0]})
+
+
+def tailed_score(rows):
+    return np.maximum(rows["salary"] / 50_000, rows["savings"] / 30_000)
+
+
+def test_a_step_into_a_long_tail_is_not_short():
+    """30,000 more savings are a twentieth of the range, 6,000 more salary a tenth; few have such savings."""
+    explainer, factual = long_tailed()
+    found = explainer.explain(factual, sparse=True, floor=0.0)
+    assert found.frame["savings"].tolist() == [300.0]
+    nearest = explainer.explain(factual, sparse=True, floor=0.0, caution=0.0)
+    assert nearest.frame["salary"].tolist() == [44_000.0]
+
+
+def test_a_bound_on_gowers_distance_is_one_by_the_range():
+    explainer, factual = long_tailed(fixed=["salary"])
+    found = explainer.explain(factual, sparse=True, floor=0.0)
+    farthest = float(found.measures["gower"].iloc[0])
+    assert explainer.steps_.scale[1] > 2 * 2 * farthest / (found.frame["savings"].iloc[0] - 300.0)
+    again = explainer.explain(factual, sparse=True, floor=0.0, max_gower=farthest)
+    assert_frame_equal(again.frame, found.frame)
