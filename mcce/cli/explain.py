@@ -23,7 +23,7 @@ from mcce.cli.console import DONE, say
 from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
 from mcce.cli.models import save_model
 from mcce.cli.options import OPTIONS, add_options, complete
-from mcce.cli.outputs import Outputs, Spellings, check_outputs, write
+from mcce.cli.outputs import Outputs, Style, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
 from mcce.explain.followup import MOST_TOLD
 from mcce.report.languages import read_texts, text_of
@@ -150,9 +150,7 @@ def run_explain(given: argparse.Namespace) -> int:
     as_asked = copy.copy(arguments)  # what is found out on the way is no part of the job
     job = (fit_files if arguments.explainer is None else load_files)(arguments, constraints)
     found = _explain(job, arguments, options)
-    assert job.rows is not None
-    assert job.factuals is not None
-    return write(found, outputs, Spellings.of(job.source, job.rows, job.factuals, job.readings), as_asked)
+    return write(found, outputs, Style.from_file(job.source, job.readings, arguments.spreadsheet_safe), as_asked)
 
 
 def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -> Counterfactuals:

@@ -46,17 +46,15 @@ class Job:
     Attributes
     ----------
     explainer : fitted
-    source, rows : the file that cells are spelled like, and the file of the rows to explain; None for none
-    factuals : the rows to explain
-    readings : how each feature is read in either file
+    source : the file that results are written like, and `readings` how its features are read
+    factuals : the rows to explain, or None
     constraints : of the job, besides the explainer's own
     """
 
     explainer: MCCE
     source: TableFile
-    rows: TableFile | None
+    readings: Mapping[Any, Reading]
     factuals: pd.DataFrame | None
-    readings: Mapping[Any, tuple[Reading, Reading]]
     constraints: list[Constraint]
 
 
@@ -78,11 +76,9 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
     read = train.read(readings)
     X, kinds = _as_model_takes_them(read, model, options, _order_levels(read, train, readings))
     schema = Schema.from_data(X, kinds=kinds, where=train.path)
-    both: Mapping[Any, tuple[Reading, Reading]] = {name: (reading, reading) for name, reading in readings.items()}
     if arguments.explain is not None:
         rows, of_rows = _read_rows(arguments, readings, dict(train.table.items()))
         factuals = rows.read(of_rows)
-        both = {name: (reading, of_rows[name]) for name, reading in readings.items()}
         check_rows(rows, factuals, schema)
         constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
@@ -123,7 +119,8 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         constraints=() if rows is not None else constraints,
         **how,
     ).fit(X)
-    return Job(explainer, train, rows, factuals, both, constraints)
+    like_train = rows is None or train.sep
+    return Job(explainer, train if like_train else rows, readings if like_train else of_rows, factuals, constraints)
 
 
 def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
@@ -146,8 +143,7 @@ def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> 
     constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
         check_constraints(arguments, constraints, schema, factuals)
-    both = {name: (reading, reading) for name, reading in readings.items()}
-    return Job(explainer, rows, rows, factuals, both, [*constraints, *kept_fixed(explainer, arguments)])
+    return Job(explainer, rows, readings, factuals, [*constraints, *kept_fixed(explainer, arguments)])
 
 
 def kept_fixed(explainer: MCCE, arguments: argparse.Namespace) -> list[Constraint]:
