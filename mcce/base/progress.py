@@ -1,11 +1,7 @@
-"""Progress on the screen, as soon as it takes longer than a second, in a terminal or a notebook; or in a log.
+"""Progress bars in a terminal or notebook, or lines in a log, for work that takes longer than a second.
 
-1. `progress_bar` counts steps. It appears after a second, also while the first step still runs: a thread keeps it up to
-   date. In a notebook, where only the cell's own thread may draw, it appears with the next step.
-2. `working` is a line for work whose steps nobody counts: what it is, and for how long.
-3. With "log" for a bar, a line on standard error says from time to time how many steps are done, how many a second, and
-   how long it will take: for output that goes to a file.
-4. Work inside a step says how far it is by `report`: a share of the step, which the bar of whoever waits for it shows.
+`progress_bar` counts steps, `working` shows elapsed time, and `report` gives the progress inside a step. A thread
+redraws the bar, but in a notebook, where only the cell's thread may draw.
 """
 
 from __future__ import annotations
@@ -76,7 +72,7 @@ def working(what: str, progress: bool | None) -> Iterator[None]:
 
 
 class LoggedBar:
-    """Progress as lines: steps done, how many a second, time left (step 3). It has of a bar what we use."""
+    """Progress as lines: steps done, how many a second, time left. It has of a bar what we use."""
 
     disable = False
 
@@ -128,7 +124,7 @@ _reporting: ContextVar[Callable[[float], object] | None] = ContextVar("progress 
 
 
 def report(share: float) -> None:
-    """Say how much of the present step is done, from 0 to 1 (step 4)."""
+    """Say how much of the present step is done, from 0 to 1."""
     tell = _reporting.get()
     if tell is not None:
         tell(share)

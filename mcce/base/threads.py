@@ -1,19 +1,9 @@
-"""Threads for work that falls into independent pieces; the results never depend on their number.
+"""Threads for independent pieces of work; results never depend on their number.
 
-Models, and samplers that wrap estimators, bring threads of their own: those of OpenMP and linear algebra. A core that
-other work needs makes them wait for each other, actively: on two busy cores a hundred small questions to a gradient
-boosting took 136 s with two threads and 6 s with one, its training 27 s and 1.3 s. So, while we work:
-
-1. The pools of OpenMP and BLAS that are loaded are limited to one thread (`one_native_thread`). To look for them takes
-   some milliseconds, so it is done around a whole fit or explanation, and again only when modules have been imported.
-2. OpenMP counts for each thread by itself: our own threads set it when they begin (`run_in_threads`).
-3. BLAS has one count for the process: whoever begins first sets it, and who ends last restores it, so that two threads
-   with an explainer each, or with the same, leave behind what they found.
-
-What a model asks for itself (`n_jobs` of a forest, processes) is left alone.
-
-Filters of warnings belong to the process as well, and `warnings.catch_warnings` restores those that it met, which may
-be another thread's: `without_warning` counts its users as step 3 does.
+Threads of OpenMP and BLAS inside models compete for cores: on two busy cores a hundred small queries to gradient
+boosting took 136 s with two threads and 6 s with one. `one_native_thread` limits these pools to one thread around a fit
+or explanation. The limit of BLAS is one for the process, so its users are counted, and the last restores it;
+`without_warning` counts its users likewise. `n_jobs` of a model is left alone.
 """
 
 from __future__ import annotations
@@ -40,7 +30,7 @@ _mine = local()  # `pools` are those that were limited for this thread, if any
 
 
 class _SharedLimit:
-    """The limit of BLAS, which all threads share (step 3)."""
+    """The limit of BLAS, which all threads share."""
 
     def __init__(self) -> None:
         self._lock = Lock()

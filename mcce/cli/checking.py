@@ -1,11 +1,8 @@
 """The decision, the constraints and the arguments of `explain`, from options and files.
 
-1. The decision is an interval, or a class by its spelling.
-2. Constraints stand in a TOML or JSON file, or in that of `--config`. They are read before anything is trained, and
-   checked against both tables. Where a column names rows (`--id`), names are text: a number that names a factual is
-   taken for its digits.
-3. All other arguments are checked by `MCCE.fit` and `MCCE.explain`, whose messages are worded with the names of options
-   (`mcce.cli.wording`). Rows to explain are checked before a model is trained, by the same functions.
+Constraints and rows to explain are checked before a model is trained. All other arguments are checked by `MCCE.fit` and
+`MCCE.explain`; `mcce.cli.wording` words their messages with the names of options. With `--id`, names of rows are text,
+also in constraints.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """`mcce fit`, `mcce explain` and `mcce letters`: explainers, and counterfactuals for the rows of a file.
 
-1. Put the job together (`mcce.cli.options`) and check all of it that can be checked (`mcce.cli.checking`): where
-   results go, files and their columns, constraints.
-2. Fit an explainer to the training file, or load one (`mcce.cli.fitting`).
-3. Find counterfactuals, write them, and say which rows have none, and why.
-
-`letters` is `explain` for people: sparse, and with letters. `fit` saves the explainer instead, without its model. The
-file states the name and checksum of the model's file; a model that was trained here is written beside it.
+`letters` is a sparse `explain` that writes letters. `fit` saves the explainer, with the name and checksum of the
+model's file; a model that was trained here is written beside it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Explainers from files: fitted to the rows of a file, or loaded; and the rows to explain, read as these need them.
+"""Explainers fitted to files or loaded, and rows to explain, read with the kinds of the training columns.
 
-1. Fitted: both files are read, the kinds of the cells found once, from the training rows (`mcce.cli.tables`); all that
-   can be checked is checked before a model is opened or trained (`mcce.cli.checking`).
-2. Loaded: the explainer knows what its columns are, so that only separators, marks and formats are found from the rows
-   to explain. A model that runs no code when it is opened, and is the one that the explainer was fitted with, is found
-   beside it; any other has to be named.
+A loaded explainer takes its model from `--model`, or from the file beside it that it was fitted with, if opening that
+runs no code.
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ class Job:
 
 
 def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
-    """Fit an explainer to the training file; rows to explain, if there are any, are checked before (step 1)."""
+    """Fit an explainer to the training file; rows to explain, if there are any, are checked before."""
     options = ReadOptions.from_arguments(arguments)
     train, rows, factuals = read_table("--train", arguments.train, options, arguments.sheet.get("train")), None, None
     if not len(train.table):
@@ -124,7 +121,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
 
 
 def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
-    """Load an explainer, and read the rows as it needs them (step 2)."""
+    """Load an explainer, and read the rows as it needs them."""
     of_fit = [option.flag for option in OPTIONS if option.group == "fit" and is_given(arguments, option.name)]
     if of_fit:
         raise InputError(

@@ -1,11 +1,7 @@
 """`mcce inspect FILE`: the kind of a saved file, and the training data that it discloses.
 
-1. The manifest says what the file is: kind, format, versions, settings.
-2. The file is read as `load` reads it, with every check; a model is not needed, and nothing is run.
-3. Everything that it discloses of the training data, or of the people explained, is listed: column by column the range
-   or the level names, and the training values that the sampler of each feature holds.
-
-Nothing that stands in the file is printed as it is: characters that a terminal would obey are written as escapes.
+The file is read as `load` reads it, with every check; nothing in it is executed. Control characters are printed as
+escapes.
 """
 
 from __future__ import annotations

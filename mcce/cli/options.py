@@ -1,11 +1,8 @@
-"""The options of all commands on files, and the job that they make: command line, TOML file, defaults, in this order.
+"""The options of all commands on files: one table for the command line, TOML files (`--config`) and `--help`.
 
-1. `OPTIONS` is one table for all commands, for the command line and for a TOML file: a command takes those of its
-   groups. An option has the same name in both, with dashes there and underlines (or dashes) here.
-2. `--config job.toml` holds any of the options by their names, lists and tables as TOML has them, and constraints as
-   [[allow]], [[rule]] and so on, as in a file of constraints. Names of files are seen from the folder of the file. An
-   option of the command line wins over the file, and defaults come last.
-3. The job as run is written beside its results, so that `mcce explain --config X.job.toml` repeats it to the byte.
+An option has the same name in a TOML file, with underscores. File names in it are relative to its folder; constraints
+stand in it as in a file of constraints. The command line overrides the file. The options as run are written beside the
+results, so that `--config` repeats them.
 """
 
 from __future__ import annotations
@@ -337,7 +334,7 @@ def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, wi
 
 
 def complete(given: argparse.Namespace) -> argparse.Namespace:
-    """Return all options: those of the command line, those of `--config`, defaults (step 2)."""
+    """Return all options: those of the command line, those of `--config`, defaults."""
     typed = dict(vars(given))
     typed |= _files_of(typed.pop("files", []))
     for name in ("derived", "ordered"):  # options that may be repeated
@@ -388,7 +385,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def job_text(arguments: argparse.Namespace, beside: Path) -> str:
-    """Return the job as TOML (step 3), its files seen from the folder of `beside`, the file to write."""
+    """Return the job as TOML, its files seen from the folder of `beside`, the file to write."""
     values = {option.name: _written(option, getattr(arguments, option.name), beside.parent) for option in OPTIONS}
     absent = [option.name for option in OPTIONS if option.default is not True and is_absent(values[option.name])]
     values = {name: value for name, value in values.items() if name not in absent}

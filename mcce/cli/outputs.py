@@ -1,13 +1,8 @@
-"""Results of `mcce explain` as files: tables, a page, letters, the job as run; and the rows without a counterfactual.
+"""Results of `mcce explain` as files: tables, a page, letters and the options as run.
 
-The files are checked before the work begins, so that nothing is lost after it; those of `mcce demo` too:
-
-1. A file that is read is never written, nor are two results to one file.
-2. A file that exists is overwritten only with `--force`.
-3. The folder must be there and take files.
-
-A workbook (`write_workbook`) has the sheets `answers`, where changed cells are marked and have the old value as a note,
-`changes` and `no answer`. Text stays text, whatever it begins with. The same tables give the same bytes.
+Output files are checked before the work begins: no input file and no existing file is overwritten (but with `--force`),
+and the folder is writable. A workbook has the sheets `answers` (changed cells are marked, with the old value as a
+comment), `changes` and `no answer`. Text stays text, and the same tables give the same bytes.
 """
 
 from __future__ import annotations

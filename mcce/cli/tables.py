@@ -1,16 +1,13 @@
 """Tables from text files, Excel workbooks and Parquet files; no cell is recoded silently.
 
-1. pandas reads the file. `detect_separator` and `detect_marks` choose what no option states, and report their choice; a
-   file that fits two choices with different values is refused.
-2. `TableFile.find_readings` finds the kind of each column from its text. A column is numeric if all cells are numbers
-   and nothing is lost by reading them so: a leading zero makes it text; two spellings of one number, more digits than a
-   number holds, and text among numbers or dates are refused. Dates in ISO format are read, others need
-   `--date-format`.
-3. Kinds that are known are used: those of `--kinds`, `--ordered` and `--date-format`, and for rows to explain those of
-   the training data (`TableFile.like`). A cell that does not fit is refused.
+1. pandas reads the file. `detect_separator` and `detect_marks` choose what no option states, and report it; a file that
+   fits two choices with different values is refused.
+2. `TableFile.find_readings` finds the kind of each column from its text. A leading zero makes a column text; two
+   spellings of one number, too many digits, and text among numbers or dates are refused. Dates in ISO format are read,
+   others need `--date-format`.
+3. Known kinds are used: of `--kinds`, `--ordered` and `--date-format`, and for rows to explain of the training data
+   (`TableFile.like`). A cell that does not fit is refused.
 4. Workbooks and Parquet files hold values, which are kept; text in them stays text unless its kind is known.
-
-Messages name the file, the line or row, the cell, and the option that resolves the problem.
 """
 
 from __future__ import annotations

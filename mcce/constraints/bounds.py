@@ -1,17 +1,13 @@
 """Exact bounds of the last feature that a condition names, the others being known.
 
-1. A comparison with the feature alone on one side bounds it: an interval, some levels, or a number that it may not be.
-   So does one with a side that is computed from the feature by adding, subtracting, and multiplying with or dividing by
-   constants, such as ``x - was(x) <= 50``: computed so, also with rounding, a number never falls as the feature rises,
-   or never rises. The last number with which the comparison holds is found by bisection over all floats.
-   ``abs(...) <= 50`` is two such comparisons.
-2. Conditions that hold together: values that all of them allow. Conditions of which one has to hold: everything where
-   one holds that is known without the feature; elsewhere the levels that any of the others allows, or the numbers that
-   the only other one allows.
-3. ``if A then B else C``, where A is known without the feature: the values that B or C allows.
-4. Anything else is tried level by level; for a number it is not solved (None): such a rule is asked of the drawn row.
+1. A comparison bounds a feature that stands alone on one side, or in a sum, or in a product or quotient with constants:
+   such a side is monotone in the feature, also with rounding, and the last float that satisfies the comparison is found
+   by bisection. ``abs(...) <= 50`` is two such comparisons.
+2. ``and`` intersects. ``or`` allows everything where a condition without the feature holds; elsewhere the union of
+   levels, or the numbers of the only other condition. ``if A then B else C`` needs A without the feature.
+3. Other conditions are tried level by level; for a number they return None, and the rule is checked on drawn rows.
 
-Where a bound can be given, a value is allowed if, and only if, the condition holds with it.
+Where a bound is returned, a value is allowed if, and only if, the condition holds with it.
 """
 
 from __future__ import annotations

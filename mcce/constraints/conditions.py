@@ -1,10 +1,7 @@
-"""Rules ready to be asked: conditions on encoded rows and their factuals, vectorised.
+"""Conditions of rules on encoded rows and their factuals, vectorised.
 
-1. A value is one number a row: a constant, a column of the row or of its factual, or computed from others. Levels are
-   codes; dates are counted in a unit that all dates of a table share.
-2. A condition is true or false. A comparison with a missing value is false, != too; so is one with what is computed
-   from a missing value. A quotient by 0 is missing, and so is a function where it is not defined.
-3. Every node says which columns it reads, of the row and of the factual.
+A value is one number for each row; levels are codes, and dates are counted in a common unit. A comparison with a
+missing value is false, also `!=`. A quotient by 0, and a function where it is undefined, is missing.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
-"""Limits on one feature, on encoded values: an `Allow` checked against its feature, and several put together.
+"""Limits on one feature, on encoded values: an `Allow` checked against its feature, and several combined.
 
-1. `limit_of` encodes an `Allow`: levels as codes, dates and steps in the column's unit. A value that the feature cannot
-   be, or a limit that leaves nothing of the training data, is an error.
-2. `Limit.within` gives for each factual the values that the feature may have, seen from the factual's own value.
-3. A limit applies to all factuals, or to some; values that all of them allow are left.
-4. The multiples of a step have to be numbers that the column can hold: in whole numbers a step of 0.5 is one of 1, and
-   has no effect.
-
-Bounds that are computed (own value and largest step) are rounded to the 15 digits that decimals have in a float, so
-that 0.7 and a step of 0.1 reach 0.8.
+`limit_of` encodes an `Allow`; a value that the feature cannot have is an error. `Limit.within` gives the allowed values
+for each factual. Computed bounds (own value plus largest step) are rounded to 15 digits, so that 0.7 and a step of 0.1
+reach 0.8. Multiples of a step must be values that the column can hold.
 """
 
 from __future__ import annotations

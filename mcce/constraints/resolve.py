@@ -1,30 +1,13 @@
-"""Constraints checked against a table, and ready to be used: the values of each draw, and whether a row is allowed.
+"""Constraints checked against a table: the allowed values of each draw, and whether a row is allowed.
 
-1. Constraints of kinds that others have registered resolve to simpler ones (`simplest`), whose limits and rules have
-   the words of the constraint that they come from. Names, levels, dates and bounds are looked up in the schema; what
-   does not fit is an error.
-2. A feature may become missing if any constraint on it says so, and none denies it. Where no constraint on it says
-   anything of it, one on all features counts (``allow("*", missing=True)``).
-3. `only` becomes, for each factual, one limit for every feature that has to stay.
-4. All is put in data order and by text, equal ones once: the order in which constraints are given changes nothing.
-
-Contradictions, which nothing can meet for a factual, are found before anything is drawn (`check_factuals`):
-
-5. A value that has to stay (fixed, or kept by a constraint) breaks a limit of its own feature; the limits on a mutable
-   feature leave no level, or no number inside the training range; a rule names only values that have to stay, and does
-   not hold for them; or a rule names one feature more, and leaves nothing of it. A factual with a contradiction is
-   named with the constraints and the reason; if all have one, that is an error.
-
-`Constraints` are asked on encoded matrices:
-
-6. `within` gives for each factual the values of its draws, feature by feature: those that all limits on the feature
-   allow together, and the rules that bound it exactly and name nothing else that changes.
-7. The other rules (`open_rules`) are asked as soon as the last of their columns is drawn; of draws that are crossed
-   with the factual afterwards (`before_crossing`) only then, because the factual's own values may mend a row.
-8. `hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first what does not
-   depend on the rows, if many are to be asked.
-9. `draws_depend_on` gives the values of a factual that its draws depend on, besides its fixed ones: factuals that agree
-   in them can share their draws.
+1. Registered kinds resolve to simpler ones (`simplest`). Names, levels, dates and bounds are looked up in the schema.
+   `only` becomes limits on all other features. The order in which constraints are given has no effect.
+2. A feature may become missing if a constraint on it says so and none denies it, else if one on all features does.
+3. `check_factuals` finds contradictions before anything is drawn: a value that must stay violates a limit or rule, or
+   limits and rules leave no value. A factual with a contradiction is reported; if all have one, that is an error.
+4. `within` gives the allowed values of each draw: limits, and rules that bound a feature exactly. Other rules
+   (`open_rules`) are checked when their last column is drawn, or after crossing (`before_crossing`).
+5. `hold` and `broken` check everything on finished rows. Factuals that agree in `draws_depend_on` can share draws.
 """
 
 from __future__ import annotations
@@ -115,7 +98,7 @@ class _Found:
         return f"{feature.name} is {spell(value) if isinstance(value, str) else value}"
 
     def look_at_limits(self) -> None:
-        """Look for values and limits that leave nothing (step 5)."""
+        """Look for values and limits that leave nothing."""
         for column in sorted({limit.column for limit, _ in self.applied}):
             feature = self.schema.features[column]
             own = self.factuals[:, column]
@@ -133,7 +116,7 @@ class _Found:
         return "; ".join(dict.fromkeys(applied))
 
     def look_at_rules(self) -> None:
-        """Look for rules that cannot hold (step 5)."""
+        """Look for rules that cannot hold."""
         for rule in self.rules:
             changes = [column for column in rule.columns if not self.stays[:, column].all()]
             n_open = (~self.stays[:, list(rule.columns)]).sum(axis=1)

@@ -1,13 +1,12 @@
-"""All diagnostics of a fitted explainer, gathered in one object: tables, words, pictures (`Diagnostics`).
+"""All diagnostics of a fitted explainer in one object (`Diagnostics`).
 
-1. Realism. One row is generated for each real row, given its fixed values and its own decision, and the two tables are
-   compared: discriminator, pMSE, marginals, tables of counts, correlations.
-2. Candidates. For each factual, a real row without the wanted decision: how many of its K draws are distinct and valid.
-3. Counterfactuals. The best of each factual: L0, L1, violation, success; distance to the nearest training row, and to
-   the nearest one with the wanted decision, never counting the factual; copies of training rows.
-4. Visit sequence. The same with the features in other orders.
+1. Realism: one generated row for each real row, given its fixed values and decision, compared by discriminator, pMSE,
+   marginals, tables of counts and correlations.
+2. Candidates: how many of the K draws of a factual are distinct and valid.
+3. Counterfactuals: L0, L1, violation, success; distance to the nearest training rows; copies of training rows.
+4. Visit sequence: the same with other orders of the features.
 
-Real rows with weights are first made into rows that count the same (`mcce.table.weights.rows_by_weight`).
+Weighted rows are first resampled by weight (`mcce.table.weights.rows_by_weight`).
 """
 
 from __future__ import annotations
@@ -336,7 +335,7 @@ def _compare(
     n_jobs: int | None,
     notes: list[str],
 ) -> dict[str, Any]:
-    """Compare generated with real rows (step 1)."""
+    """Compare generated with real rows."""
     names = ("discriminator", "pmse", "marginals", "tables", "correlations")
     if len(real) < FEWEST_ROWS:
         notes.append(f"X has {len(real)} row(s); comparing generated with real rows needs at least {FEWEST_ROWS}.")
@@ -366,7 +365,7 @@ def _explain(
     n_jobs: int | None,
     notes: list[str],
 ) -> dict[str, Any]:
-    """Look at the candidates and the counterfactuals of the factuals (steps 2 and 3)."""
+    """Look at the candidates and the counterfactuals of the factuals."""
     if not len(factuals):
         return {"candidates": None, "found": None, "evaluation": None}
     found = explainer.explain(factuals, **asked)

@@ -1,15 +1,9 @@
 """How good counterfactuals are: the columns of the paper's tables, for those of any method (paper, section 3.1).
 
-For each counterfactual, over the features of the training data:
-
-1. L0: the number of features changed. L1: the summed Gower distance to the factual, as the paper's tables have it
-   (`gower_sum` of `mcce.distances.measures`; ranges from the training data).
-2. violation: the number of fixed features changed. success: whether the model gives it the wanted decision.
-3. Distance to the manifold: Gower distance (a mean, from 0 to 1) to the nearest training row, and to the nearest one
-   with the wanted decision; the factual itself does not count (`mcce.diagnostics.neighbours`). copy: whether it
-   equals a training row.
-
-Over all of them: means and standard deviations, N_CE (factuals with a counterfactual), seconds of each step.
+L0 is the number of changed features, L1 the summed Gower distance (`gower_sum` of `mcce.distances.measures`), violation
+the number of changed fixed features, success whether the model gives the wanted decision. Distances to the nearest
+training row, and to the nearest one with the wanted decision, are mean Gower distances without the factual itself.
+Means and standard deviations are over all counterfactuals; N_CE counts factuals with one.
 """
 
 from __future__ import annotations

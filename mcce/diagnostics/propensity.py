@@ -66,7 +66,7 @@ class PropensityScores:
 
 
 def logit_scores(pair: TablePair, max_order: int, fixed: Sequence[int] = ()) -> PropensityScores:
-    """Return the scores of a logistic regression (step 7); `fixed` are the places of the columns that were copied."""
+    """Return the scores of a logistic regression; `fixed` are the places of the columns that were copied."""
     n_generated = pair.generated.shape[0]
     t = np.zeros(n_generated + pair.real.shape[0])
     t[:n_generated] = 1.0
@@ -126,7 +126,7 @@ def _blocks(matrix: Floats, pair: TablePair) -> tuple[list[Floats], list[int]]:
 
 
 class TreeModel:
-    """The tables as rpart takes them (steps 5, 6 and 8): grown for the generated rows, or for permuted ones."""
+    """The tables as rpart takes them: grown for the generated rows, or for permuted ones."""
 
     def __init__(self, pair: TablePair, cp: float, min_leaf: int) -> None:
         self.n_generated = pair.generated.shape[0]
@@ -376,7 +376,7 @@ def pmse(
 def _expected_by_permutation(
     tree: TreeModel, group: Ints | None, share: float, n_permutations: int, seed: int, n_jobs: int | None
 ) -> float:
-    """Return half the mean pMSE of trees for rows permuted, within groups if there are some (step 3)."""
+    """Return half the mean pMSE of trees for rows permuted, within groups if there are some."""
 
     def grow(k: int) -> float:
         permuted = tree.grow(np.random.default_rng(derive_key(seed, "pmse", k)), group)
@@ -387,7 +387,7 @@ def _expected_by_permutation(
 
 
 def _measure(scores: PropensityScores, expected: float, n_generated: int, settings: dict[str, Any]) -> PMSE:
-    """Return the measures of the scores (steps 2 and 4)."""
+    """Return the measures of the scores."""
     values = scores.values
     share = n_generated / values.size
     error = float(((values - share) ** 2).mean())

@@ -162,7 +162,7 @@ def _cells(pair: TablePair, j: int, n_groups: int) -> Ints:
 
 
 def _measures(o: Ints, s: Ints, margin: Ints) -> dict[str, float]:
-    """Return the measures of one table (steps 2 to 4) with `o` real and `s` generated rows in each cell.
+    """Return the measures of one table with `o` real and `s` generated rows in each cell.
 
     `margin` numbers the cells of the fixed features that they are part of, where counts cannot differ.
     """

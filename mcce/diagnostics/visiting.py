@@ -1,10 +1,8 @@
-"""The effect of the order of the features in the chain on the result.
+"""The effect of the order of the features in the chain.
 
-1. Fit the explainer again with each order: as in the data, by correlation, the reverse of the data's, or a given one.
-2. Explain the same factuals with each. For comparison, once more with the first order and another seed: what differs
-   no more than that is chance.
-3. For each: quality of the counterfactuals (`mcce.diagnostics.evaluation`), realism of generated rows (pMSE of a
-   logistic regression, mean difference of the correlations), and how many counterfactuals are those of the first order.
+The explainer is refitted with each order, and with the first order and another seed to show the size of chance.
+Reported are the quality of the counterfactuals (`evaluation`), the realism of generated rows (pMSE, correlations), and
+how many counterfactuals equal those of the first order.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""How people like her are spread over the values of a feature, as bars on an axis from 0 to 1.
+"""The distribution of a feature among similar people, as bars on an axis from 0 to 1.
 
-1. The values are those of rows drawn given her fixed values and the wanted decision: people like her who get it.
-2. Numbers have bars of equal width on an even axis. Where the middle nine tenths take up less than half of the range,
-   few values would push all others together: the axis is then logarithmic if all numbers are positive, and else one of
-   quantiles, on which equally many people lie within equal lengths. It is of quantiles, too, where her own value and
-   the new one would lie upon each other.
-3. Levels have a bar each, in their own order.
-
-Her own value and a new one are placed on the same axis, which reaches as far as they do.
+The values are drawn given the person's fixed values and the wanted decision. The axis of numbers is even, or, where the
+middle 90 per cent take less than half of the range, logarithmic for positive numbers and otherwise of quantiles.
 """
 
 from __future__ import annotations

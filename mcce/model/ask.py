@@ -1,11 +1,8 @@
-"""Asking the model about tables and encoded rows, in parts of bounded size, and about some rows twice.
+"""Query the model about tables and encoded rows, in blocks of bounded size.
 
-1. `ask_table` asks about the user's own table, `Asker` about drawn rows, decoded to the training dtypes.
-2. `SpotCheck` keeps a few training rows and the model's answers about them. They are asked again with the factuals: a
-   model that answers differently is not deterministic, and the user is told.
-3. `RememberingAsker` queries the model about no row twice, for a search that returns to the same candidates.
-4. `TrainingTable` keeps the training rows after `fit`, by reference, not copied; before they are used again they are
-   compared with the rows of the spot check, and refused if they were changed since. A saved copy is without the table.
+`SpotCheck` keeps a few training rows with the model's answers, which are queried again with the factuals to detect a
+model that is not deterministic. `RememberingAsker` queries no row twice. `TrainingTable` refers to the training rows
+after `fit`, without a copy, and raises if they were changed.
 """
 
 from __future__ import annotations

@@ -1,24 +1,13 @@
 """The desired decision: which answers of a model are wanted (the paper's c, with y' = 1{f(x) in c}).
 
-1. Resolve the decision once: a pair of numbers or an `Interval`; a class label, `OneOf` or `Not`; `Several` models; or
-   a predicate on the rows.
-2. Choose whom to ask. For an interval: `predict_proba`, else `decision_function`, else `predict`, else the model as a
-   function. For class labels: `predict`, else the function. For a predicate: the predicate.
-3. Ask about the rows and read the reply by position. Exceptions, wrong lengths, missing values are errors.
-4. Compare with the interval or the labels. `Answer` holds the scores, and which of them are wanted.
-
-An interval of scores is the paper's c for regressions, probabilities, margins of a classifier, costs and utilities. The
-score's column is found by its class label, and the class is never guessed: without `of` it is class 1, and classes
-other than {0, 1}, {False, True} or {-1, 1} need `of`. A margin moves the ends inwards: those that are finite, and of a
-probability those between 0 and 1, since nobody is on the wrong side of probability 1.
-
-Wanted classes are one, one of several, or any but some; the prediction is the label, so that models that only give
-labels will do. With a margin `predict_proba` is asked too: the likeliest wanted class has to lead the likeliest other
-one by it.
-
-Several models, each with its own decision, all have to say yes, a majority, or a share. Each pair of a model and a
-decision is resolved like any other, and what is wrong with one is told with its name. All are asked about every row;
-the score is the share of models that say yes.
+1. A decision is a pair of numbers or an `Interval`; a class label, `OneOf` or `Not`; `Several` models; or a predicate
+   on rows. `resolve_decision` resolves it once.
+2. An interval queries `predict_proba`, else `decision_function`, else `predict`, else the model as a function; class
+   labels query `predict`. The column of the score is found by its class: without `of` class 1 of {0, 1}, {False, True}
+   or {-1, 1}; other classes need `of`.
+3. A margin moves finite ends of an interval inwards (of a probability those between 0 and 1). For classes, the most
+   probable wanted class must lead the most probable other one by the margin.
+4. `Several` resolves each model with its decision; all, a majority or a share must accept. The score is the share.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class RScores:
     Parameters
     ----------
     ask : callable
-        R's function (step 3).
+        R's function.
     tables : sequence of (name, columns)
         By which name R knows the template of a frame, one for each question in turn; the last for all that follow.
     """
@@ -533,7 +533,7 @@ def _seed(text: str) -> int:
 
 
 def _unreadable(explainer: MCCE, frame: pd.DataFrame) -> LeftOut | None:
-    """Return the rows with missing cells that the model cannot answer for; None if there are none (step 6).
+    """Return the rows with missing cells that the model cannot answer for; None if there are none.
 
     Rows with the same columns missing are asked about together, and refused together if the first of them is refused.
     Where no row would be left, none is left out: the model's own error says more.

@@ -85,7 +85,7 @@ class PredictedNumbers:
     cells: Cells = stored(Cells)
 
     def density(self, predicted: PredictedQuantiles, values: Floats) -> Floats:
-        """Return the probability of each number with point mass, and the density of each other one (step 5)."""
+        """Return the probability of each number with point mass, and the density of each other one."""
         at_value = self.cells.mass(predicted, values, values)
         is_shared = np.isin(values, self.shared.numbers)
         at_value = np.where(is_shared, predicted.mass(*self.shared.bounds(values, values)), at_value)
@@ -153,7 +153,6 @@ class RConditional(ConditionalSampler):
         return {"probs": LEVELS, "quantiles": NUMBERS}.get(self.question(), frozenset(KINDS))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Let R learn (step 1), with quantiles also without each fold, and see that rows do not depend on others."""
         self.check_parameters()
         self.check_target(target.feature)
         for name in learned_attributes(self):
@@ -177,7 +176,6 @@ class RConditional(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 2)."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         if self._has_margin():
@@ -189,7 +187,6 @@ class RConditional(ConditionalSampler):
         return self._draw_by(given, rng.uniform())
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row (step 4); no draw is missing."""
         if self._has_margin():
             return self.margin_.sample_within(given, rng, within)
         if self.question() == "probs":
@@ -206,7 +203,7 @@ class RConditional(ConditionalSampler):
         return RestrictedDraw(drawn, np.isnan(drawn), mass)
 
     def _draw_until_allowed(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw each row until its value is allowed, with R asked about several attempts at a time (step 4)."""
+        """Draw each row until its value is allowed, with R asked about several attempts at a time."""
         drawn: dict[int, Floats] = {}  # by attempt, for the rows that waited when R was asked
         asked = np.arange(given.n_rows)
 
@@ -226,7 +223,6 @@ class RConditional(ConditionalSampler):
         return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=within.weighted)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value has a probability, or lies where quantiles are; `draw` does not tell."""
         if self._has_margin():
             return self.margin_.supports(given, values)
         if self.question() == "probs":
@@ -238,7 +234,6 @@ class RConditional(ConditionalSampler):
         return np.asarray(predicted.supports(values) | is_shared)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level, the log density or probability of each number (step 5)."""
         if self._has_margin():
             return self.margin_.log_density(given, values, training_rows)
         self.refuse_training_rows(training_rows)
@@ -251,7 +246,6 @@ class RConditional(ConditionalSampler):
         return self.numbers_.column.log_with_even_part(density, values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to; `draw` has none."""
         if self._has_margin():
             return self.margin_.base_measure()
         if self.question() == "probs":
@@ -259,7 +253,6 @@ class RConditional(ConditionalSampler):
         return super().base_measure() if self.question() == "draw" else self.numbers_.column.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that is not of this target and of these functions."""
         super().check_state(given, target, n_rows)
         self.check_parameters()
         check_type(self.target_, "target_", str)
@@ -375,7 +368,7 @@ class RConditional(ConditionalSampler):
         return answer.astype(np.float64)
 
     def _check_rows_alone(self, given: Table) -> None:
-        """Refuse a function whose answer for a row depends on the rows beside it, or on R's generator (step 3)."""
+        """Refuse a function whose answer for a row depends on the rows beside it, or on R's generator."""
         rows = np.unique(np.linspace(0, given.n_rows - 1, PROBED).astype(np.intp))
         uniform = (np.arange(rows.size) + 0.5) / rows.size
         question = self.question()
@@ -399,7 +392,7 @@ class RConditional(ConditionalSampler):
 
 
 def as_frame(given: Table) -> pd.DataFrame:
-    """Return givens as R gets them, with their own names and levels (step 1)."""
+    """Return givens as R gets them, with their own names and levels."""
     columns = {str(f.name): as_column(f, given.matrix[:, j]) for j, f in enumerate(given.features)}
     if len(columns) < len(given.features):
         raise InputError(f"the names {listing([f.name for f in given.features])} are not unique as text; rename them.")

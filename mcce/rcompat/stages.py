@@ -284,7 +284,7 @@ def fit_autoregressive(
 
 
 def _decisions(pred_train: npt.ArrayLike, n: int, c_int: tuple[float, float]) -> Floats:
-    """Return 1 where a prediction is wanted, else 0 (step 4)."""
+    """Return 1 where a prediction is wanted, else 0."""
     predictions = np.asarray(pred_train, dtype=np.float64)
     if predictions.shape != (n,):
         raise InputError(
@@ -296,7 +296,7 @@ def _decisions(pred_train: npt.ArrayLike, n: int, c_int: tuple[float, float]) ->
 def _training_table(
     x_train: pd.DataFrame, fixed: list[Hashable], mutable: list[Hashable], decisions: Floats | None
 ) -> Table:
-    """Return the encoded training rows, their columns in the order in which the trees use them (step 5)."""
+    """Return the encoded training rows, their columns in the order in which the trees use them."""
     by_name = {feature.name: feature for feature in read_columns(x_train, "x_train")}
     before, after = [by_name[name] for name in fixed], [by_name[name] for name in mutable]
     between: list[Feature] = []
@@ -423,7 +423,7 @@ def _draw(
     rng: RGenerator,
     out: Floats,
 ) -> None:
-    """Draw a training value for each row from its leaf (step 9)."""
+    """Draw a training value for each row from its leaf."""
     count = np.zeros(tree.n_nodes, dtype=np.int64)
     order = np.empty(tree.n_nodes, dtype=np.int64)
     visited = order[: kernels.count_leaves(leaf, count, order)]
@@ -545,7 +545,7 @@ def check_measures(measures: Sequence[str]) -> list[str]:
 
 
 def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
-    """Return one measure of every row (step 10)."""
+    """Return one measure of every row."""
     model, K = simulated.feature_model, simulated.K
     rows, factuals = simulated.mutable, simulated.factuals
     out = np.zeros(rows.shape[0])
@@ -563,7 +563,7 @@ def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
 
 
 def _keys(measured: pd.DataFrame) -> Floats:
-    """Return what the rows are sorted by, ascending, a row a measure (step 11)."""
+    """Return what the rows are sorted by, ascending, a row a measure."""
     columns = [name for name in measured.columns if name != "pred"]
     return np.stack([-measured[c] if c == "measure_validation" else measured[c] for c in columns])
 

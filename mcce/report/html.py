@@ -1,27 +1,12 @@
-"""A result as HTML: a table for a notebook, and a page that can be sent to somebody.
+"""A result as HTML: a table for a notebook, and a page.
 
-The table (`html_table`), which a notebook shows and the page holds:
+The table (`html_table`) has a row for each factual and for each of its counterfactuals; changed cells are marked and
+say the old value; features that change come first. On narrow screens each row is a list of changes. It has no script
+and sets no text colour.
 
-1. A row for each factual, and below it one for each of its counterfactuals; changed cells are bold, on a coloured
-   ground, and say what they were.
-2. Features that change in the rows shown stand first, so that no changed cell has to be searched for.
-3. Where the place is too narrow for all of these side by side, each row is a list of its changes instead.
-4. Above the table the headline, below it how to read it, what is not shown, and why factuals stayed unexplained.
-
-It has no script, no file and no colour of text of its own.
-
-The page (`result_page`), one file with everything in it, as `Counterfactuals.to_html` writes it:
-
-1. The title, what it is about, and the most important figures.
-2. Explanations in words, for some of those without one why; the same as pictures; which features change over all.
-3. The constraints on the rows, and how many draws each of them ruled out.
-4. The table, changed cells marked; why others stayed unexplained.
-5. Diagnostics, if given; settings, seed, seconds and versions.
-
-Words and pictures are those of the first explained factuals (or of another result, the examples); figures, table and
-settings are those of the result itself. The page follows the reader's choice of light or dark; pictures keep a white
-ground. On a telephone pictures are narrower ones and the table can be pushed sideways. Pictures have words for those
-who do not see them.
+The page (`result_page`) is one file: figures, explanations in words and pictures for the first factuals, constraints,
+the table, unexplained rows, diagnostics if given, settings and versions. It follows the reader's light or dark setting;
+pictures have alternative text.
 """
 
 from __future__ import annotations

@@ -475,7 +475,6 @@ class BoostingSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Grow the trees (steps 1, 2 and 5)."""
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
@@ -513,7 +512,6 @@ class BoostingSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 3); restricted draws are exact."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("quantile_trees_")
@@ -525,7 +523,6 @@ class BoostingSampler(ConditionalSampler):
         return drawn
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, or a missing one by its probability; exact."""
         self.check_fitted("quantile_trees_")
         n = given.n_rows
         may_be_missing = within.allows_missing(n)
@@ -540,7 +537,6 @@ class BoostingSampler(ConditionalSampler):
         return found.or_missing(np.exp(log_share), missing * may_be_missing, rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value is a possible level, or lies where numbers are drawn."""
         self.check_fitted("quantile_trees_")
         is_missing = np.isnan(values)
         if self.always_missing_:
@@ -552,7 +548,6 @@ class BoostingSampler(ConditionalSampler):
         return np.where(is_missing, self.missing_trees_ is not None, supported)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level, the log density or probability of each number (step 4)."""
         self.check_fitted("quantile_trees_")
         self.refuse_training_rows(training_rows)
         is_missing = np.isnan(values)
@@ -566,12 +561,10 @@ class BoostingSampler(ConditionalSampler):
         return np.where(is_missing, log_of(missing), density + log_of(1.0 - missing))
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("quantile_trees_")
         return "counting" if self.n_levels_ or self.always_missing_ else self.column_.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse trees that are not of these columns and of this target."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         columns = n_design_columns(given)

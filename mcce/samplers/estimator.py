@@ -488,7 +488,6 @@ class EstimatorSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Fit the estimator (step 1), on all rows and without each fold, as a classifier or `method` needs it."""
         self._check_parameters()
         self.check_target(target.feature)
         self._check_estimator(target.feature)
@@ -530,7 +529,6 @@ class EstimatorSampler(ConditionalSampler):
         return self
 
     def check_weights(self, feature: Feature) -> None:
-        """Refuse weights of training rows, unless the estimator takes them."""
         if not takes_sample_weight(self.estimator):
             raise SamplerError(
                 f"{self!r} for {feature.name!r} does not take sample_weight, because the fit of its estimator has no "
@@ -539,7 +537,6 @@ class EstimatorSampler(ConditionalSampler):
             )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 2); restricted draws are exact."""
         self.check_fitted("estimators_")
         if self.is_classifier_:
             return draw_levels(self._probabilities(given), rng, within)
@@ -552,7 +549,6 @@ class EstimatorSampler(ConditionalSampler):
         return self.residuals_.draw(self._predict(given)[:, 0], rng, low, high)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, exactly; no draw is missing."""
         drawn = self.sample(given, rng, within)
         mass = self._log_mass(given, within, drawn) if within.weighted else None
         return RestrictedDraw(drawn, np.isnan(drawn), mass)
@@ -576,7 +572,6 @@ class EstimatorSampler(ConditionalSampler):
         return self.residuals_.supports(self._predict(given)[:, 0], values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level (step 3); a regressor has no density here."""
         self.check_fitted("estimators_")
         if not self.is_classifier_:
             return super().log_density(given, values)
@@ -585,7 +580,6 @@ class EstimatorSampler(ConditionalSampler):
         return log_probability(predicted + self.share_of_margin_ * (self.level_shares_ - predicted), values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to; a regressor has no density here."""
         self.check_fitted("estimators_")
         return "counting" if self.is_classifier_ else super().base_measure()
 

@@ -1,13 +1,7 @@
-"""Checks of a table before anything is learned from it or drawn for it, and warnings of columns that teach nothing.
+"""Checks of a table before it is used, and warnings of columns that are not informative.
 
-A user is warned of
-
-1. a column that looks like an identifier: nearly every row has a value of its own, of text, or of whole numbers that
-   run on (one after the other, or rising from row to row). Advice to change it is none, and it teaches nothing.
-2. a level of a feature that may change, seen in one training row only: nothing is learned of it, and a counterfactual
-   that takes it points at one person.
-
-Each is reported once for all columns. Tables of fewer than 200 rows are left alone: there these are nothing unusual.
+A warning is given for identifiers (nearly all values differ: text, or consecutive or rising whole numbers), and for
+levels of mutable features that a single training row has. Tables of fewer than 200 rows are not checked.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """The columns of a table, and the table as one float matrix.
 
-1. `Schema.from_data` reads the kind of every column once, from the training data: numeric (numbers, dates,
-   durations), categorical (unordered: strings, booleans, categories) or ordered (ordered categories).
-2. `Schema.encode` turns a table into a `Table`: one Fortran-ordered float64 matrix. Numbers stand for themselves,
-   dates are counted in their own unit from the earliest one, categories are level codes 0, 1, ...; NaN is missing.
-3. `Schema.decode` turns such a matrix back into a frame with exactly the training data's columns and dtypes.
-
-Encoding is lossless or an error: nothing is dropped, rounded or recoded in silence.
+`Schema.from_data` reads the kind of every column from the training data: numeric (numbers, dates, durations),
+categorical or ordered. `Schema.encode` returns a `Table`: a Fortran-ordered float64 matrix with dates counted in their
+own unit from the earliest, level codes, and NaN for missing. `Schema.decode` restores columns and dtypes. Encoding is
+lossless or an error.
 """
 
 from __future__ import annotations

@@ -1,18 +1,11 @@
-"""Features that look like unchangeable facts, or that should not be given as advice.
+"""Features that look like unchangeable facts, or that are not actionable.
 
-A counterfactual is read as advice, and "no default last year" is none. What a table tells of its columns:
+1. Dates that all lie in the past; identifiers (`mcce.table.checks`), and whole numbers named like one (`CALLED`); texts
+   with 20 levels or more, and more than the square root of the number of rows.
+2. By name: facts of a person (`PERSON`), past events (`PAST`, or "last" with a time), and counts (`COUNTED`), of which
+   `MCCE.fit` does not warn.
 
-1. Dates, if all of them lie in the past.
-2. Identifiers (`mcce.table.checks`): texts of which nearly all differ, whole numbers one after the other; and whole
-   numbers that nearly all differ in a column that is called so (`CALLED`).
-3. Names with many levels: texts with 20 levels or more, and more than the square root of the number of rows.
-4. Facts of a person, by the name of the column: age, sex, birth, race, marital status, children (`PERSON`).
-5. Past events, by the name of the column (`PAST`, or "last" with a time): whole numbers, truth values and levels.
-6. Counts, by the name of the column (`COUNTED` in front, or "count"): whole numbers from 0 on. Whether what has been is
-   counted, or what is, a name cannot tell, so that `MCCE.fit` does not warn of these; `suggest_fixed` lists them.
-
-A name is split into words at capitals, digits, underscores and the like, and its words are compared with lists of
-English ones, no more: "defaulted_last_year" is found, "Zahlungsverzug" is not. Nothing is fixed by any of this.
+Names are split into words and compared with English lists. Nothing is fixed automatically.
 """
 
 from __future__ import annotations

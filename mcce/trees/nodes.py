@@ -1,10 +1,6 @@
-"""The nodes of a fitted tree, with the names and levels of its columns: rules, values and numbers as R writes them.
+"""The nodes of a fitted tree with the names and levels of its columns: rules, values and numbers as R writes them.
 
-1. Nodes are numbered as in R: party counts parents first, left before right; for CART the children of k are 2k and
-   2k + 1.
-2. A node has a parent, children, training rows, a prediction, and the rule that sends a row to it.
-
-Printing and drawing a tree read it here (`mcce.trees.display`).
+party numbers nodes parents first, left before right; for CART the children of k are 2k and 2k + 1.
 """
 
 from __future__ import annotations

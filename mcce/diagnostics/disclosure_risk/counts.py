@@ -144,7 +144,7 @@ def count_by(original: Floats, released: Floats, columns: Sequence[int]) -> tupl
 
 
 def measure_target(original: Floats, released: Floats, keys: Sequence[int], target: int) -> dict[str, Any]:
-    """Return steps 2 to 4 for one target, by the places of the columns."""
+    """Return the measures of one target, by the places of the columns."""
     n_d, n_s = original.shape[0], released.shape[0]
     of_keys, d_q, s_q = count_by(original, released, keys)
     of_cell, d_tq, s_tq = count_by(original, released, [*keys, target])
@@ -214,12 +214,12 @@ def _two_way(told: Ints, t: Floats, original: Floats, keys: Sequence[int], targe
 
 
 def copies_of(released: Floats, original: Floats) -> Bools:
-    """Return which released rows equal an original one in every column (step 1)."""
+    """Return which released rows equal an original one in every column."""
     return np.isin(hash_rows(released), hash_rows(original))
 
 
 def distinguishing_cells(released: Floats, original: Floats, handed_out: Bools) -> Bools:
-    """Return which cells, of those handed out, hold a value that exactly one original row has (step 1)."""
+    """Return which cells, of those handed out, hold a value that exactly one original row has."""
     found = np.zeros(released.shape, dtype=bool)
     for j in range(released.shape[1]):
         values = np.sort(original[:, j])
@@ -229,7 +229,7 @@ def distinguishing_cells(released: Floats, original: Floats, handed_out: Bools) 
 
 
 def linked(released: Floats, original: Floats, keys: Sequence[int], k: int) -> Bools:
-    """Return which released rows have keys that k or fewer original rows have, and at least one (step 5)."""
+    """Return which released rows have keys that k or fewer original rows have, and at least one."""
     number, counts, _ = count_by(original, released, keys)
     matched = counts[number[original.shape[0] :]]
     return (matched >= 1) & (matched <= k)

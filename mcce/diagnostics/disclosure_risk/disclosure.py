@@ -11,7 +11,7 @@
    share of shuffles, the true one included, that are as far ahead; 1 where training is not ahead.
 4. Attacks (`attacks`): singling out, linkability, inference; of the last the secret at which
    the attack is farthest ahead, its intervals widened for the choice (Bonferroni); `targets` has all.
-5. Membership (`membership`) and extraction (`extraction`).
+5. Membership (`membership`).
 
 The distance of released rows to the closest training row is no evidence, and is not here: a table of copies of outliers
 can be far from most rows, and rows that give nothing away can be near (Yao et al. 2025, "The DCR delusion").
@@ -38,14 +38,11 @@ from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
 from mcce.diagnostics.disclosure_risk import counts
 from mcce.diagnostics.disclosure_risk.attacks import Attack, inference, linkability, singling_out
-from mcce.diagnostics.disclosure_risk.extraction import extract
 from mcce.diagnostics.disclosure_risk.membership import (
     Membership,
-    by_person,
     explain_rows,
     measured,
     queries_about,
-    shadow_distances,
     surprise,
 )
 from mcce.diagnostics.disclosure_risk.rates import FALSE_POSITIVES, Estimate, Rate, chance_at, expected_at, wilson
@@ -100,7 +97,7 @@ class Disclosure:
     ...     def predict(self, rows):
     ...         return model.predict(rows[["salary", "savings"]])
     >>> explainer = mcce.MCCE(Told(), decision=True, fixed=["age", "sex"], random_state=1).fit(X[:500])
-    >>> given_away = mcce.diagnostics.disclosure(explainer, X[:500], holdout=X[500:], releases=["plain"], n_shadows=0)
+    >>> given_away = mcce.diagnostics.disclosure(explainer, X[:500], holdout=X[500:], releases=["plain"])
     >>> given_away.table.loc["plain"].loc["distinguishing cells", "verdict"]
     'leaks'
     """
@@ -169,7 +166,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class People:
-    """Who is attacked, with what, and how: encoded rows of step 1.
+    """Encoded rows: who is attacked, with what, and how.
 
     `matched` and `control` have as many rows; `asking` are refused rows, explained in the releases.
     """
@@ -188,7 +185,6 @@ class People:
     k: int
     n_attacks: int
     most: int
-    n_shadows: int
     confidence: float
     seed: int
 
@@ -214,7 +210,7 @@ class People:
 
 @dataclass(frozen=True)
 class Release:
-    """Rows as they are returned (step 2), and which cells were handed out; `settings` of `explain`, None if drawn."""
+    """Rows as they are returned, and which cells were handed out; `settings` of `explain`, None if drawn."""
 
     name: str
     rows: Floats
@@ -237,7 +233,6 @@ def disclosure(
     releases: Sequence[str] = RELEASES,
     n_attacks: int = 500,
     max_factuals: int = 100,
-    n_shadows: int = 4,
     confidence: float = 0.95,
     **settings: Any,
 ) -> Disclosure:
@@ -264,8 +259,6 @@ def disclosure(
         Attacks of each kind, at most.
     max_factuals : int
         Rows to explain, and people whose membership is asked for, at most.
-    n_shadows : int
-        Explainers that the attacker fits to know how far each person has to go; 0 leaves this attack out.
     confidence : float
         Of all intervals.
     **settings
@@ -294,13 +287,8 @@ def disclosure(
     """
     chosen = _check_releases(releases)
     check_share(confidence, "confidence")
-    for name, value, least in (
-        ("k", k, 1),
-        ("n_attacks", n_attacks, 1),
-        ("max_factuals", max_factuals, 1),
-        ("n_shadows", n_shadows, 0),
-    ):
-        check_count(value, name, least=least)
+    for name, value in (("k", k), ("n_attacks", n_attacks), ("max_factuals", max_factuals)):
+        check_count(value, name)
     for name in ("sparse", "n_counterfactuals", "progress"):
         if name in settings:
             raise InputError(f"disclosure sets {name} itself; leave it out, and choose by `releases` what is measured.")
@@ -314,9 +302,7 @@ def disclosure(
     if set(places) & set(aims):
         both = [schema.names[j] for j in sorted(set(places) & set(aims))]
         raise InputError(f"{listing(both)} is among keys and targets; name it in one of them.")
-    people, notes = _gather(
-        explainer, X, holdout, factuals, places, aims, k, n_attacks, max_factuals, n_shadows, confidence
-    )
+    people, notes = _gather(explainer, X, holdout, factuals, places, aims, k, n_attacks, max_factuals, confidence)
     lines: dict[tuple[str, str], Finding] = {}
     by_target = []
     for name in chosen:
@@ -327,7 +313,7 @@ def disclosure(
         found, table = _attack_targets(people, release)
         by_target.append(pd.concat({name: table}, names=["release", "target"]))
         parts = [*_count(people, release), *found, *_attack_rows(people, release), *_membership(people, release)]
-        lines |= {(name, line.measure): line for line in [*parts, *_extraction(people, release)]}
+        lines |= {(name, line.measure): line for line in parts}
     if not lines:
         raise InputError(f"no row was returned for {len(people.asking)} factuals, so nothing can be attacked.")
     index = pd.MultiIndex.from_tuples(list(lines), names=["release", "measure"])
@@ -369,10 +355,9 @@ def _gather(
     k: int,
     n_attacks: int,
     max_factuals: int,
-    n_shadows: int,
     confidence: float,
 ) -> tuple[People, list[str]]:
-    """Read the tables, and deal the holdout (step 1)."""
+    """Read the tables, and deal the holdout."""
     generator = explainer.generator_
     schema, seed = generator.schema_, generator.seed_
     training, others = schema.encode(X, "X").matrix, schema.encode(holdout, "holdout").matrix
@@ -424,7 +409,6 @@ def _gather(
         k=k,
         n_attacks=n_attacks,
         most=max_factuals,
-        n_shadows=n_shadows,
         confidence=confidence,
         seed=seed,
     )
@@ -437,7 +421,7 @@ def _gather(
 
 
 def _release(people: People, name: str, settings: Mapping[str, Any]) -> Release:
-    """Return rows as they are returned (step 2)."""
+    """Return rows as they are returned."""
     if name != "generated":
         plain = {key: value for key, value in settings.items() if key not in OF_SPARSE}
         asked = {**settings, "sparse": True} if name == "sparse" else plain
@@ -460,7 +444,7 @@ def _in_words(rate: Rate | Estimate) -> str:
 def _share_line(
     people: People, measure: str, count: Callable[[Floats], int], n: int, all_rows: int | None, sentence: str
 ) -> Finding:
-    """Return a line of a count among `n`, by all of X, by the matched rows and by the control (step 3).
+    """Return a line of a count among `n`, by all of X, by the matched rows and by the control.
 
     `count` counts by a table of people. Where what is counted are people, `all_rows` is how many X has, and `n` is not
     used.
@@ -499,7 +483,7 @@ def _one_sided(confidence: float) -> float:
 
 
 def _count(people: People, release: Release) -> list[Finding]:
-    """Return the lines of copies, cells, keys and linkage (step 3)."""
+    """Return the lines of copies, cells, keys and linkage."""
     rows, names = release.rows, [str(people.features[j].name) for j in people.keys]
     n = len(rows)
 
@@ -530,7 +514,7 @@ def _count(people: People, release: Release) -> list[Finding]:
 
 
 def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd.DataFrame]:
-    """Return the lines of DiSCO and of inference at their worst targets, and the table of all (steps 3 and 4)."""
+    """Return the lines of DiSCO and of inference at their worst targets, and the table of all."""
     targeted = people.some(people.matched, people.n_attacks, "targets")
     controls = people.some(people.control, people.n_attacks, "controls")
     names = [people.features[j].name for j in people.targets]
@@ -579,7 +563,7 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
 
 
 def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float, times: int = 1) -> Finding:
-    """Return the line of an attack with control and baseline, the best of so many `times` (step 4)."""
+    """Return the line of an attack with control and baseline, the best of so many `times`."""
     rate, control, baseline = attack.attack, attack.control, attack.baseline
     compared = f", of others for {control.share:.1%}, by guessing for {baseline.share:.1%}"
     leaks = attack.risk.low > 0 and times * attack.chance <= _one_sided(confidence)
@@ -604,7 +588,7 @@ def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float,
 
 
 def _attack_rows(people: People, release: Release) -> list[Finding]:
-    """Return the lines of singling out and linkability (step 4)."""
+    """Return the lines of singling out and linkability."""
     features, confidence = people.features, people.confidence
     lines = []
     for n_columns, name in ((1, "singling out, one column"), (N_COLUMNS, "singling out")):
@@ -630,7 +614,7 @@ def _attack_rows(people: People, release: Release) -> list[Finding]:
 
 
 def _membership(people: People, release: Release) -> list[Finding]:
-    """Return the lines of the attacks on membership (step 5)."""
+    """Return the lines of the attacks on membership."""
     lines = []
     if release.settings is not None:
         refused = [
@@ -641,13 +625,7 @@ def _membership(people: People, release: Release) -> list[Finding]:
         ]
         both, n = np.concatenate(refused), len(refused[0])
         _, owner, measures = explain_rows(people.explainer, both, release.settings)
-        distance = measured(owner, measures["gower"], len(both))
-        scores = {"distance": distance}
-        if people.n_shadows:
-            shadows = shadow_distances(
-                people.explainer, people.own, both, release.settings, people.n_shadows, people.seed
-            )
-            scores["distance by person"] = by_person(distance, shadows)
+        scores = {"distance": measured(owner, measures["gower"], len(both))}
         if "plausibility" in measures:
             scores["plausibility"] = measured(owner, measures["plausibility"], len(both))
         for name, score in scores.items():
@@ -722,25 +700,3 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
             )
         )
     return lines
-
-
-def _extraction(people: People, release: Release) -> list[Finding]:
-    """Return the line of extraction; rows that were drawn answer no query (step 5)."""
-    if release.settings is None:
-        return []
-    taken = np.arange(len(people.own))[spread(len(people.own), 2 * people.most)]
-    queries, decisions = people.own[taken], people.own_wanted[taken]
-    refused = queries[~decisions]
-    answers = explain_rows(people.explainer, refused, release.settings)[0] if len(refused) else refused
-    found = extract(queries, decisions, answers, people.control, people.control_wanted, people.seed, people.confidence)
-    rate, alone, gain = found.with_answers, found.labels_alone, found.gain
-    words = (
-        f"a copy of the model made of {len(queries)} decisions and {len(answers)} counterfactuals agrees with it on "
-        f"{_in_words(rate)} of other rows, one made of the decisions alone on {alone.share:.1%}."
-    )
-    return [
-        Finding(
-            "extraction", rate.share, rate.low, rate.high, words, len(queries), control=alone.share, risk=gain,
-            verdict=LEAKS if gain.low > 0 else NOTHING,
-        )
-    ]  # fmt: skip

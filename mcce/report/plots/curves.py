@@ -1,13 +1,7 @@
 """Measurements against a setting: quality against K and the floor; run time against p, K, n_train and n_test.
 
-1. `samples_plot`: L0 and distance against the number of draws K, on a logarithmic axis; one line for each method.
-   (Paper, Experiment 2.)
-2. `runtime_plot`: seconds of each step against each of the quantities that vary, the others held, on two logarithmic
-   axes, where a power of the quantity is a straight line. The legend has the fitted power. (Paper, Experiment 4.)
-3. `trade_off_plot`: changes, distances and shares against the floor of plausibility, on an axis of square roots, where
-   small floors have room; level lines for what has no floor.
-
-Lines differ in marker and dash, so they can be told apart without colour.
+`samples_plot` is the paper's Experiment 2, `runtime_plot` its Experiment 4, with the fitted power of each quantity.
+`trade_off_plot` has the floor on an axis of square roots. Lines differ in marker and dash, not only in colour.
 """
 
 from __future__ import annotations

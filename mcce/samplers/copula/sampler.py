@@ -151,7 +151,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         self.density_points = density_points
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Estimate, or look up, margins and latent correlations (steps 1 and 2)."""
         self._check_parameters()
         self.check_target(target.feature)
         self._check_complete(given)
@@ -178,13 +177,11 @@ class GaussianCopulaSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw the latents of the givens, then the target (step 3, restricted step 4)."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         return self.sample_carrying(given, rng, None)[0]
 
     def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
-        """Draw the target given the latents that the sampler before it drew, or new ones; return all latents too."""
         self.check_fitted("correlation_")
         self._check_complete(given)
         z = self._draw_given(given, rng, carried)
@@ -193,7 +190,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         return drawn, DrawnLatents(given.positions, drawn, self.correlation_, np.hstack([z, latent]))
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw inside what is allowed (step 4)."""
         self.check_fitted("correlation_")
         self._check_complete(given)
         margin, n = self.target_margin_, given.n_rows
@@ -267,7 +263,6 @@ class GaussianCopulaSampler(ConditionalSampler):
             return np.where(at >= 0, np.log(density), -np.inf)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to: probabilities of levels and atoms."""
         self.check_fitted("correlation_")
         margin = self.target_margin_
         if not self.is_number_ or margin.n_latents == 0 or isinstance(margin, Utilities) or margin.atoms.all():
@@ -275,7 +270,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         return "mixed" if margin.atoms.any() else "lebesgue"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse margins that are not of these columns, and numbers that are no correlations of their latents."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")

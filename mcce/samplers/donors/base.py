@@ -139,7 +139,6 @@ class DonorSampler(ConditionalSampler):
         """Raise an InputError for a parameter out of its range."""
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Grow the trees (step 1) and keep the donors of their leaves."""
         self._check_parameters()
         self.check_target(target.feature)
         feature, values = target.feature, target.values
@@ -190,7 +189,6 @@ class DonorSampler(ConditionalSampler):
             )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a donor of each row's leaves (steps 3 and 4); restricted draws choose among the allowed donors."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
@@ -217,7 +215,6 @@ class DonorSampler(ConditionalSampler):
         return supported if self._keeps_donors else supported | reaches(self.donors_, given, values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return a smoothed log density of each value among its donors, see `mcce.samplers.donors.density`."""
         self.check_fitted("donors_")
         return self._source.log_density(given, values, training_rows)
 
@@ -232,12 +229,10 @@ class DonorSampler(ConditionalSampler):
         return self.smoothing is None or not self.donors_.is_number
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return self.donors_.margin.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse donors that are not of these columns and training rows."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         self.donors_.check_columns(given, target, n_rows)
@@ -310,7 +305,6 @@ class LeafDonorSampler(DonorSampler):
             least += (least + 1) // 2  # some rows are several times in a bootstrap sample
 
     def fit(self: LeafSelf, given: Table, target: Column) -> LeafSelf:
-        """Grow the tree and keep the donors of its leaves."""
         return super().fit(given, target).name_columns(given.features, target.feature)
 
     def name_columns(self: LeafSelf, given: Sequence[Feature], target: Feature) -> LeafSelf:

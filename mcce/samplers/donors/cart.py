@@ -1,11 +1,7 @@
 """Leaf-donor sampling from a classification or regression tree.
 
-1. Grow a tree for the target on the given columns (`mcce.trees.cart`; Gini for levels, squared error for numbers), or
-   the one that R's rpart grows (`mcce.trees.rpart`).
-2. Route every row of `given` to its leaf.
-3. Draw one training value of the target among the rows of that leaf, uniformly or by their weights.
-
-The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`.
+The tree is that of `mcce.trees.cart`, or of R's rpart (`mcce.trees.rpart`). Donors, missing values and weights are
+those of `mcce.samplers.donors.base`.
 """
 
 from __future__ import annotations
@@ -136,7 +132,6 @@ class CartSampler(LeafDonorSampler):
 
     @property
     def leaf_size(self) -> int:
-        """The fewest rows of a leaf in the dialect "mcce", of an honest tree the fewest donors too."""
         return self._least_leaf(5) or 5
 
     def _least_leaf(self, default: int) -> int | None:

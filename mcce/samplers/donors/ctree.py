@@ -1,11 +1,7 @@
 """Leaf-donor sampling from a conditional inference tree.
 
-1. Grow a tree for the target on the given columns (`mcce.trees.ctree.tree`: it splits only where a test of
-   independence says that there is something to split on, and does not favour variables with many values).
-2. Route every row of `given` to its leaf.
-3. Draw one training value of the target, uniformly, among the rows of that leaf.
-
-The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`.
+The tree (`mcce.trees.ctree.tree`) splits only where a test of independence rejects, and does not favour variables with
+many values. Donors and missing values are those of `mcce.samplers.donors.base`.
 """
 
 from __future__ import annotations
@@ -125,7 +121,6 @@ class CtreeSampler(LeafDonorSampler):
 
     @property
     def leaf_size(self) -> int:
-        """The fewest rows of a leaf, of an honest tree the fewest donors too."""
         return max(self.min_leaf, self.min_donors)
 
     def _check_parameters(self) -> None:

@@ -1,14 +1,8 @@
 """Donors in the leaves of trees: routing, drawing, supports and densities, for one tree and for many alike.
 
-1. `DonorForest` puts the nodes and the donors of its trees one after the other; a tree is a forest of one. A row's
-   donors are those of the leaves it reaches.
-2. A draw is one of these donors, uniformly or by their weights; a restricted draw one of those allowed.
-3. What supports and densities read is prepared once, when it is first asked for, because most chains only draw: the
-   *runs* of each leaf (its distinct donors, ascending, with their counts), its median gap, its bandwidth, and Taylor
-   polynomials of its sum of kernels.
-
-`mcce.samplers.donors.model` joins the donors of a target with what decides on missing values.
-Memory is proportional to rows plus donors, never to their product: `mcce.samplers.donors.kernels` has the loops.
+`DonorForest` concatenates the nodes and donors of its trees; a row's donors are those of the leaves it reaches. What
+supports and densities need is prepared at first use: the *runs* of each leaf (its distinct donors with their counts),
+median gap, bandwidth and Taylor polynomials of the sum of kernels. Memory is proportional to rows plus donors.
 """
 
 from __future__ import annotations

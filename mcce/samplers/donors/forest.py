@@ -1,13 +1,8 @@
 """Donors pooled over the leaves of bootstrapped trees (synthpop's rf, bag and ranger; Breiman 1996, 2001).
 
-1. Grow `n_trees` trees, each on a bootstrap sample of the rows, drawn by their weights if they have some; each node
-   tries `max_features` of the columns.
-2. Route every row of `given` through all trees.
-3. Pool the training values in the leaves it reaches, and draw one of them uniformly: a tree is chosen in proportion to
-   the size of the leaf, then a donor of that leaf. With `pooling="trees"` all trees have the same chance
-   (`mcce.samplers.donors.model`).
-
-Drawing, and what missing values of the target do, is that of `mcce.samplers.donors.base`, as for a single tree.
+Each tree is grown on a bootstrap sample (by weight), and each node tries `max_features` columns. A draw is uniform over
+the training values in all leaves that a row reaches; with `pooling="trees"` all trees have the same chance
+(`mcce.samplers.donors.model`). Missing values are those of `mcce.samplers.donors.base`.
 """
 
 from __future__ import annotations
@@ -116,7 +111,6 @@ class ForestSampler(DonorSampler):
 
     @property
     def _source(self) -> DonorModel | TreesApart:
-        """All donors of a row alike, or tree by tree; prepared once a fit."""
         if self.pooling == "donors":
             return self.donors_
         if self._apart is None or self._apart.model is not self.donors_:
@@ -135,7 +129,6 @@ class ForestSampler(DonorSampler):
 
     @property
     def _resamples_by_weight(self) -> bool:
-        """Whether donors weigh the same: those outside a bootstrap sample do not, unless they were drawn by weight."""
         return self.proper or not self.honest
 
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> list[Tree]:

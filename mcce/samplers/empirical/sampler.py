@@ -234,7 +234,6 @@ class EmpiricalSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Scale the givens, put the donors in order, and choose the bandwidth."""
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
@@ -260,14 +259,12 @@ class EmpiricalSampler(ConditionalSampler):
         return choose_bandwidth(self.points_, self.scaling_, self.donors_, self.n_levels_, rows, weights)
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a donor for each row (step 3); restricted draws choose among the allowed ones."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
         return self._draw(given, rng, Within(), freely=True)[0]
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one of the allowed donors of each row, or a missing value by its probability."""
         self.check_fitted("donors_")
         drawn, share, missing = self._draw(given, rng, within, freely=False)
         found = RestrictedDraw.of(drawn, np.isnan(drawn), log_of(share))
@@ -276,7 +273,6 @@ class EmpiricalSampler(ConditionalSampler):
         return found.or_missing(share, missing * within.allows_missing(given.n_rows), rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a donor of the row has the value or, for a number, is as close as donors are."""
         self.check_fitted("donors_")
         supported = np.empty(values.size, dtype=bool)
         values = np.ascontiguousarray(values, dtype=np.float64)
@@ -285,7 +281,6 @@ class EmpiricalSampler(ConditionalSampler):
         return supported
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the smoothed log density of each value (step 4)."""
         self.check_fitted("donors_")
         values = np.ascontiguousarray(values, dtype=np.float64)
         n, margin, known = values.size, self.margin_, self.donors_[: self._n_known]
@@ -307,12 +302,10 @@ class EmpiricalSampler(ConditionalSampler):
         return np.where(is_missing, log_of(gone), log_of(density) + log_of(1.0 - gone))
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return self.margin_.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse donors and points that are not of these columns and training rows."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.scaling_.centre.size == len(given), "scaling_ is not of the columns")

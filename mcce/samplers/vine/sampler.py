@@ -259,7 +259,6 @@ class VineSampler(ConditionalSampler):
         self.max_givens = max_givens
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Read the margins, choose the variables and fit the vine (steps 1 and 2)."""
         self._check_parameters()
         self.check_target(target.feature)
         self._check_complete(given)
@@ -286,29 +285,23 @@ class VineSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 3)."""
         return self.sample_within(given, rng, Within() if within is None else within).values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row; exact (step 3)."""
         return self._conditional(given).draw_within(rng, within, given.n_rows)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value was observed, or is a number as close to such as they are, and is possible."""
         return self._conditional(given).supports(values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others (step 4)."""
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values, self._kernel)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("vine_")
         return measure_of(self.margin_, is_number=self.is_number_)
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse variables that are not of these columns, and a vine that is not of so many."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")

@@ -97,7 +97,6 @@ class RpartTree(Tree):
     column_levels: npt.NDArray[np.int64] = stored(INT, None)
 
     def check_state(self) -> None:
-        """Refuse arrays that are no tree of rpart: every node's splits are inside the table of splits."""
         super().check_state()
         inner, n_splits = self.feature != LEAF, self.split_feature.size
         check_between(self.first_split[inner], "first_split", 0, n_splits - 1)
@@ -105,7 +104,6 @@ class RpartTree(Tree):
         require((last[inner] < n_splits).all(), "first_split leads beyond the table of splits")
 
     def check_columns(self, n_levels: Ints, n_rows: int) -> None:
-        """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""
         super().check_columns(n_levels, n_rows)
         n_columns = self.column_levels.size  # none for a target that is always missing
         same = np.array_equal(self.column_levels, n_levels[:n_columns])
@@ -117,7 +115,6 @@ class RpartTree(Tree):
 
     @property
     def stops(self) -> npt.NDArray[np.bool_]:
-        """Leaves, and nodes with equally large children, in which a row stays for which nothing decides."""
         last = self.n_nodes - 1  # a leaf has no children; what is read there does not count
         children = np.minimum(self.left, last), np.minimum(self.left + 1, last)
         return np.asarray(super().stops | (self.n_grown[children[0]] == self.n_grown[children[1]]))
