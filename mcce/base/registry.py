@@ -93,7 +93,6 @@ class Registry(Generic[Member]):
         return dict(self.known)
 
     def find(self, name: str) -> Member:
-        """Return the member of that name."""
         found = self._known.get(name)
         found = self.known.get(name) if found is None else found
         found = self.all().get(name) if found is None else found

@@ -235,7 +235,6 @@ class Folder:
                     path.unlink()
 
     def is_done(self, number: int) -> bool:
-        """Whether a part is finished."""
         return number in self._finished
 
     def check_same(self, part: Part, skip_bad: bool) -> None:

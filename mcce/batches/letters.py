@@ -70,7 +70,6 @@ class Letters:
 
     @property
     def path(self) -> Path:
-        """The folder."""
         return Path(self.folder)
 
 

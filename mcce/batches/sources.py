@@ -389,7 +389,6 @@ class Part:
     id_type: Any = None
 
     def factuals(self, id: str | None) -> pd.DataFrame:
-        """Return the rows to explain, named by their ids."""
         frame = self.rows.frame
         if id is None:
             return frame.set_axis(frame.index + (self.first - self.rows.begin), axis=0)
@@ -413,7 +412,6 @@ class RowSource(Protocol):
 
 
 def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[str]) -> RowSource:
-    """Return the source that a user names."""
     if isinstance(source, (str, PathLike)):
         return Files.find(checked_path(source), schema, id, missing)
     if isinstance(source, pd.DataFrame):
@@ -450,7 +448,6 @@ class Files:
 
     @classmethod
     def find(cls, path: Path, schema: Schema, id: str | None, missing: Sequence[str]) -> Files:
-        """Find the files, and their sizes and checksums."""
         if not path.exists():
             raise InputError(f"source {path}: there is no such file or folder; check its name.")
         if path.is_dir():
@@ -476,7 +473,6 @@ class Files:
         return {"files": list(self.fingerprint)}
 
     def parts(self, batch_size: int, done: Done) -> Iterator[Part]:
-        """Yield all parts in order."""
         if self.id is not None:
             self._check_ids(batch_size)
         id_type = self._id_type()
@@ -557,7 +553,6 @@ class Frames:
         return {"frames": True}
 
     def parts(self, batch_size: int, done: Done) -> Iterator[Part]:
-        """Yield all parts in order."""
         number = first = 0
         id_type = None
         seen: dict[int, str] = {}

@@ -213,7 +213,6 @@ class Deliver(Plugin):
         self.pickled = pickled
 
     def setup(self, worker: Any) -> None:
-        """Make the explainer."""
         receive(self.explainer, self.pickled)
 
 

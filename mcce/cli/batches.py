@@ -190,7 +190,6 @@ def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace
 
 
 def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace) -> None:
-    """Write the counterfactuals of all parts as one table."""
     found = pd.read_parquet(result.folder / "counterfactuals")
     others = pd.read_parquet(result.folder / "unexplained")
     with written_whole(path, overwrite=arguments.force) as beside:

@@ -65,7 +65,6 @@ def read_decision(text: str | None, of: str | None, classes: Any, counts: Mappin
 
 
 def in_words(decision: Any, label: str | None) -> Any:
-    """Return the decision with the words that people call it by."""
     if label is None:
         return decision
     return replace(decision, label=label) if isinstance(decision, Interval) else OneOf([decision], label=label)
@@ -151,7 +150,6 @@ def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
 
 
 def named_by_text(constraints: Sequence[Constraint]) -> list[Constraint]:
-    """Return constraints for rows whose names are text."""
     return [_by_text(each) for each in constraints]
 
 

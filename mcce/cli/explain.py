@@ -51,7 +51,6 @@ def add_fit(commands: Any) -> None:
 
 
 def run_fit(given: argparse.Namespace) -> int:
-    """Fit an explainer and save it."""
     arguments = complete(given)
     if arguments.train is None:
         given.refuse("the following arguments are required: --train")

@@ -49,7 +49,6 @@ def add_inspect(commands: Any) -> None:
 
 
 def run_inspect(arguments: argparse.Namespace) -> int:
-    """Print what a file is."""
     told = describe(arguments.file)
     print(json.dumps(told, indent=2) if arguments.json else text(told))
     return DONE
@@ -119,7 +118,6 @@ def _describe_column(feature: Feature, generator: Generator) -> dict[str, Any]:
 
 
 def _explainer_holds(fields: dict[str, Any]) -> list[str]:
-    """Return what an explainer holds beside its chain."""
     held = []
     if len(fields["rows"]):
         held.append(f"{len(fields['rows'])} whole training rows, and the model's answers to them")

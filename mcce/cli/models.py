@@ -65,7 +65,6 @@ class OnnxRegressor:
             self.feature_names_in_ = np.array([each.name for each in self.inputs], dtype=object)
 
     def predict(self, X: pd.DataFrame) -> npt.NDArray[Any]:
-        """Return the number of each row."""
         return np.asarray(self._run(X)[0]).reshape(len(X))
 
     def check(self, X: pd.DataFrame) -> None:
@@ -105,7 +104,6 @@ class OnnxClassifier(OnnxRegressor):
         return np.asarray(self._run(X)[0]).reshape(len(X))
 
     def predict_proba(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Return the probability of each class."""
         scores = self._run(X)[1]
         if not len(X):
             return np.empty((0, len(self.classes_)))
@@ -114,7 +112,6 @@ class OnnxClassifier(OnnxRegressor):
         return _two_columns(np.asarray(scores, dtype=np.float64))
 
     def learn_classes(self, X: pd.DataFrame) -> None:
-        """Find the classes."""
         labels, scores = self._run(X)[:2]
         if isinstance(scores, list):
             self.classes_ = np.array(list(scores[0]))
@@ -132,7 +129,6 @@ class OnnxClassifier(OnnxRegressor):
 
 
 def load_onnx(where: str, path: str) -> OnnxRegressor:
-    """Open an ONNX file."""
     try:
         import onnxruntime
     except ImportError:
@@ -186,7 +182,6 @@ def _two_columns(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def load_model(path: str, trusted: Sequence[str] = ()) -> Any:
-    """Load a model."""
     where = f"--model {path}"
     if not Path(path).is_file():
         raise InputError(f"{where}: there is no such file; check its name and folder.")

@@ -299,7 +299,6 @@ def is_given(arguments: argparse.Namespace, name: str) -> bool:
 
 
 def options_of(command: str) -> list[Option]:
-    """Return the options that a command takes."""
     return [option for option in OPTIONS if option.group in COMMANDS[command]]
 
 
@@ -416,7 +415,6 @@ def _written(option: Option, value: Any, folder: Path) -> Any:
 
 
 def to_toml(value: Any) -> str:
-    """Return a value as TOML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):  # JSON escapes what TOML does, but for one character

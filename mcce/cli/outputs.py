@@ -169,7 +169,6 @@ class Style:
         return cls(source.sep or ",", "," if commas else ".", encoding, forms, spreadsheet_safe)
 
     def write(self, table: pd.DataFrame, path: Any) -> None:
-        """Write a table."""
         forms = {name: form for name, form in self.date_formats.items() if name in table}
         table = table.assign(**{name: table[name].dt.strftime(form) for name, form in forms.items()})
         table = escape_formulas(table) if self.spreadsheet_safe else table

@@ -123,7 +123,6 @@ class ReadOptions:
 
     @property
     def levels(self) -> set[str]:
-        """Columns that are known to be levels."""
         return {name for name, kind in self.kinds.items() if kind == "categorical"} | {*self.ordered}
 
     @property
@@ -144,13 +143,11 @@ class Reading:
     typed: bool = False
 
     def values_of(self, texts: Iterable[str]) -> dict[str, Any]:
-        """Return the value of each text."""
         if self.kind == "date":
             return dict(zip(texts, parse_dates(texts, self.form)))
         return {text: self._value(text) for text in texts}
 
     def values(self, cells: pd.Series[Any]) -> pd.Series[Any]:
-        """Return the values of text cells."""
         if self.kind == "text":
             return cells
         known = self.values_of([str(text) for text in pd.unique(cells.dropna().astype(object))])
@@ -271,7 +268,6 @@ class TableFile:
         return replace(self, options=known)
 
     def find_readings(self, names: Iterable[Any]) -> dict[Any, Reading]:
-        """Return how columns are read."""
         options, names = self.options, list(names)
         known = {*options.kinds, *options.date_format}
         texts = {n: self.column(n) for n in names if self._is_text(n) and (self.sep or n in known)}

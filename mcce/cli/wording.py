@@ -88,7 +88,6 @@ COMMAND_LINE = CommandLineDialect()
 
 
 def _fields() -> set[str]:
-    """Return the fields of constraints in a file."""
     return {name for kind in CONSTRAINTS.known.values() for name in kind.keys()}  # noqa: SIM118  # a method of the class
 
 

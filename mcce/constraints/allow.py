@@ -323,7 +323,6 @@ class PerFactual(OfFactuals):
 
 
 def only_words(features: Iterable[Hashable]) -> str:
-    """Return what is allowed, in words."""
     named = list(features)
     return f"only {listing(named)} may change" if named else "nothing may change"
 

@@ -125,7 +125,6 @@ class Constraint(ABC):
 
     @classmethod
     def from_stored(cls: type[Self], stored: Fields) -> Self:
-        """Return the constraint of stored fields."""
         return cls(**stored)
 
 

@@ -48,7 +48,6 @@ def bounds_of(condition: Condition, column: int, rows: Floats, factuals: Floats)
 
 
 def _try_levels(condition: Condition, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within:
-    """Step 4: return the levels with which a condition holds."""
     tried = rows.copy()
     held = []
     for code in (*range(n_levels), np.nan):
@@ -113,7 +112,6 @@ def _either(one: Within, other: Within) -> Within:
 
 
 def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Within | None:
-    """Step 1."""
     for target, sign, other in ((node.left, node.sign, node.right), (node.right, _TURNED[node.sign], node.left)):
         if _is_target(target, column) and not reads(other, column):
             assert isinstance(target, ColumnValue)
@@ -180,7 +178,6 @@ def _last(holds: Callable[[Floats], Bools], n: int) -> Floats:
 
 
 def _float_at(places: Ints) -> Floats:
-    """Return the floats at some places in their order, 0 at 0."""
     return np.copysign(np.abs(places).view(np.float64), places)
 
 

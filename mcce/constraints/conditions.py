@@ -22,7 +22,6 @@ class Constant:
     value: float
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         return np.full(rows.shape[0], self.value)
 
 
@@ -45,7 +44,6 @@ class ColumnValue:
     n_levels: int = 0
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         values = (factuals if self.was else rows)[:, self.column]
         if self.codes is not None:
             at = np.where(np.isnan(values), len(self.codes), values).astype(np.intp)
@@ -61,7 +59,6 @@ class Computed:
     parts: tuple[Value, ...]
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         first, *others = (part.of(rows, factuals) for part in self.parts)
         with np.errstate(all="ignore"):
             if not others:
@@ -85,7 +82,6 @@ class Rounded:
     decimals: int = 0
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         return round_by(self.function, self.value.of(rows, factuals), self.decimals)
 
 
@@ -98,7 +94,6 @@ class Chosen:
     otherwise: Value
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         then, otherwise = self.then.of(rows, factuals), self.otherwise.of(rows, factuals)
         return np.where(self.condition.holds(rows, factuals), then, otherwise)
 
@@ -127,7 +122,6 @@ class Elapsed:
     zone: Any = None
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         begin, end = self.begin.of(rows, factuals), self.end.of(rows, factuals)
         known = ~(np.isnan(begin) | np.isnan(end))
         found = np.full(begin.size, np.nan)
@@ -216,7 +210,6 @@ class Compared:
     right: Value
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return compare(self.left.of(rows, factuals), self.sign, self.right.of(rows, factuals))
 
 
@@ -227,7 +220,6 @@ class IsMissing:
     value: ColumnValue
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return np.isnan(self.value.of(rows, factuals))
 
 
@@ -238,7 +230,6 @@ class Always:
     value: bool
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return np.full(rows.shape[0], self.value)
 
 
@@ -249,7 +240,6 @@ class Every:
     parts: tuple[Condition, ...]
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return np.asarray(np.all([part.holds(rows, factuals) for part in self.parts], axis=0))
 
 
@@ -260,7 +250,6 @@ class Some:
     parts: tuple[Condition, ...]
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return np.asarray(np.any([part.holds(rows, factuals) for part in self.parts], axis=0))
 
 
@@ -271,7 +260,6 @@ class Opposite:
     part: Condition
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return ~self.part.holds(rows, factuals)
 
 
@@ -284,7 +272,6 @@ class Where:
     otherwise: Condition
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         then, otherwise = self.then.holds(rows, factuals), self.otherwise.holds(rows, factuals)
         return np.where(self.condition.holds(rows, factuals), then, otherwise)
 

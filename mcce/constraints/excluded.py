@@ -43,7 +43,6 @@ class TrainingRows:
 
     @classmethod
     def of(cls, matrix: Floats) -> TrainingRows:
-        """Hash encoded rows."""
         return cls(hash_rows(matrix))
 
     def contain(self, rows: Floats) -> Bools:

@@ -214,7 +214,6 @@ def _around(text: str, at: int) -> str:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Step 1: return the tokens, and one for the end."""
     if len(text) > MOST_LETTERS:
         refuse(text, MOST_LETTERS, f"it has more than {MOST_LETTERS:,} characters; split it into several rules.")
     found = []

@@ -99,12 +99,10 @@ class Limit:
         )
 
     def allows(self, values: Floats, own: Floats) -> Bools:
-        """Return which values are allowed beside the factuals' own."""
         return self.within(own).allows(values)
 
 
 def everything(n_rows: int, n_levels: int) -> Within:
-    """Return the restriction that allows everything."""
     return everything_where(np.ones(n_rows, dtype=bool), n_levels)
 
 
@@ -116,7 +114,6 @@ def everything_where(holds: Bools, n_levels: int) -> Within:
 
 
 def keep(column: int, feature: Feature, text: str) -> Limit:
-    """Return the limit that keeps a feature as it is."""
     levels = None if feature.is_numeric else (True,) * feature.n_levels
     return Limit(column, text, levels=levels, rises=False, falls=False)
 
@@ -292,7 +289,6 @@ def on_grid(within: Within, feature: Feature) -> Within:
 
 
 def _scatter(whole: Within, rows: Indices, part: Within, n_rows: int) -> Within:
-    """Return a restriction with some rows replaced."""
 
     def put(old: Any, new: Any, empty: Any) -> Any:
         if new is None:

@@ -120,7 +120,6 @@ class _Reader:
         self.refuse(node, f"{self.called(node, found_sort)} is neither true nor false; compare it with something.")
 
     def compared(self, left: nodes.Node, sign: str, right: nodes.Node) -> Condition:
-        """Return the condition of one comparison."""
         a, b = self.sort(left), self.sort(right)
         if isinstance(a, _LevelSort):
             return Compared(a.value, sign, self.level_beside(a, sign, right, b))
@@ -140,7 +139,6 @@ class _Reader:
         )
 
     def level_beside(self, level: _LevelSort, sign: str, node: nodes.Node, sort: _Sort) -> Value:
-        """Return what a column of levels is compared with, in its codes."""
         feature = level.feature
         by_order = sign not in ("==", "!=")
         if by_order and feature.kind != "ordered":
@@ -201,7 +199,6 @@ class _Reader:
     # ---- values
 
     def sort(self, node: nodes.Node) -> _Sort:
-        """Return what a part is."""
         if isinstance(node, nodes.Number):
             return _NumberSort(Constant(node.value))
         if isinstance(node, nodes.Text):
@@ -328,7 +325,6 @@ class _Reader:
         self.refuse(node, f"{spell(node.name)} is not a column; {did_you_mean(node.name, names)}")
 
     def called(self, node: nodes.Node, sort: _Sort) -> str:
-        """Return what a part is, in words."""
         if isinstance(node, nodes.NameOf):
             kind = {_LevelSort: "levels", _DateSort: "dates"}.get(type(sort), "numbers")
             return f"{spell(node.name)} (a column of {kind})"

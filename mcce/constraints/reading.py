@@ -108,7 +108,6 @@ def read_sections(content: Any, where: str) -> list[Constraint]:
 
 
 def _load(path: Path) -> Any:
-    """Return what a file holds."""
     if path.suffix.lower() not in _FILES:
         raise InputError(f"constraints are read from .toml and .json files; got {path.name!r}; convert it.")
     try:

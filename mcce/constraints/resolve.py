@@ -116,7 +116,6 @@ class _Found:
         return "; ".join(dict.fromkeys(applied))
 
     def look_at_rules(self) -> None:
-        """Look for rules that cannot hold."""
         for rule in self.rules:
             changes = [column for column in rule.columns if not self.stays[:, column].all()]
             n_open = (~self.stays[:, list(rule.columns)]).sum(axis=1)
@@ -240,7 +239,6 @@ class Constraints:
         return tuple(dict.fromkeys([*shared, *personal, *(rule.text for rule in self.rules)]))
 
     def texts_of(self, who: Hashable) -> tuple[str, ...]:
-        """Return the constraints of one factual in words."""
         limits = (*self.limits, *self._by_id.get(who, ()))
         return tuple(dict.fromkeys([*(limit.text for limit in limits), *(rule.text for rule in self.rules)]))
 
@@ -287,7 +285,6 @@ class Constraints:
 
     @cached_property
     def open_rules(self) -> tuple[ResolvedRule, ...]:
-        """Rules that have to be asked of rows."""
         bounding = {rule for _, rule in self.bounding_rules}
         return tuple(rule for rule in self.rules if rule not in bounding)
 
@@ -297,7 +294,6 @@ class Constraints:
         return replace(self, rules=tuple(rule for _, rule in self.bounding_rules))
 
     def without(self, text: str) -> Constraints:
-        """Return the constraints but the one of that text."""
         kept = [(who, tuple(limit for limit in limits if limit.text != text)) for who, limits in self.personal]
         return replace(
             self,
@@ -373,7 +369,6 @@ class Constraints:
         return self.of_factuals(factuals, index).hold(rows, np.arange(rows.shape[0]))
 
     def broken(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> dict[str, Bools]:
-        """Return which rows break each constraint, by its text."""
         found = {text: np.zeros(rows.shape[0], dtype=bool) for text in self.texts}
         for limit, places in self.explicit._applied(rows.shape[0], index):
             at: Any = slice(None) if places is None else places
@@ -533,7 +528,6 @@ def _simplest(constraints: Any, schema: Schema) -> Iterator[tuple[Constraint, st
 
 
 def _parts(given: Constraint, schema: Schema, depth: int) -> list[Constraint]:
-    """Return the simplest constraints that one resolves to."""
     if depth > MOST_STEPS:
         raise InputError(f"the constraint {str(given)!r} resolves to others without end; correct its resolve().")
     parts = list(given.resolve(schema))

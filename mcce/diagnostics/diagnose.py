@@ -335,7 +335,6 @@ def _compare(
     n_jobs: int | None,
     notes: list[str],
 ) -> dict[str, Any]:
-    """Compare generated with real rows."""
     names = ("discriminator", "pmse", "marginals", "tables", "correlations")
     if len(real) < FEWEST_ROWS:
         notes.append(f"X has {len(real)} row(s); comparing generated with real rows needs at least {FEWEST_ROWS}.")

@@ -37,7 +37,6 @@ class TablePair:
 
     @property
     def names(self) -> list[Any]:
-        """Column labels, in order."""
         return [f.name for f in self.features]
 
 

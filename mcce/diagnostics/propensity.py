@@ -387,7 +387,6 @@ def _expected_by_permutation(
 
 
 def _measure(scores: PropensityScores, expected: float, n_generated: int, settings: dict[str, Any]) -> PMSE:
-    """Return the measures of the scores."""
     values = scores.values
     share = n_generated / values.size
     error = float(((values - share) ** 2).mean())

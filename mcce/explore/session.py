@@ -578,7 +578,6 @@ class ExplorerSession:
 
 
 def _floor(message: Mapping[str, Any]) -> float:
-    """Return the floor that the settings of a message ask for."""
     return check_share(read_settings(message.get("settings")).get("floor", PlanSettings.floor), "floor")
 
 

@@ -212,7 +212,6 @@ def _arguments(limit: Allow) -> dict[str, Any]:
 
 
 def _r(value: Any) -> str:
-    """Return a plain value as R writes it."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, Mapping):

@@ -102,7 +102,6 @@ def ask_table(decision: Decision, X: Data, what: str = "the training rows") -> A
 
 
 def check_wanted(decision: Decision, answer: Answer) -> None:
-    """Refuse training rows of which none has the wanted decision."""
     if answer.wanted.any():
         return
     seen = ""
@@ -199,11 +198,9 @@ class TrainingTable:
         return self.schema.encode(self._needed(otherwise, needed_by), "the training rows").matrix
 
     def wanted(self) -> Bools:
-        """Return which rows have the wanted decision."""
         return self.answer().wanted if self.answered is None else self.answered
 
     def answer(self) -> Answer:
-        """Return what the model says of the rows."""
         if self.answered is None or self.scores is None:
             answer = ask_table(self.decision, self._needed(AGAIN))
             self.answered, self.scores = answer.wanted, answer.scores

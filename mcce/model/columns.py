@@ -26,7 +26,6 @@ class ModelColumns:
     response: tuple[Hashable, ...] = ()
 
     def check_response(self) -> None:
-        """Raise if the response is a column of the table."""
         if self.response:
             raise InputError(
                 Parameter("X"),
@@ -67,7 +66,6 @@ def columns_of(model: Any, columns: Sequence[Hashable]) -> ModelColumns:
 
 
 def _read_by_estimator(model: Any) -> set[Hashable] | None:
-    """Return the columns that an estimator of scikit-learn reads."""
     model = getattr(model, "best_estimator_", model)
     steps = getattr(model, "steps", None)
     if steps is not None:
@@ -99,7 +97,6 @@ def _labels(names: pd.Index[Any], chosen: Any) -> list[Hashable]:
 
 
 def _of_statsmodels(model: Any, columns: Sequence[Hashable]) -> ModelColumns:
-    """Return what the results of a model of statsmodels say."""
     made = getattr(model, "model", model)
     formula = getattr(made, "formula", None)
     if isinstance(formula, str) and "~" in formula:

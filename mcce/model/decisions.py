@@ -162,7 +162,6 @@ def check_label(label: Any) -> None:
 
 
 def with_margin(words: str, margin: float) -> str:
-    """Return the words of a decision with those of its margin, if it has one."""
     return f"{words}, with a margin of {margin:.12g}" if margin else words
 
 

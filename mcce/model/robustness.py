@@ -231,7 +231,6 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 30, *, random_state: i
 
 
 def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
-    """Return the noise by column."""
     by_column = np.zeros(len(schema.features))
     numbers = [int(j) for j in mutable if schema.features[j].is_numeric and not is_dated(schema.features[j].dtype)]
     if not isinstance(noise, Mapping):

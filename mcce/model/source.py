@@ -238,5 +238,4 @@ def equals(one: Any, two: Any) -> bool:
 
 
 def name_of(function: object) -> str:
-    """Return the name of a function, or else of its class."""
     return str(getattr(function, "__name__", type(function).__name__))

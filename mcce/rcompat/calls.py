@@ -158,7 +158,6 @@ def fit(model: Any, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Explain the rows of a table."""
     _check_names(options, inspect.signature(MCCE.explain).parameters, "explain()")
     frame, _ = _read(data)
     arguments = {name: _whole(value) for name, value in options.items()}
@@ -173,7 +172,6 @@ def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str,
 
 
 def generate(fitted: Fitted, data: Sent, n_samples: float) -> dict[str, Any]:
-    """Return the candidates of the rows of a table."""
     frame, _ = _read(data)
     drawn = fitted.explainer.generate(frame, n_samples=_whole(n_samples), progress=False)
     return _written(drawn.reset_index(drop=True), fitted.columns)
@@ -194,7 +192,6 @@ def sentences(found: Counterfactuals) -> dict[str, Any]:
 
 
 def words(found: Counterfactuals) -> str:
-    """Return a result as it is printed."""
     return repr(found)
 
 
@@ -241,7 +238,6 @@ def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequenc
 
 
 def letter(found: Counterfactuals, id: Any) -> str:
-    """Return the letter about one factual."""
     return report.letter(found, _label(found, id))
 
 
@@ -315,7 +311,6 @@ def _as_in_file(column: SentColumn, feature: Feature) -> SentColumn:
 
 
 def restore_result(file: bytes) -> Counterfactuals:
-    """Return the result of a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "object.mcce"
         path.write_bytes(bytes(file))

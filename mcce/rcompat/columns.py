@@ -147,7 +147,6 @@ def describe_table(frame: pd.DataFrame, columns: Sequence[SentColumn]) -> dict[s
 
 
 def write_column(values: pd.Series[Any], column: SentColumn) -> tuple[bytearray, bytearray, bytearray]:
-    """Return values, states and texts of one column."""
     missing = values.isna().to_numpy(dtype=bool)
     states = missing.astype(np.uint8)
     texts: Sequence[str] = ()
@@ -190,7 +189,6 @@ def texts_of(values: pd.Index[Any], name: str) -> list[str]:
 
 
 def text_of(value: Any) -> str:
-    """Return one value as R spells it."""
     if isinstance(value, (bool, np.bool_)):
         return "TRUE" if value else "FALSE"
     if isinstance(value, (float, np.floating)):

@@ -352,7 +352,6 @@ class RConditional(ConditionalSampler):
         return self._draw("draw", given, uniform)
 
     def _draw(self, question: str, given: Table, numbers: Floats, seed: int = 1) -> Floats:
-        """Return one value for each row from its uniform number or its seed."""
         if not given.n_rows:
             return np.empty(0)
         answer = self.ask_r(question, self.learned_, as_frame(given), numbers, seed)

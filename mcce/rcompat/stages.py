@@ -137,7 +137,6 @@ def gower_roles(features: Sequence[Feature]) -> npt.NDArray[np.int8]:
 
 
 def check_fixed(fixed_features: str | Iterable[Hashable] | None, names: Sequence[Hashable]) -> list[Hashable]:
-    """Return the fixed features as a list of known, different names."""
     if fixed_features is None or isinstance(fixed_features, str):
         fixed_features = () if fixed_features is None else (fixed_features,)
     fixed = check_fixed_names(fixed_features, names, "fixed_features", "x_train")
@@ -215,7 +214,6 @@ class FeatureModel:
 
     @property
     def mutable(self) -> tuple[Feature, ...]:
-        """The mutable features."""
         return self.table.features[self.n_given :]
 
     @cached_property
@@ -346,12 +344,10 @@ class Simulated:
 
     @property
     def mutable(self) -> Floats:
-        """The encoded mutable columns."""
         return self.matrix[:, self.feature_model.n_given :]
 
     @cached_property
     def factuals(self) -> Floats:
-        """The factuals' encoded mutable columns."""
         return encode_columns(self.x_explain, self.feature_model.mutable, "x_explain")
 
     @cached_property
@@ -423,7 +419,6 @@ def _draw(
     rng: RGenerator,
     out: Floats,
 ) -> None:
-    """Draw a training value for each row from its leaf."""
     count = np.zeros(tree.n_nodes, dtype=np.int64)
     order = np.empty(tree.n_nodes, dtype=np.int64)
     visited = order[: kernels.count_leaves(leaf, count, order)]
@@ -545,7 +540,6 @@ def check_measures(measures: Sequence[str]) -> list[str]:
 
 
 def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
-    """Return one measure of every row."""
     model, K = simulated.feature_model, simulated.K
     rows, factuals = simulated.mutable, simulated.factuals
     out = np.zeros(rows.shape[0])

@@ -248,7 +248,6 @@ def _tr(kind: str, label: object, names: list[str], figures: list[str], cells: s
 
 
 def _notes(shown: Shown) -> list[str]:
-    """Say how to read the table, and what is not shown."""
     lines = []
     if len(shown.after):
         lines.append(
@@ -380,7 +379,6 @@ class Page:
 
 
 def html_page(page: Page) -> str:
-    """Return the page as one HTML document."""
     parts = [f"<h1>{escape(page.title)}</h1>", *(f"<p>{escape(text)}</p>" for text in page.intro)]
     cards = "".join(map(_card, page.figures))
     parts.append(f'<dl class="figures">{cards}</dl>')

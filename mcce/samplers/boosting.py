@@ -157,11 +157,9 @@ class BoostedTrees:
         return np.cumsum(np.concatenate([begin, leaves.reshape(n, self.root.size // k, k)], axis=1), axis=1)
 
     def outputs(self, points: Floats) -> Floats:
-        """Return the outputs of each row, (rows, outputs)."""
         return self.staged(points)[:, -1]
 
     def probabilities(self, points: Floats, n_levels: int) -> Floats:
-        """Return the probabilities of all levels, those of unknown ones 0."""
         found = np.zeros((points.shape[0], n_levels))
         if self.classes.size == 1:
             found[:, self.classes] = 1.0
@@ -644,7 +642,6 @@ class BoostingSampler(ConditionalSampler):
         return np.where(np.isnan(values), np.nan, codes)
 
     def _missing(self, given: Table) -> Floats:
-        """Return the probability of each row that its draw is missing."""
         if self.missing_trees_ is None:
             return np.zeros(given.n_rows)
         return self.missing_trees_.probabilities(indicator_design(given), 2)[:, 1]

@@ -76,7 +76,6 @@ class PublicBins:
 
     @property
     def is_number(self) -> bool:
-        """Whether the bins are intervals."""
         return self.edges.size > 0
 
     @property
@@ -132,7 +131,6 @@ class RandomTrees:
 
     @property
     def n_leaves(self) -> int:
-        """Leaves of each tree."""
         return int(self.column.shape[1]) + 1
 
     def leaves(self, given: Table) -> Ints:
@@ -181,7 +179,6 @@ class Room:
 
     @property
     def can_split(self) -> bool:
-        """Whether there is anything to split."""
         return self.high > self.low if self.feature.is_numeric else self.codes.size > 1
 
     def halve(self, rng: np.random.Generator) -> Split:
@@ -433,7 +430,6 @@ class DPSampler(ConditionalSampler):
 
     @property
     def noise(self) -> str:
-        """What the noise of the counts is worth."""
         if self.account_.for_tests:
             return "counts with noise of a testing seed, which is not private"
         delta = "" if self.account_.is_pure else f" at delta = {float(self.account_.delta):g}"
@@ -638,7 +634,6 @@ class Choosing:
         self.rows = {0: np.arange(self.place.size)}
 
     def choose(self, node: int, splits: Sequence[tuple[int, Split]], missing_right: bool) -> int:
-        """Return the place of the split that is taken in a node."""
         if len(splits) == 1:
             return 0
         rows, scores = self.rows[node], []

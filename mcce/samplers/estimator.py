@@ -608,7 +608,6 @@ class EstimatorSampler(ConditionalSampler):
         return probabilities
 
     def _predict(self, given: Table) -> Floats:
-        """Return the predictions of each row, one column an estimator."""
         design = indicator_design(given)
         return np.column_stack([predict(estimator, design) for estimator in self.estimators_])
 

@@ -230,7 +230,6 @@ class Nearest:
         return total - self.n_sure
 
     def take(self, rows: Places) -> Nearest:
-        """Return the donors of some rows."""
         first, sure_first, sure_after, after = self.first, self.sure_first, self.sure_after, self.after
         return Nearest(first[rows], sure_first[rows], sure_after[rows], after[rows], self.n_donors)
 

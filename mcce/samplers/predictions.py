@@ -45,7 +45,6 @@ def draw_levels(probabilities: Floats, rng: RowStreams, within: Within | None) -
 
 
 def log_mass_of_levels(probabilities: Floats, within: Within) -> Floats:
-    """Return the log probability of what is allowed in each row."""
     allowed = np.where(within.level_mask(*probabilities.shape), probabilities, 0.0)
     return log_of(allowed.sum(axis=1) / probabilities.sum(axis=1))
 
@@ -140,7 +139,6 @@ class PredictedQuantiles:
         return np.where(possible, np.clip(drawn, low, high), np.nan)  # inverting there and back rounds
 
     def mass(self, low: Floats, high: Floats) -> Floats:
-        """Return the probability of what lies in [low, high]."""
         first, last, possible = self._between(low, high)
         return np.where(possible, last - first, 0.0)
 

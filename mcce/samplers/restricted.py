@@ -82,7 +82,6 @@ class Within:
     weighted: bool = False
 
     def allows(self, values: Floats) -> Bools:
-        """Return whether each row's value is allowed."""
         is_missing = np.isnan(values)
         allowed = ~is_missing
         if self.low is not None:
@@ -103,13 +102,11 @@ class Within:
         return self.each(lambda part: part[rows])
 
     def each(self, function: Callable[[Any], Any]) -> Within:
-        """Return the restriction with a function of each of its arrays."""
         names = ("low", "high", "levels", "missing", "step", "kept", "never")
         parts = {name: getattr(self, name) for name in names}
         return replace(self, **{name: function(part) for name, part in parts.items() if part is not None})
 
     def __and__(self, other: Within) -> Within:
-        """Return what both allow, row by row."""
         return Within(
             low=_both(self.low, other.low, np.maximum),
             high=_both(self.high, other.high, np.minimum),
@@ -261,7 +258,6 @@ class RestrictedDraw:
 
 
 def log_of(probability: Floats) -> Floats:
-    """Return logarithms, -inf of 0."""
     return np.asarray(np.log(probability, out=np.full(probability.shape, -np.inf), where=probability > 0.0))
 
 

@@ -81,7 +81,6 @@ class Smoother:
 
 
 def check_smoothing(smoothing: object, owner: object) -> None:
-    """Check the parameter of a sampler that smooths."""
     if smoothing is not None and smoothing != "density":
         raise InputError(f'smoothing of {type(owner).__name__} is {smoothing!r}; it must be None or "density".')
 

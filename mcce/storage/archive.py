@@ -78,7 +78,6 @@ _ITEM_SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), 
 
 
 def to_bytes(array: Array) -> bytes:
-    """Return an array as npy."""
     if array.dtype.hasobject or not _is_plain(array.dtype):
         raise InputError(f"an array of {array.dtype} cannot be stored; only numbers, booleans, dates and text can.")
     buffer = io.BytesIO()
@@ -185,7 +184,6 @@ def save_fields(
 
 
 def _pack(kind: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> io.BytesIO:
-    """Return the bytes of the file."""
     arrays: list[bytes] = []
 
     def refer(array: Array, where: str) -> Fields:

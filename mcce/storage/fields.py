@@ -83,7 +83,6 @@ def check_rising(values: Array, name: str, *, strictly: bool = True) -> None:
 
 
 def check_codes(values: Array, name: str, n_levels: int) -> None:
-    """Require codes of levels, or missing values."""
     known = values[~np.isnan(values)]
     check_between(known, name, 0, n_levels - 1)
     if (np.floor(known) != known).any():
@@ -185,12 +184,10 @@ class Holds:
             holds.check_contents(item, name, lengths)
 
     def _known(self, lengths: Mapping[str, int]) -> list[int | None]:
-        """Return the shape as far as it is known."""
         parts = map(_parts, self.shape)
         return [more if not of else lengths[of] + (more or 0) if of in lengths else None for of, more in parts]
 
     def _learn(self, shape: tuple[int, ...], lengths: dict[str, int]) -> None:
-        """Add the lengths of a shape by name."""
         lengths.update({of: size - (more or 0) for (of, more), size in zip(map(_parts, self.shape), shape) if of})
 
     def _items(self, value: Any) -> list[tuple[Holds, Any]]:

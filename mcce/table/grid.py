@@ -59,7 +59,6 @@ class Grid:
 
     @property
     def is_everything(self) -> bool:
-        """Whether all float64 lie on the grid."""
         return self.decimals is None and self.narrow is None
 
     def put(self, values: Floats) -> Floats:

@@ -51,7 +51,6 @@ def check_feature(feature: Feature) -> None:
 
 
 def check_dtype(dtype: Any) -> None:
-    """Refuse what is no dtype of a column."""
     known = isinstance(dtype, pd.api.extensions.ExtensionDtype)
     if isinstance(dtype, np.dtype):
         known = dtype.kind in "biufmMO" and dtype.itemsize <= 8 and dtype.isnative
@@ -387,7 +386,6 @@ def write_column(column: pd.Series[Any]) -> Fields:
 
 
 def read_column(written: Fields) -> Any:
-    """Return the array of a column."""
     check_type(written, "a column", dict)
     dtype = written["dtype"]
     check_dtype(dtype)

@@ -192,12 +192,10 @@ def equal_chances(values: Floats, weights: Floats | None) -> Floats:
 
 
 def mean_of(values: Floats, weights: Floats | None) -> Any:
-    """Return the mean of values, or of each column of a matrix."""
     return values.mean(axis=0) if weights is None else weights @ values / weights.sum()
 
 
 def deviation_of(values: Floats, weights: Floats | None, ddof: int = 0) -> Any:
-    """Return the standard deviation of values, or of each column of a matrix."""
     if weights is None:
         return values.std(axis=0, ddof=ddof)
     centred = values - mean_of(values, weights)

@@ -24,7 +24,6 @@ MANY_CLASSES = 5  # from that number on rpart prints shares with two digits
 
 
 def party_lines(view: Nodes, tree: CtreeTree) -> list[str]:
-    """Return the lines of a conditional inference tree."""
     names = [str(feature.name) for feature in view.given]
     lines = ["", f"\t Conditional inference tree with {view.n_leaves} terminal nodes", ""]
     lines += [f"Response:  {view.target.name}", f"Input{'s' if len(names) != 1 else ''}:  {', '.join(names)}"]

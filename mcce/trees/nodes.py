@@ -37,7 +37,6 @@ class Nodes:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves."""
         return self.tree.n_leaves
 
     @cached_property
@@ -86,11 +85,9 @@ class Nodes:
         return sorted((left, left + 1), key=self.numbers.__getitem__)
 
     def responses(self, node: int) -> Floats:
-        """Return the encoded responses of the training rows of a node."""
         return self.values[self.tree.start[node] : self.tree.start[node] + self.tree.size[node]]
 
     def weights_of(self, node: int) -> Floats | None:
-        """Return the weights of the training rows of a node."""
         rows = slice(self.tree.start[node], self.tree.start[node] + self.tree.size[node])
         return None if self.weights is None else self.weights[rows]
 
@@ -171,11 +168,9 @@ class SplitRule(NamedTuple):
         return f"{self.name} {self.sign} " + (f"{{{values}}}" if self.sign == "in" else values)
 
     def as_party(self) -> str:
-        """Return the rule as party writes it."""
         return str(self) if self.sign != "in" else f"{self.name} == {{{', '.join(self.values)}}}"
 
     def as_rpart(self) -> str:
-        """Return the rule as rpart writes it."""
         if self.sign == "in":
             return f"{self.name}={','.join(self.values)}"
         return str(self) if self.sign == "is" else f"{self.name}{self.sign:<2}{self.values[0]}"

@@ -83,7 +83,6 @@ class Attack:
 
 
 def count_matches(query: Query, table: Floats) -> int:
-    """Return how many rows of a table meet a query."""
     meets = np.ones(table.shape[0], dtype=bool)
     for column, comparison, value in query:
         meets &= COMPARISONS[comparison](table[:, column], value)
@@ -91,7 +90,6 @@ def count_matches(query: Query, table: Floats) -> int:
 
 
 def distinct_rows(table: Floats) -> Floats:
-    """Return each row of a table once, in its order."""
     return np.asarray(table[np.sort(np.unique(hash_rows(table), return_index=True)[1])])
 
 

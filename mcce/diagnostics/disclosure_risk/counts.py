@@ -108,7 +108,6 @@ def name_level(measured: dict[str, Any], feature: Feature) -> dict[str, Any]:
 
 
 def find_columns(names: Sequence[Hashable], known: Sequence[Hashable], what: str, fewest: int = 1) -> list[int]:
-    """Return the places of named columns."""
     if isinstance(names, str):
         raise InputError(f"{what} is the text {names!r}; give a list of column names, as [{names!r}].")
     given = list(names)
@@ -144,7 +143,6 @@ def count_by(original: Floats, released: Floats, columns: Sequence[int]) -> tupl
 
 
 def measure_target(original: Floats, released: Floats, keys: Sequence[int], target: int) -> dict[str, Any]:
-    """Return the measures of one target, by the places of the columns."""
     n_d, n_s = original.shape[0], released.shape[0]
     of_keys, d_q, s_q = count_by(original, released, keys)
     of_cell, d_tq, s_tq = count_by(original, released, [*keys, target])
@@ -214,7 +212,6 @@ def _two_way(told: Ints, t: Floats, original: Floats, keys: Sequence[int], targe
 
 
 def copies_of(released: Floats, original: Floats) -> Bools:
-    """Return which released rows equal an original one in every column."""
     return np.isin(hash_rows(released), hash_rows(original))
 
 

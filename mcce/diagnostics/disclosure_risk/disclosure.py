@@ -190,17 +190,14 @@ class People:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """The columns."""
         return tuple(self.explainer.generator_.schema_.features)
 
     @property
     def fixed(self) -> Ints:
-        """Places of the fixed columns."""
         generator = self.explainer.generator_
         return np.array([generator.schema_.names.index(name) for name in generator.fixed_], dtype=np.int64)
 
     def rng(self, *labels: object) -> np.random.Generator:
-        """Return random numbers for a purpose."""
         return np.random.default_rng(derive_key(self.seed, "disclosure", *labels))
 
     def some(self, rows: Floats, n: int, *labels: object) -> Floats:
@@ -421,7 +418,6 @@ def _gather(
 
 
 def _release(people: People, name: str, settings: Mapping[str, Any]) -> Release:
-    """Return rows as they are returned."""
     if name != "generated":
         plain = {key: value for key, value in settings.items() if key not in OF_SPARSE}
         asked = {**settings, "sparse": True} if name == "sparse" else plain
@@ -614,7 +610,6 @@ def _attack_rows(people: People, release: Release) -> list[Finding]:
 
 
 def _membership(people: People, release: Release) -> list[Finding]:
-    """Return the lines of the attacks on membership."""
     lines = []
     if release.settings is not None:
         refused = [

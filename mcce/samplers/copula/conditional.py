@@ -80,7 +80,6 @@ class GibbsState:
     axes: Floats
 
     def sweep(self, sweeps: int, rng: RowStreams) -> None:
-        """Make Gibbs sweeps."""
         sweep_rows(
             self.z,
             self.low,

@@ -97,7 +97,6 @@ class Margin:
 
     @property
     def n_latents(self) -> int:
-        """Number of latent variables."""
         return int(self.values.size > 1)
 
     @property
@@ -204,7 +203,6 @@ class Utilities:
 
     @property
     def n_latents(self) -> int:
-        """Number of latent variables."""
         return self.values.size
 
     def position(self, values: Floats) -> Ints:

@@ -170,7 +170,6 @@ class DonorSampler(ConditionalSampler):
         return self.proper
 
     def _donors_of(self, trees: Sequence[Tree], values: Floats, weights: Floats | None) -> DonorForest:
-        """Join trees with the values of their donors, and their weights."""
         weighed = weights is not None and not self._resamples_by_weight
         of_donors = [weights[tree.donors] for tree in trees] if weights is not None and weighed else None
         return DonorForest.of(trees, [values[tree.donors] for tree in trees], of_donors)
@@ -247,7 +246,6 @@ def fewest_donors(tree: Tree) -> int:
 
 
 def with_missing_level(feature: Feature) -> Feature:
-    """Return the feature with "missing" as one more level."""
     levels = pd.Index([*range(feature.n_levels + 1)])
     return Feature(feature.name, "categorical", levels.dtype, levels, 0.0, float(feature.n_levels))
 
@@ -314,7 +312,6 @@ class LeafDonorSampler(DonorSampler):
 
     @property
     def tree_(self) -> Tree:
-        """The tree as arrays."""
         return self.donors_.forest.trees[0]
 
     @property

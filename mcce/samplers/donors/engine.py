@@ -76,12 +76,10 @@ class DonorForest:
 
     @property
     def values_by_tree(self) -> list[Floats]:
-        """The donors' values, one array a tree."""
         return self._by_tree(self.values)
 
     @property
     def weights_by_tree(self) -> list[Floats] | None:
-        """The donors' weights, one array a tree."""
         return None if self.weights is None else self._by_tree(self.weights)
 
     def _by_tree(self, of_donors: Floats) -> list[Floats]:
@@ -132,7 +130,6 @@ class DonorForest:
         return counts
 
     def mean(self, leaves: Nodes) -> Floats:
-        """Return the mean of the donors in each row's leaves."""
         pooled = self.sums[leaves].sum(axis=0) / self.mass[leaves].sum(axis=0)
         return np.asarray(pooled, dtype=np.float64)
 

@@ -119,7 +119,6 @@ class ForestSampler(DonorSampler):
 
     @property
     def trees_(self) -> tuple[Tree, ...]:
-        """The trees as arrays."""
         return self.donors_.forest.trees
 
     @property

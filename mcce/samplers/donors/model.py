@@ -300,7 +300,6 @@ class TreesApart:
         return RestrictedDraw.of(values, rejected, log_mass)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None) -> Floats:
-        """Return the log of the mean density of the trees."""
         each = [tree.log_density(given, values, training_rows) for tree in self.trees]
         return np.asarray(scipy.special.logsumexp(each, axis=0) - np.log(len(each)))
 

@@ -85,7 +85,6 @@ class Levels:
 
     @property
     def n_symbols(self) -> int:
-        """How many symbols the column has."""
         return self.n_levels + self.missing
 
     @property
@@ -94,7 +93,6 @@ class Levels:
         return 0
 
     def symbols(self, values: Floats) -> Ints:
-        """Return the symbol of each value (steps 1 and 3)."""
         is_missing = np.isnan(values)
         return np.where(is_missing, self.n_levels if self.missing else -1, np.where(is_missing, 0, values)).astype(
             np.int64
@@ -102,7 +100,6 @@ class Levels:
 
     @property
     def base_measure(self) -> BaseMeasure:
-        """The measure that densities of the column are with respect to."""
         return "counting"
 
 
@@ -152,7 +149,6 @@ class Numbers:
 
     @property
     def n_symbols(self) -> int:
-        """How many symbols the column has."""
         return self.classes.size + self.n_scores + self.missing
 
     @property
@@ -161,7 +157,6 @@ class Numbers:
         return int(self.margin is not None)
 
     def symbols(self, values: Floats) -> Ints:
-        """Return the symbol of each value (steps 6 and 7)."""
         k = self.classes.size
         found = np.searchsorted(self.classes, values).astype(np.int64)
         found[~np.isin(values, self.classes)] = k if self.margin is not None else -1
@@ -186,14 +181,12 @@ class Numbers:
 
     @property
     def base_measure(self) -> BaseMeasure:
-        """The measure that densities of the column are with respect to."""
         if self.margin is None or self.margin.atoms.all():
             return "counting"
         return "mixed" if self.classes.size or self.margin.atoms.any() else "lebesgue"
 
 
 def read_column(column: Column) -> Levels | Numbers:
-    """Return what a mixture sees of a column."""
     if column.feature.is_numeric:
         return Numbers.of(column.values, column.weights)
     return Levels(column.feature.n_levels, bool(np.isnan(column.values).any()))
@@ -219,7 +212,6 @@ class MixtureConditional:
 
     @cached_property
     def symbols(self) -> Floats:
-        """Probabilities of the symbols, by row."""
         weights = np.exp(self.log_weights)
         found = np.zeros((len(weights), self.shares.shape[1]))
         for k in range(len(self.shares)):  # a matrix product may round by the number of rows
@@ -332,7 +324,6 @@ class Seen:
     weights: Floats | None = None
 
     def take(self, rows: Ints) -> Seen:
-        """Return some rows."""
         return Seen(self.symbols[rows], self.scores[rows], None if self.weights is None else self.weights[rows])
 
 
@@ -352,7 +343,6 @@ class Patterns:
 
     @classmethod
     def of(cls, is_known: Bools, covariances: Floats) -> Patterns:
-        """Find the patterns of rows by which scores are known of each."""
         return cls.among(*find_patterns(is_known), covariances)
 
     @classmethod
@@ -373,7 +363,6 @@ class Patterns:
 
 
 def find_patterns(is_known: Bools) -> tuple[Ints, Bools]:
-    """Return the pattern of each row, and which scores are known in each pattern."""
     n, d = is_known.shape
     if is_known.all():
         return np.zeros(n, dtype=np.int64), np.ones((1, d), dtype=bool)
@@ -421,7 +410,6 @@ class Mixture:
 
     @property
     def n_components(self) -> int:
-        """How many components there are."""
         return int(self.weights.size)
 
     @cached_property
@@ -435,7 +423,6 @@ class Mixture:
         return np.cumsum([0, *(column.n_scores for column in self.columns)]).astype(np.int64)
 
     def take(self, columns: Sequence[int]) -> Mixture:
-        """Return the mixture of some columns alone."""
         symbols = [s for j in columns for s in range(self.first[j], self.first[j + 1])]
         scores = [s for j in columns for s in range(self.place[j], self.place[j + 1])]
         return Mixture(

@@ -100,7 +100,6 @@ class Pair:
         return np.asarray(self.bicop.hfunc2(joined((at, at), cover)))
 
     def _copula(self, u: Floats, v: Floats) -> Floats:
-        """Return C(u, v)."""
         found = np.where(v >= 1.0, u, np.where(u >= 1.0, v, 0.0))
         inside = (u > 0.0) & (u < 1.0) & (v > 0.0) & (v < 1.0)
         if inside.any():
@@ -306,7 +305,6 @@ class DVine:
         return known
 
     def below(self, given_below: Floats, given_upto: Floats, share: Floats) -> Floats:
-        """Return H(share | givens), row by row (step 2)."""
         return self.given(given_below, given_upto).below(share)
 
 

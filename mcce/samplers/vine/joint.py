@@ -92,7 +92,6 @@ class JointColumn:
         require(some == (self.missing < 1.0), "missing is not the share of the values that are missing")
 
     def check_column(self, feature: Feature) -> None:
-        """Refuse what is of another column."""
         require(self.is_number == feature.is_numeric or self.missing == 1.0, "is_number is not as in the column")
         unordered = feature.kind == "categorical"
         require(unordered or not self.levels.size, "levels are of a column that has an order")
@@ -150,7 +149,6 @@ class JointColumn:
         return np.where(hidden, 0.0, below), np.where(hidden, 1.0, upto)
 
     def add_to(self, known: Known, values: Floats) -> Known:
-        """Return what is known with the values of this column, too."""
         below, upto = self.cover(values)
         for k in range(self.discrete.size):
             known = known.and_next(below[:, k], upto[:, k])

@@ -190,7 +190,6 @@ class VineConditional:
 
 
 def measure_of(margin: Margin, *, is_number: bool) -> BaseMeasure:
-    """Return what densities of a column are with respect to."""
     if not is_number or margin.atoms.all():
         return "counting"
     return "mixed" if margin.atoms.any() else "lebesgue"

@@ -110,7 +110,6 @@ def _sum(terms: Floats) -> Floats:
 
 
 def _products(a: Floats, b: Floats) -> Floats:
-    """Return a'b, its sums taken row by row."""
     return np.array([[_sum(a[:, k] * b[:, j]) for j in range(b.shape[1])] for k in range(a.shape[1])])
 
 

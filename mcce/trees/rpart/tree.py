@@ -331,7 +331,6 @@ def class_weights(
 
 
 def _has_empty_rows(given: Table) -> bool:
-    """Whether all columns may be missing in some row."""
     if given.complete or not given.features:
         return False
     return bool(np.isnan(given.matrix[:, 0]).any() and np.isnan(given.matrix).all(axis=1).any())
