@@ -80,12 +80,9 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
         check_constraints(arguments, constraints, schema, factuals)
-    counts = None
     if model is None:
         y = train.read(of_response)[arguments.response]
         model, X = train_model(X, y, arguments, arguments.response in options.levels)
-    elif arguments.response is not None:
-        counts = train.table[arguments.response].value_counts().to_dict()
     if isinstance(model, OnnxRegressor):
         model.check(X)
     if isinstance(model, OnnxClassifier):
@@ -105,7 +102,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         raise InputError(
             "--min-donors and --generator exclude each other: samplers have donors; leave one of them out."
         )
-    decision = read_decision(arguments.decision, arguments.of, classes_of(model), counts)
+    decision = read_decision(arguments.decision, arguments.of, classes_of(model))
     explainer = MCCE(
         model,
         decision=in_words(decision, arguments.in_words),

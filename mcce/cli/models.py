@@ -326,7 +326,7 @@ def _check_trainable(
             f"give an interval, as in 10,20; if its values are classes, add --kinds {y.name}=categorical."
         )
     if is_class:
-        read_decision(wanted, arguments.of, counts.index, counts.to_dict())
+        read_decision(wanted, arguments.of, counts.index)
     if len(counts) < 2 or (is_class and counts.min() < 2):
         rare = "no value" if not len(counts) else f"{spell(counts.index[-1])} in {counts.iloc[-1]} rows only"
         raise InputError(f"--response {y.name} has {rare}; training needs two values or more, each at least twice.")

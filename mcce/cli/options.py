@@ -121,7 +121,7 @@ OPTIONS = (
         "date_format",
         read.date_format,
         "FORMAT",
-        "format of dates as %d.%m.%Y, or A=FORMAT,.. by column (detected)",
+        "format of dates as %d.%m.%Y, or A=FORMAT,.. by column (ISO)",
         {},
         group="read",
     ),

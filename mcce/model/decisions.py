@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.checks import is_number
+from mcce.base.checks import check, is_number
 from mcce.exceptions import InputError, MCCEError, ModelError, spell, spell_all
 from mcce.model.source import (
     BY_CLASS,
@@ -136,29 +136,15 @@ def compare_answers(
 
 def check_margin(margin: Any) -> float:
     """Return a margin as a float: a finite number that is not negative."""
-    if not is_number(margin) or not 0 <= margin < float("inf"):
-        raise InputError(
-            Parameter("margin"),
-            " is ",
-            Value(margin),
-            "; it must be a number, 0 or more, as in ",
-            Setting("margin", 0.05),
-            ".",
-        )
+    fits = is_number(margin) and 0 <= margin < float("inf")
+    check(fits, margin, "margin", "it must be a number, 0 or more, as in ", Setting("margin", 0.05), ".")
     return float(margin)
 
 
 def check_label(label: Any) -> None:
     """Refuse words for a decision that are no text, or empty."""
-    if label is not None and (not isinstance(label, str) or not label.strip()):
-        raise InputError(
-            Parameter("label"),
-            " is ",
-            Value(label),
-            "; give the decision in a few words, or ",
-            Value(None),
-            " for the default words.",
-        )
+    fits = label is None or (isinstance(label, str) and label.strip())
+    check(fits, label, "label", "give the decision in a few words, or ", Value(None), " for the default words.")
 
 
 def with_margin(words: str, margin: float) -> str:
@@ -209,10 +195,8 @@ class Interval:
     label: str | None = None
 
     def __post_init__(self) -> None:
-        if self.closed not in list(_BRACKETS):  # a list is compared, not hashed
-            raise InputError(
-                Parameter("closed"), " is ", Value(self.closed), f"; it must be one of {spell_all(_BRACKETS)}."
-            )
+        known = self.closed in list(_BRACKETS)  # a list is compared, not hashed
+        check(known, self.closed, "closed", f"it must be one of {spell_all(_BRACKETS)}.")
         for end, value in (("low", self.low), ("high", self.high)):
             if not is_number(value) or math.isnan(value):
                 raise InputError(

@@ -21,7 +21,7 @@ import pandas as pd
 import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import check_count, is_number
+from mcce.base.checks import check, check_count, is_number
 from mcce.base.progress import progress_bar
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, did_you_mean
@@ -32,7 +32,7 @@ from mcce.table import Schema
 from mcce.table.checks import rows_of
 from mcce.table.dtypes import is_dated
 from mcce.table.frames import is_other_frame
-from mcce.wording import Parameter, PythonOnly, Value
+from mcce.wording import Parameter, PythonOnly
 
 NEIGHBOURS = 32  # of a row, with noise
 MISTAKEN = 0.05  # how often a row of just the share that is demanded may pass
@@ -248,21 +248,12 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
 
 
 def _check_share(value: Any) -> float:
-    if not is_number(value) or not 0.0 < value <= 1.0:
-        raise InputError(
-            Parameter("robust"),
-            " is ",
-            Value(value),
-            "; it is a share, above 0 and at most 1, as 0.9 for nine in ten",
-            PythonOnly(", or a mcce.Robust"),
-            ".",
-        )
+    must_be = ("it is a share, above 0 and at most 1, as 0.9 for nine in ten", PythonOnly(", or a mcce.Robust"), ".")
+    check(is_number(value) and 0.0 < value <= 1.0, value, "robust", must_be)
     return float(value)
 
 
 def _check_noise(value: Any, name: str) -> float:
-    if not is_number(value) or not 0.0 <= value < 1.0:
-        raise InputError(
-            Parameter(name), " is ", Value(value), "; it is a share of the value, as 0.02 for two per cent."
-        )
+    fits = is_number(value) and 0.0 <= value < 1.0
+    check(fits, value, name, "it is a share of the value, as 0.02 for two per cent.")
     return float(value)

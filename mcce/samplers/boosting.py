@@ -45,7 +45,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import check_count, is_number
+from mcce.base.checks import check, check_count, is_number
 from mcce.base.compiling import cached
 from mcce.base.threads import without_warning
 from mcce.exceptions import InputError, SamplerError
@@ -655,12 +655,6 @@ class BoostingSampler(ConditionalSampler):
         check_count(self.max_trees, "max_trees", self, 1)
         check_count(self.max_leaves, "max_leaves", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
-        if not (is_number(self.learning_rate) and 0 < self.learning_rate <= 1):
-            raise InputError(
-                "learning_rate of ",
-                Value(BoostingSampler),
-                " is ",
-                Value(self.learning_rate),
-                "; it must be a number above 0, at most 1.",
-            )
+        fits = is_number(self.learning_rate) and 0 < self.learning_rate <= 1
+        check(fits, self.learning_rate, "learning_rate", "it must be a number above 0, at most 1.", owner=self)
         resolve_seed(self.random_state)

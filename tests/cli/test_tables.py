@@ -74,8 +74,7 @@ def test_numbers_with_too_many_digits_are_rounded_with_a_report(tmp_path, capsys
     ]
     said = capsys.readouterr().err
     assert "column 'v' of" in said
-    assert "is rounded: line 2 holds '123456789012345678901', which has too many digits for a number and is" in said
-    assert "is read as 1.2345678901234568e+20. If these are codes, add --kinds v=categorical" in said
+    assert "is rounded: line 2 holds '123456789012345678901', which has too many digits for a number. If" in said
     for exact in (["9007199254740993", "1"], ["100000000000000000000", "1"]):
         assert read(tmp_path, column(exact), kind="numeric").tolist() == [int(exact[0]), 1]
     assert "is rounded" not in capsys.readouterr().err
@@ -158,7 +157,7 @@ def readings_of(path, **options):
 
 def test_a_german_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
     (tmp_path / "de.csv").write_text(GERMAN_FILE, encoding="utf-8-sig")
-    with pytest.raises(InputError, match=r"2001-12-31. Add --date-format Seit=%d.%m.%Y; for levels, --kinds Seit="):
+    with pytest.raises(InputError, match=r"'31.12.2001'. For dates add --date-format Seit=FORMAT"):
         readings_of(tmp_path / "de.csv")
     table = readings_of(tmp_path / "de.csv", date_format={"Seit": "%d.%m.%Y"})
     assert table["Gehalt"].tolist() == [1234.5, 12000.0, 999.25]
@@ -209,7 +208,7 @@ def test_options_state_what_is_otherwise_detected(tmp_path, capsys):
             DATES_FILE,
             "utf-8",
             {},
-            "1980-04-03 or 1980-03-04. Add --date-format born=%d/%m/%Y or --date-format born=%m/",
+            "neither plain numbers nor ISO dates: line 2 holds '03/04/1980'. For dates add --date-format born=FORMAT",
         ),
         ("a;b\n1.234;1\n5.678;2\n", "utf-8", {}, r"is 1.234 with a decimal '.' and 1234 with .* Add --decimal . or"),
         ("a;b\n1,5;1.5\n2,5;2.5\n", "utf-8", {}, "decimal '.', by --decimal or by other columns, but in column 'a'"),

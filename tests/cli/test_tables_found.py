@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
+from mcce.exceptions import InputError
 from tests.cli.files_of_people import NAMES, N, as_cells, as_text, csv, explain, truth, workbook, workbook_with_notes
 
 
@@ -175,30 +176,13 @@ def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, t
         np.testing.assert_array_equal(seen["X"]["rooms"], (table["rooms"] + 0.25) * factor)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "code", "said"),
-    [
-        (
-            "paid",
-            0,
-            "is the class 'paid' (30 training rows); others are spelled nearly alike: 'Paid' (3 training rows)",
-        ),
-        ("Paid", 0, "is the class 'Paid' (3 training rows)"),
-        ("PAID", 2, "--decision is 'PAID', which could be 'Paid' (3 training rows), 'paid' (30 training rows)"),
-        ("OPEN", 0, ""),
-    ],
-)
-def test_a_class_is_matched_exactly_first(wanted, code, said, capsys):
+@pytest.mark.parametrize(("wanted", "found"), [("paid", "paid"), ("Paid", "Paid"), ("OPEN", "open"), ("2", 2.0)])
+def test_a_class_is_matched_exactly_first(wanted, found):
     from mcce.cli.checking import read_decision
-    from mcce.exceptions import InputError
 
-    counts = {"Paid": 3, "open": 7, "paid": 30}
-    if code:
-        with pytest.raises(InputError, match=re.escape(said)):
-            read_decision(wanted, None, list(counts), counts)
-        return
-    assert read_decision(wanted, None, list(counts), counts) == {"OPEN": "open"}.get(wanted, wanted)
-    assert said in capsys.readouterr().err
+    assert read_decision(wanted, None, ["Paid", "open", "paid", 2.0]) == found
+    with pytest.raises(InputError, match="'PAID', which could be 'Paid', 'paid'"):
+        read_decision("PAID", None, ["Paid", "open", "paid"])
 
 
 @pytest.mark.slow
@@ -214,7 +198,7 @@ def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypat
     assert set(pd.read_csv("cf.csv")["prediction"]) == {"paid"}
     capsys.readouterr()
     assert main(["explain", *asked, "--decision", "PAID"]) == 2
-    assert re.search(r"could be 'paid' \(19 training rows\), 'Paid' \(3 training rows\)", capsys.readouterr().err)
+    assert "could be 'paid', 'Paid'" in capsys.readouterr().err
 
 
 def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
@@ -243,12 +227,11 @@ def test_two_sheets_of_one_workbook(seen, tmp_path, capsys):
     refused = book.create_sheet("Refused")
     for row in other["Customers"].values:
         refused.append(row)
-    book["Customers"].row_dimensions[5].hidden = True
     book.save(tmp_path / "train.xlsx")
     assert explain("xlsx", "--sheet", "train=Customers,explain=Refused", "--out", "cf.csv", new="train.xlsx") in (0, 3)
     assert len(seen["X"]) == N
     assert len(pd.read_csv("cf.csv")) <= 3
-    assert "sheet 'Customers': 1 hidden row(s) are read too, the first is row 5" in capsys.readouterr().err
+    capsys.readouterr()
     assert explain("xlsx", "--sheet", "Customer", new="train.xlsx") == 2
     assert (
         "--sheet 'Customer' is not a sheet of --train train.xlsx; did you mean 'Customers'" in capsys.readouterr().err

@@ -34,7 +34,8 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.exceptions import InputError, SamplerError
+from mcce.base.checks import check
+from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
@@ -91,19 +92,8 @@ def outside(rows: Ints, growing: Ints) -> Ints:
 def check_resampling(owner: object, proper: object, honest: object) -> None:
     """Check the two parameters of a sampler."""
     for name, value in (("proper", proper), ("honest", honest)):
-        if not isinstance(value, bool):
-            raise InputError(
-                Parameter(name),
-                " of ",
-                Value(type(owner)),
-                " is ",
-                Value(value),
-                "; it must be ",
-                Value(True),
-                " or ",
-                Value(False),
-                ".",
-            )
+        must_be = ("it must be ", Value(True), " or ", Value(False), ".")
+        check(isinstance(value, bool), value, name, must_be, owner=owner)
 
 
 Self = TypeVar("Self", bound="DonorSampler")

@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 
 from mcce.base.arrays import Floats, Ints
-from mcce.base.checks import check_count, is_whole
-from mcce.exceptions import InputError, did_you_mean
+from mcce.base.checks import check, check_count, is_whole
+from mcce.exceptions import did_you_mean
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.donors.base import (
     DonorSampler,
@@ -189,26 +189,13 @@ class ForestSampler(DonorSampler):
         check_count(self.random_state, "random_state", self, 0)
         check_resampling(self, self.proper, self.honest)
         check_smoothing(self.smoothing, self)
-        if self.pooling not in POOLINGS:
-            raise InputError(
-                "pooling of ",
-                Value(ForestSampler),
-                " is ",
-                Value(self.pooling),
-                f"; {did_you_mean(self.pooling, POOLINGS)}",
-            )
+        known = self.pooling in POOLINGS
+        check(known, self.pooling, "pooling", did_you_mean(self.pooling, POOLINGS), owner=self)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
         features = self.max_features
         share = isinstance(features, float) and 0 < features <= 1
         number = is_whole(features) and features >= 1
-        if not (features in ("third", "sqrt", None) or share or number):
-            raise InputError(
-                "max_features of ",
-                Value(ForestSampler),
-                " is ",
-                Value(features),
-                "; allowed: 'third', 'sqrt', a share above 0 and at most 1, a number of columns, or ",
-                Value(None),
-                " for all.",
-            )
+        fits = features in ("third", "sqrt", None) or share or number
+        allowed = "allowed: 'third', 'sqrt', a share above 0 and at most 1, a number of columns, or "
+        check(fits, features, "max_features", allowed, Value(None), " for all.", owner=self)

@@ -34,7 +34,7 @@ from typing import TypeVar
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import is_number
+from mcce.base.checks import check, is_number
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
@@ -346,20 +346,8 @@ class EmpiricalSampler(ConditionalSampler):
 
     def _check_parameters(self) -> None:
         fixed = is_number(self.bandwidth) and LEAST_BANDWIDTH <= float(self.bandwidth) <= MOST_BANDWIDTH
-        if self.bandwidth != "aicc" and not fixed:
-            raise InputError(
-                "bandwidth of ",
-                Value(EmpiricalSampler),
-                " is ",
-                Value(self.bandwidth),
-                f"; it must be 'aicc', or a number from {LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}.",
-            )
-        if not (is_number(self.keep) and 0 < self.keep <= 1):
-            raise InputError(
-                "keep of ",
-                Value(EmpiricalSampler),
-                " is ",
-                Value(self.keep),
-                "; it must be a share above 0, at most 1.",
-            )
+        must_be = f"it must be 'aicc', or a number from {LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}."
+        check(self.bandwidth == "aicc" or fixed, self.bandwidth, "bandwidth", must_be, owner=self)
+        fits = is_number(self.keep) and 0 < self.keep <= 1
+        check(fits, self.keep, "keep", "it must be a share above 0, at most 1.", owner=self)
         resolve_seed(self.random_state)
