@@ -84,7 +84,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
 
 
 def _some(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
-    """Step 2 for conditions of which one has to hold: what any of them allows, if that is levels or one interval."""
+    """Return what conditions of which one has to hold allow, if that is levels or one interval."""
     open_parts = [part for part in node.parts if reads(part, column)]
     if len(open_parts) > 1 and not n_levels:
         return None
@@ -122,7 +122,7 @@ def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Wi
 
 
 def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floats, factuals: Floats) -> Within | None:
-    """Step 1 for a side that is computed from the feature."""
+    """Bound a feature by a side that is computed from the feature."""
     if target.function == "abs" and sign in ("<", "<="):
         (inner,) = target.parts
         sides = Compared(inner, sign, other), Compared(Computed("-", (Constant(0.0), other)), sign, inner)

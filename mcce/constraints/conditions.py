@@ -280,7 +280,7 @@ Condition = Compared | IsMissing | Always | Every | Some | Opposite | Where
 
 
 def columns_read(node: Value | Condition) -> Iterator[ColumnValue]:
-    """Step 3: yield the columns that a value or condition reads."""
+    """Yield the columns that a value or condition reads."""
     if isinstance(node, ColumnValue):
         yield node
     parts: tuple[Value | Condition, ...] = ()

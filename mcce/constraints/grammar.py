@@ -241,7 +241,7 @@ def _refuse_sign(text: str, at: int) -> NoReturn:
 
 
 class _Parser:
-    """Step 2: one method for each line of the grammar."""
+    """One method for each line of the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text = text

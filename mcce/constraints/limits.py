@@ -69,7 +69,7 @@ class Limit:
         return self.looks_at_changes or self.step > 0.0
 
     def within(self, own: Floats) -> Within:
-        """Step 2: return what the column may be for factuals whose own values are given."""
+        """Return what the column may be for factuals whose own values are given."""
         n, unknown = own.size, np.isnan(own)
         low, high = np.full(n, self.low), np.full(n, self.high)
         if self.looks_at_changes:
@@ -134,7 +134,7 @@ def _round(bounds: Floats, own: Floats, largest: float) -> Floats:
 
 
 def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_fixed: bool) -> Limit:
-    """Step 1: return the limit of an `Allow`, checked and encoded."""
+    """Return the limit of an `Allow`, checked and encoded."""
     _check_kind(given, feature)
     low = -np.inf if given.low is None else _encoded(feature, given.low, "low")
     high = np.inf if given.high is None else _encoded(feature, given.high, "high")
@@ -256,7 +256,7 @@ Applied = tuple[Limit, Indices | None]  # a limit, and the rows that it applies 
 
 
 def within_of(column: int, feature: Feature, factuals: Floats, applied: Iterable[Applied]) -> Within:
-    """Step 1: return the values that one column may have for each factual, as the limits give them."""
+    """Return the values that one column may have for each factual, as the limits give them."""
     within = everything(factuals.shape[0], feature.n_levels)
     for limit, rows in applied:
         if limit.column != column:
@@ -270,7 +270,7 @@ def within_of(column: int, feature: Feature, factuals: Floats, applied: Iterable
 
 
 def on_grid(within: Within, feature: Feature) -> Within:
-    """Step 2: return a restriction whose steps lie on the column's own grid; those that say no more are left out."""
+    """Return a restriction whose steps lie on the column's own grid; those that say no more are left out."""
     if within.step is None or feature.decimals is None:
         return within
     point = 10.0**-feature.decimals

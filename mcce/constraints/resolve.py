@@ -130,7 +130,7 @@ class _Found:
                     self.look_at_last(rule, column, rows)
 
     def look_at_last(self, rule: ResolvedRule, column: int, rows: Any) -> None:
-        """Step 4 for the factuals for which a rule leaves one column open."""
+        """Check the factuals for which a rule leaves one column open."""
         factuals = self.factuals[rows]
         ruled = rule.within_for(column, factuals, factuals)
         if ruled is None:
@@ -310,7 +310,7 @@ class Constraints:
         return self.schema.names[columns[0]] if columns else text
 
     def within(self, factuals: Floats, index: Ids[Any] | None = None) -> dict[Any, Within]:
-        """Step 1: return what the draws of each factual may be, for the mutable features that are restricted.
+        """Return what the draws of each factual may be, for the mutable features that are restricted.
 
         Which rows of a restriction exclude something, `Within.excludes` tells; the others are as free as without it.
         """
@@ -343,7 +343,7 @@ class Constraints:
         return kept
 
     def draws_depend_on(self, factuals: Floats, index: Ids[Any] | None = None) -> Floats:
-        """Step 4: return numbers for each factual; draws depend on these and on the fixed values only.
+        """Return numbers for each factual; draws depend on these and on the fixed values only.
 
         A factual whose draws are not restricted has NaN throughout.
         """
@@ -365,7 +365,7 @@ class Constraints:
         return np.column_stack(columns) if columns else np.empty((n, 0))
 
     def hold(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> Bools:
-        """Step 3: return which rows obey all constraints; `factuals` and `index` have the factual of each row."""
+        """Return which rows obey all constraints; `factuals` and `index` have the factual of each row."""
         return self.of_factuals(factuals, index).hold(rows, np.arange(rows.shape[0]))
 
     def broken(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> dict[str, Bools]:
@@ -386,7 +386,7 @@ class Constraints:
         return FactualConstraints(factuals, within, self.rules)
 
     def check_factuals(self, factuals: Floats, index: Ids[Any]) -> pd.DataFrame:
-        """Step 5: return the contradictions of some factuals: by id, the constraint and the reason.
+        """Return the contradictions of some factuals: by id, the constraint and the reason.
 
         A factual that is named has nothing that could meet its constraints. That every factual has a contradiction is
         an error, and so is a constraint for a factual that is not among them.
@@ -553,7 +553,7 @@ def _ordered(limits: Iterable[Limit]) -> tuple[Limit, ...]:
 def _keeping(
     who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int], computed: set[int], text: str | None
 ) -> list[Limit]:
-    """Step 3: return what keeps all features but some, for one factual."""
+    """Return what keeps all features but some, for one factual."""
     role = f"a feature that only() names for factual {spell(who)},"
     named = {schema.position(name, role, "the training data") for name in features}
     for j in named & computed:

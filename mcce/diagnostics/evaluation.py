@@ -235,7 +235,7 @@ def _summary(numbers: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
 def _manifold(
     rows: Floats, before: Floats, schema: Schema, training: Data, asked: Decision, n_jobs: int | None
 ) -> pd.DataFrame:
-    """Step 3: distances to the training rows, the factual's own left out, and copies of them."""
+    """Distances to the training rows, the factual's own left out, and copies of them."""
     seen = schema.encode(training, "training").matrix
     parts = range(0, len(training), ASK_ROWS)
     wanted = np.concatenate([asked.ask(training[i : i + ASK_ROWS], "the training rows").wanted for i in parts])

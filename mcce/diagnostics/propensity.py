@@ -106,7 +106,7 @@ def count_columns(pair: TablePair, max_order: int) -> int:
 
 
 def _blocks(matrix: Floats, pair: TablePair) -> tuple[list[Floats], list[int]]:
-    """Step 2: design columns of each feature, then those of the indicators; numbers standardised; and whose they are.
+    """Design columns of each feature, then those of the indicators; numbers standardised; and whose they are.
 
     Centring and scaling change no score, since the products come with the columns themselves.
     """

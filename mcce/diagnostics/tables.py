@@ -151,7 +151,7 @@ def group_breaks(values: Floats, n_groups: int = 5) -> Floats:
 
 
 def _cells(pair: TablePair, j: int, n_groups: int) -> Ints:
-    """Step 1: the group or level of every row, real ones first, numbered from 0 without gaps."""
+    """Return the group or level of every row, real ones first, numbered from 0 without gaps."""
     values = np.concatenate([pair.real[:, j], pair.generated[:, j]])
     codes = values
     if pair.features[j].is_numeric:

@@ -1,38 +1,19 @@
 """Gradient boosting as a conditional: quantiles of numbers, probabilities of levels.
 
-1. Levels: boost trees for the probabilities of all classes; numbers: for the quantiles at the levels 1 / (m + 1), ...,
-   m / (m + 1) (scikit-learn's histogram gradient boosting). There are as many trees as predict held-out rows best
-   (below). Unordered levels of a given enter as 0/1 columns, missing values as they are.
-2. Quantiles blur the step from no savings to some. So numbers that more than 5 % of the rows share are classes of their
-   own, and all others together one more class, whose quantiles are those of its rows alone. Numbers that all have point
-   mass, 20 distinct ones at most, are all classes.
-3. Draw a class by its probability; a number of the last class from its predicted quantiles, put in order: straight
-   between them, beyond the outer ones by as much as training values lie beyond those that trees without their row have
-   predicted (`mcce.samplers.predictions`). It becomes the nearest training value: each has a *cell*, from the middle
-   between it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts
-   whole, a value that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
-4. The density of a number with point mass is its probability; that of others the probability of an interval around it
-   over its length, an eighth of the row's spread to both sides, less what has point mass there: a declared surrogate,
-   with a small even part (`mcce.samplers.density`).
-5. A target with missing values has two parts, as in `mcce.samplers.parametric.regression`: classes say whether it is
-   missing, and trees grown on the complete rows give the value.
-
-There are as many trees as predict rows best that they were not grown on: more would be too sure of themselves, with
-quantiles too narrow and probabilities too near to 0 and 1.
-
-6. Rows are dealt to five folds (`mcce.samplers.estimator`). Trees are grown without each fold in turn, and predict it
-   after every iteration.
-7. The number of iterations is the one with the least mean loss of these predictions: the pinball loss of quantiles,
-   summed over the outer two and the median; the log loss of classes. Weights of rows weigh their losses, here and while
-   growing.
-8. Trees are grown on all rows, so many times.
-
-What scikit-learn has learnt becomes arrays (`BoostedTrees`), which can be stored and need no scikit-learn to draw:
-
-9. `read_trees` takes the nodes out of a fitted estimator. It keeps them in private attributes, so the predictions of
-   the arrays are compared with the estimator's own, and a difference is an error instead of a wrong model.
-10. A prediction is the baseline plus the values of the leaves that a row reaches, added up in the order of the trees. A
-    row goes left if its number is at most the threshold; where missing values go, the node says.
+1. Levels: class probabilities; numbers: quantiles at 1 / (m + 1), ..., m / (m + 1) (scikit-learn's histogram gradient
+   boosting). Unordered levels of a given enter as 0/1 columns.
+2. Numbers that more than 5 % of the rows share are classes of their own; all others are one more class with quantiles.
+   If all numbers have point mass, at most 20 distinct ones, all are classes.
+3. Draw a class, then a number from its sorted quantiles: linear between them, beyond the outer ones by held-out
+   exceedances (`mcce.samplers.predictions`). It becomes the training value in whose *cell* it falls, so a draw is an
+   observed value.
+4. The density of a number with point mass is its probability; that of others the probability of an interval of an
+   eighth of the row's spread to both sides over its length: a declared surrogate, with a small even part (`density`).
+5. A target with missing values has classes for whether it is missing, and trees for the complete rows.
+6. The number of iterations minimises the loss on five held-out folds: pinball loss of the outer quantiles and the
+   median, log loss of classes. Weights weigh losses.
+7. `read_trees` copies the nodes of a fitted estimator into arrays (`BoostedTrees`), which are stored without pickle.
+   Their predictions are compared with the estimator's, because the nodes are in private attributes.
 """
 
 from __future__ import annotations
@@ -177,7 +158,7 @@ def class_probabilities(outputs: Floats) -> Floats:
 
 
 def read_trees(estimator: Any, points: Floats) -> BoostedTrees:
-    """Return the trees of a fitted estimator, compared with its predictions of some training rows (step 9)."""
+    """Return the trees of a fitted estimator, compared with its predictions of some training rows."""
     grown = [tree.nodes for iteration in estimator._predictors for tree in iteration]
     nodes = np.concatenate(grown)
     trees = BoostedTrees(
@@ -319,7 +300,7 @@ class Growing:
         grow: Callable[[Floats, Any, Floats | None], BoostedTrees],
         predict: Callable[[BoostedTrees, Floats, Any], Floats] = lambda trees, x, y: trees.staged(x),
     ) -> Floats:
-        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations (step 6)."""
+        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations."""
         n = points.shape[0]
         fold = deal_folds(n, self.seed)
         parts: list[tuple[Ints, Floats]] = []

@@ -30,7 +30,7 @@ class Drawing(Protocol):
 
 
 def put_on_grid(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, within: Within | None = None) -> Floats:
-    """Return the draws of a feature, checked (steps 1 and 2) and put on its grid (step 3)."""
+    """Return the draws of a feature, checked and put on its grid."""
     if np.shape(drawn) != (n_rows,):
         raise SamplerError(
             f"{sampler!r} drew an array of shape {np.shape(drawn)} for {feature.name!r} and {n_rows} rows; "
@@ -48,7 +48,7 @@ def put_on_grid(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, 
 def draw_allowed(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> RestrictedDraw:
-    """Return restricted draws on the grid; numbers never to be used are drawn again (step 4), 200 times at most.
+    """Return restricted draws on the grid; numbers never to be used are drawn again, 200 times at most.
 
     Where a single value is allowed there is nothing to draw: the row has it, as it has its fixed values. Only for a
     weight it is asked how probable the value is.
@@ -79,7 +79,7 @@ def draw_allowed(
 
 
 def _with_kept_values(found: RestrictedDraw, within: Within) -> RestrictedDraw:
-    """Return the draws with the value that a rejected row has already, where it is allowed to keep it (step 5)."""
+    """Return the draws with the value that a rejected row has already, where it is allowed to keep it."""
     if within.kept is None or within.weighted or not found.rejected.any():
         return found
     stays = found.rejected & ~np.isnan(within.kept) & within.allows(within.kept)

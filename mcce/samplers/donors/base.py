@@ -1,26 +1,14 @@
-"""Drawing donors from the leaves of trees: what all samplers that grow trees share, one tree or many.
+"""Drawing donors from the leaves of trees: what all samplers that grow trees share.
 
-1. Grow trees for the target on the given columns: each subclass its own kind. All rows grow a tree and are its donors,
-   unless
+1. All rows grow a tree and are its donors, unless `proper`: a bootstrap sample takes the place of the rows, as in
+   synthpop; or `honest`: half of the rows grow the tree, the others are its donors (in a forest, those outside its
+   bootstrap sample), because donors that a tree was grown on are less spread out than new rows.
+2. With `min_donors`, a tree with copies or weights is grown again with larger leaves until each has enough donors.
+3. A draw is a training value among the donors of the row's leaf, uniformly or by weight (`engine`).
 
-   proper   a bootstrap sample of the rows takes the place of the rows, as in synthpop: what is fitted varies from fit
-            to fit as it would with other training data, and so the uncertainty of the trees reaches what is drawn.
-   honest   half of the rows, drawn at random, grow the tree; the others are its donors (`mcce.trees.cart`). Donors that
-            a tree was grown on have been sorted by their values, and are less spread out than new rows are. The trees
-            of a forest have bootstrap samples of their own: the rows outside are the donors.
-
-2. With `min_donors`, and copies of rows among the donors or weights that count as such, a single tree is grown again
-   with larger leaves until each has enough.
-3. Route every row of `given` to its leaves.
-4. Draw one training value of the target among the donors of these leaves (`mcce.samplers.donors.engine`): uniformly,
-   or by the weights of the training rows.
-
-The values drawn are observed values; their combinations are new (paper, section 2.2). Missing values of a categorical
-target are one more level. For a numeric or ordered target with missing values first trees decide whether the draw is
-missing, and others, grown on the complete rows, give the value.
-
-Rows with weights are drawn by these, as many as the weights sum up to: a sample of the repeated rows. The rows that an
-honest forest's tree is grown on are chosen whatever their weight first, so that those outside are like all others.
+The values drawn are observed; their combinations are new (paper, section 2.2). Missing values of a categorical target
+are one more level. Otherwise separate trees decide whether a draw is missing. With weights, as many rows are drawn as
+the weights sum to.
 """
 
 from __future__ import annotations
@@ -122,7 +110,7 @@ class DonorSampler(ConditionalSampler):
 
     @abstractmethod
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
-        """Grow trees for a target without missing values (step 1): for its value, or for whether it is missing."""
+        """Grow trees for a target without missing values: for its value, or for whether it is missing."""
 
     @abstractmethod
     def _check_parameters(self) -> None:

@@ -59,7 +59,7 @@ class DonorForest:
     def of(
         cls, trees: Sequence[Tree], values: Sequence[Floats], weights: Sequence[Floats] | None = None
     ) -> DonorForest:
-        """Join trees and the values, and weights, of their donors (step 1)."""
+        """Join trees and the values, and weights, of their donors."""
         joined = None if weights is None else np.concatenate(weights)
         if len(trees) == 1:
             zero = np.zeros(1, dtype=np.int32)
@@ -95,7 +95,7 @@ class DonorForest:
         return leaves
 
     def draw(self, leaves: Nodes, rng: RowStreams) -> Floats:
-        """Draw a donor of each row's leaves (step 2)."""
+        """Draw a donor of each row's leaves."""
         out = np.empty(leaves.shape[1])
         of_leaves = (leaves, self.start, self.size)
         if self.weights is None:
@@ -105,7 +105,7 @@ class DonorForest:
         return out
 
     def draw_within(self, leaves: Nodes, rng: RowStreams, within: Within) -> tuple[Floats, npt.NDArray[Any]]:
-        """Draw one of each row's allowed donors (step 2), NaN where there are none; return their number, or weight."""
+        """Draw one of each row's allowed donors, NaN where there are none; return their number, or weight."""
         n = leaves.shape[1]
         out = np.empty(n)
         levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
@@ -168,7 +168,7 @@ class DonorForest:
 
     @cached_property
     def runs(self) -> kernels.Runs:
-        """The distinct donors of each node at which rows may stop, and their counts (step 3)."""
+        """The distinct donors of each node at which rows may stop, and their counts."""
         return self.runs_of(np.flatnonzero(np.concatenate([tree.stops for tree in self.trees])))
 
     def runs_of(self, nodes: Ints) -> kernels.Runs:
@@ -224,7 +224,7 @@ class DonorForest:
         return rank[row_of_donor.ravel()], values[order], weights
 
     def smoothing(self, margin: MarginalDensity, donors: kernels.Runs) -> Smoothing:
-        """Prepare the sums of kernels over the donors that have no point mass in the margin (step 3)."""
+        """Prepare the sums of kernels over the donors that have no point mass in the margin."""
         smooth = ~margin.is_atom(donors.value)
         first = np.concatenate([[0], np.cumsum(smooth)])[donors.first]
         runs = kernels.Runs(first, donors.value[smooth], donors.count[smooth])

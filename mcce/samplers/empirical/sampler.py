@@ -1,28 +1,14 @@
 """Training rows as donors, weighted by their distance from the row (shapr's approach "empirical").
 
-1. The distance d_i of a row from training row i is, for numbers without missing values, the scaled Mahalanobis distance
-   of their givens, d^2 = (x - x')' S^-1 (x - x') / q, q the number of columns and S their covariance in the training
-   rows. Rows are scaled by S^(-1/2), so that d is a Euclidean distance; directions in which the training rows do not
-   vary do not count. With levels or missing values among the givens it is Gower's distance, the mean over the columns
-   of |x - x'| / range (numbers, and ordered levels by their codes), and of 1 for different unordered levels. A missing
-   value is at 1 from any value, at 0 from another missing one; a constant column does not count.
-2. Training row i has the weight w_i = exp(-d_i^2 / (2 h^2)), with the bandwidth h given or chosen by AICc (steps 5 and
-   6). Of the donors, ordered by weight, the fewest are kept that have the share `keep` of the total.
-3. Draw the target of one of them, with a chance proportional to its weight; a training row with a weight of its own
-   counts as so many copies.
-4. A density is that of samplers with donors (`mcce.samplers.donors.density`): the donors' weighted share or kernel
-   estimate with five pseudo-donors from the margin, beside m = (sum w)^2 / sum w^2 donors.
-
-The bandwidth by the corrected Akaike criterion (Hurvich, Simonoff and Tsai 1998), with H the matrix of the weights of n
-rows for each other, each row summing to 1, and Y the responses:
-
-    AICc(h) = log(|Y - H Y|^2 / n) + 1 + 2 (tr H + 1) / (n - tr H - 2)
-
-5. The responses say how the target is distributed, not only where: an indicator for each level (a missing value is
-   one), or for numbers of lying at or below each decile. (In shapr the response is the model's prediction, of which the
-   mean is wanted there.)
-6. The criterion is computed on 500 rows at most, drawn at random, for bandwidths from 0.01 in steps of a factor 1.4 up
-   to 3, which is as good as none. The best one is taken, the larger one of equals. Of weighted rows, copies are drawn.
+1. For numbers without missing values, d^2 = (x - x')' S^-1 (x - x') / q, the scaled Mahalanobis distance of q givens
+   with covariance S. Otherwise Gower's distance; a missing value is at 1 from any value, at 0 from a missing one.
+2. Training row i has the weight exp(-d_i^2 / (2 h^2)); the fewest donors with the share `keep` of the total are kept. A
+   draw is one of them by weight; weights of training rows count as copies.
+3. The density is that of `mcce.samplers.donors.density`, beside m = (sum w)^2 / sum w^2 donors.
+4. The bandwidth h is given or minimises AICc(h) = log(|Y - H Y|^2 / n) + 1 + 2 (tr H + 1) / (n - tr H - 2) (Hurvich,
+   Simonoff and Tsai 1998), H the weights of n rows for each other. The responses Y are indicators of levels, or of
+   lying at or below each decile (in shapr, the model's prediction). At most 500 rows and bandwidths from 0.01 to 3 in
+   steps of a factor 1.4 are used; the larger one wins ties.
 """
 
 from __future__ import annotations
@@ -66,7 +52,7 @@ _DECILES = np.arange(1, 10) / 10.0
 def choose_bandwidth(
     points: Floats, scaling: Scaling, values: Floats, n_levels: int, rows: Ints, weights: Floats | None = None
 ) -> float:
-    """Return the best bandwidth by some of the training rows (step 6)."""
+    """Return the best bandwidth by some of the training rows."""
     responses = _responses(values, n_levels, weights)[rows]
     distances = np.empty((rows.size, rows.size))
     kernels.squared_distances(np.ascontiguousarray(points[rows]), scaling.whole, scaling.adds, distances)
@@ -87,7 +73,7 @@ def aicc(weights: Floats, responses: Floats) -> float:
 
 
 def _responses(values: Floats, n_levels: int, weights: Floats | None) -> Floats:
-    """Return what says how the target is distributed (step 5)."""
+    """Return what says how the target is distributed."""
     missing = np.isnan(values)
     if n_levels:
         columns = [values == level for level in range(n_levels)]
