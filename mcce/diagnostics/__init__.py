@@ -12,7 +12,6 @@ from mcce.diagnostics.propensity import PMSE, pmse
 from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.trade_off import TradeOff
-from mcce.diagnostics.visiting import visit_effect
 from mcce.judging.criticism import Criticism
 from mcce.judging.feature import FeatureCriticism
 
@@ -39,5 +38,4 @@ __all__ = [
     "pmse",
     "stability",
     "utility_tables",
-    "visit_effect",
 ]

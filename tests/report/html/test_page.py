@@ -157,13 +157,13 @@ def test_with_diagnostics(explainer, found, monkeypatch):
         return b"not written"
 
     monkeypatch.setattr("mcce.report.html.as_png", without_a_file)
-    d = fitted.diagnose(X.head(60), n_samples=20, max_factuals=5, visit_sequences=())
+    d = fitted.diagnose(X.head(60), n_samples=20, max_factuals=5)
     reader = Reader(found.to_html(diagnostics=d))
     assert ("h2", "Diagnostics") in reader.headings
     assert "discriminator accuracy" in reader.text
     assert len(reader.all("img")) == 5
     assert len(drawn) == 5
-    few = fitted.diagnose(X.head(5), n_samples=20, visit_sequences=())
+    few = fitted.diagnose(X.head(5), n_samples=20)
     assert len(Reader(found.to_html(diagnostics=few)).all("img")) == 4
 
 
