@@ -3,7 +3,6 @@
 from mcce.diagnostics.conditionals import Comparison, conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.diagnose import Diagnostics
-from mcce.diagnostics.disclosure_risk.counts import disclosure_tables
 from mcce.diagnostics.disclosure_risk.disclosure import Disclosure, disclosure
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
@@ -31,7 +30,6 @@ __all__ = [
     "conditionals",
     "correlations",
     "disclosure",
-    "disclosure_tables",
     "discriminator",
     "evaluate",
     "marginal_distances",

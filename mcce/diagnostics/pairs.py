@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.arrays import Floats, Ints
+from mcce.base.arrays import Floats
 from mcce.constraints import allow
 from mcce.exceptions import InputError, listing
 from mcce.explain.protocol import Explainer
@@ -60,8 +60,8 @@ def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = No
     return TablePair(features, *both)
 
 
-def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> tuple[list[int], Ints]:
-    """Return the places of the fixed columns, and which rows, generated ones first, are equal in them."""
+def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> list[int]:
+    """Return the places of the fixed columns; raise if they are not copied."""
     places = [pair.names.index(name) for name in check_fixed(fixed, pair.names)]
     both = np.concatenate([pair.generated[:, places], pair.real[:, places]])
     group = np.asarray(np.unique(hash_rows(both), return_inverse=True)[1], dtype=np.int64)
@@ -74,7 +74,7 @@ def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> tuple[list[int], 
             f"{group.max() + 1} distinct rows of these columns are not as frequent in both. Give fixed=() if they were "
             "drawn, or compare with the real rows that generated was drawn for."
         )
-    return places, group
+    return places
 
 
 def widen(feature: Feature, column: pd.Series[Any]) -> Feature:

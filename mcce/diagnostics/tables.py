@@ -85,7 +85,7 @@ def utility_tables(
     pair = read_pair(real, generated, kinds)
     codes = [_cells(pair, j, n_groups) for j in range(len(pair.features))]
     nothing = np.zeros_like(codes[0])
-    copied = find_copied(pair, fixed)[0]
+    copied = find_copied(pair, fixed)
     margins = [codes[j] if j in copied else nothing for j in range(len(codes))]
     if tables == "oneway":
         combined = codes

@@ -78,8 +78,8 @@ class Disclosure:
         is found at few false positives; `n`, the number of attacks or rows; `verdict`: "leaks", "no leak seen" or
         "worthless" (no better than guessing).
     targets : DataFrame
-        Indexed by release and target: the columns of `disclosure_tables`, in per cent, DiSCO of the control, and
-        attack, control, baseline and risk of inference.
+        Indexed by release and target: the measures of `mcce.diagnostics.disclosure_risk.counts`, in per cent, DiSCO of
+        the control, and attack, control, baseline and risk of inference.
     sentences : Series
         One plain sentence a line of `table`.
     notes : tuple of str
@@ -532,7 +532,7 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
             attacks.append((name, attack))
         rows.append(
             {
-                **counts.name_level(measured_all, people.features[j]),
+                **measured_all,
                 "DiSCO_matched": alike,
                 "DiSCO_control": chance,
                 "inference": np.nan if attack is None else attack.attack.share,

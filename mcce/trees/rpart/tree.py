@@ -1,6 +1,6 @@
 """The trees of R's package rpart, split by split and bit by bit (Breiman et al. 1984; Therneau and Atkinson 2022).
 
-It is kept for bit parity with R: `mcce.rcompat`, `CartSampler(dialect="rpart")`, and the pMSE of synthpop.
+It is kept for bit parity with R: `mcce.rcompat` and `CartSampler(dialect="rpart")`.
 
 1. The risk of a number is the sum of squares, of classes (levels, ordered or not) the rows outside the commonest class.
    A node is searched if it has `min_split` rows, is above `max_depth`, and its risk exceeds cp times the root's.

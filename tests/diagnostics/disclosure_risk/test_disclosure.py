@@ -102,7 +102,7 @@ def test_it_prints_what_it_found(leaking):
     assert "<table>" in leaking._repr_html_()
 
 
-def test_targets_have_the_counts_of_disclosure_tables(leaking):
+def test_targets_have_the_counts(leaking):
     X = people(300, 1)
     assert leaking.targets.index.names == ["release", "target"]
     assert leaking.targets.loc["generated"].index.tolist() == ["a", "b", "c", "d"]
