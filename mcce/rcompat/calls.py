@@ -1,17 +1,12 @@
-"""Functions that the R package `mcce` (`r_bridge/r`) calls, of plain values, bytes and objects that R only holds.
+"""Functions that the R package `mcce` (`r_bridge/r`) calls, with plain values, bytes and objects that R only holds.
 
-1. R calls `attempt` with the name of a function below. Errors and warnings come back as text in R's syntax, so that R
-   can raise them as its own conditions.
-2. Tables cross as `mcce.rcompat.columns` writes them.
-3. A model of R is a function `ask(table, n_rows, parts)`: R makes a data frame of the parts, after the template that it
-   keeps under the name `table`, and answers with one column. R has one thread; asked from any other it would hang, so
-   `RScores` refuses that, and R sends `n_jobs` = 1.
-4. Fitted explainers and results are written as the bytes of their files (`MCCE.save`, `Counterfactuals.save`), which an
-   R object keeps when it is saved. Of a result only the tables are sent at once; `changes`, `sentences` and `words` are
-   sent when R asks for them.
-5. `connect` is called first, and checks that both packages have the same version.
-6. Rows with missing cells that the model cannot answer for are left out and listed in `unexplained`, as rows with
-   unknown levels are.
+1. R calls `attempt` with the name of a function. Errors and warnings are returned as text in R's syntax. Tables are
+   written by `mcce.rcompat.columns`. `connect` checks that both packages have the same version.
+2. A model of R is a function `ask(table, n_rows, parts)`: R builds a data frame of the parts, by the template that it
+   keeps under the name `table`, and returns one column. R has one thread, so `RScores` refuses calls from others.
+3. Explainers and results are sent as the bytes of their files. `changes`, `sentences` and `words` of a result are sent
+   on request.
+4. Rows with missing cells that the model cannot predict are listed in `unexplained`.
 """
 
 from __future__ import annotations

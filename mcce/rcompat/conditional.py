@@ -1,29 +1,22 @@
-"""Conditionals from functions of R, whichever way R is called: probabilities, quantiles or draws become draws.
+"""Conditionals from functions of R: probabilities, quantiles or draws become draws.
 
-1. `learn(x, y)` gets the givens as a data frame and the target as a vector, and returns a model. Numbers are doubles,
-   dates among them in the units that the chain counts in; levels are factors by their names, ordered ones ordered. `x`
-   has all levels of its columns, `y` those that training rows have. R's generator is seeded for the call, and put back
-   as it was.
-2. Draw, by the function that is given:
-   "probs"      `probs(object, newdata)`: the probability of each level. Draw a level by them.
-   "quantiles"  `quantiles(object, newdata, p)`: a column for each of the `n_quantiles` levels p. Straight between them;
-                beyond the outer ones by as much as training values lie beyond those that five fits without their row
-                predict (`mcce.samplers.predictions`): a model may be too sure of the rows that it was fitted on.
-                Numbers that many rows share keep their share.
-   "draw"       `draw(object, newdata, u)`: one value for each row from one uniform number for each, which comes from
-                the row's own stream. Or, with `own_rng`, `draw(object, newdata)` of a single row, after `set.seed` by
-                the row's own stream: for functions that take R's generator.
-3. So no draw depends on the rows beside it: `fit` asks for a few rows together and for some of them in another order,
-   and refuses a function whose answers differ. Equal rows are asked about once.
-4. Restricted draws are exact from probabilities and quantiles; from `draw` they are drawn again until allowed, ever
-   more attempts by one call of R.
-5. Densities: of a level, its probability with the same small part of the margin as in `mcce.samplers.estimator`; of a
-   number, the probability of an interval around it over its length, as in `mcce.samplers.boosting`. `draw` has none.
+1. `learn(x, y)` gets the givens as a data frame and the target as a vector, and returns a model. Numbers and dates are
+   doubles, levels factors (all levels in `x`, those of training rows in `y`). R's generator is seeded for the call, and
+   restored.
+2. Draws use the function that is given:
 
-Without givens, and where all training values are equal, R has nothing to learn: a training value is drawn.
+   "probs"      `probs(object, newdata)`: the probability of each level
+   "quantiles"  `quantiles(object, newdata, p)`: a column for each of `n_quantiles` levels p, linear in between; beyond
+                the outer ones by held-out exceedances of five folds (`mcce.samplers.predictions`)
+   "draw"       `draw(object, newdata, u)`: one value for each row from one uniform number of the row's own stream; or,
+                with `own_rng`, `draw(object, newdata)` of a single row, after `set.seed` by the row's own stream
 
-How R is called is left to subclasses: `mcce.rcompat.r_session` is called by an R session, `r_bridge.functions` calls
-one.
+3. A row's draw may not depend on other rows: `fit` raises if it does. Equal rows are passed once.
+4. Restricted draws are exact from probabilities and quantiles, and drawn again until allowed from `draw`. Densities are
+   those of `mcce.samplers.estimator` for levels and `mcce.samplers.boosting` for numbers; `draw` has none.
+
+Without givens, and for a constant target, training values are drawn. `mcce.rcompat.r_session` is called by an R
+session, `r_bridge.functions` calls one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""R's names and ours: tables for the functions of the R package, for the call of mcceR, and for arguments of the trees.
-
-The call's arguments have R's names with dots as underscores (`generate.K` is `generate_K`). Arguments of the trees keep
-R's names here and are translated for `mcce.trees`.
-"""
+"""R's names and ours: for the functions of the R package, for the call of mcceR, and for arguments of the trees."""
 
 from __future__ import annotations
 

@@ -1,41 +1,22 @@
 """The three stages of mcceR, as R runs them: `fit`, `generate`, `process`.
 
-Columns as R sees them:
+Columns: integers, doubles and logicals (pandas: bool) are numbers; party tests a logical as a factor, and takes it as
+one if it is the response. Factors (category) and text are levels, text in alphabetical order; ordered factors are
+ordered. Factuals are matched by label. Generated columns of mutable features have the training dtype, of fixed ones the
+factuals'. Missing values, dates and reserved names are refused, as mcceR cannot handle them.
 
-1. Integers, doubles and logicals (pandas: bool) are numbers to rpart and party, but party tests a logical as a factor,
-   and takes it as one if it is the response; factors (category) and text are levels, ordered factors (ordered
-   category) ordered levels. Text has its levels in alphabetical order.
-2. A column is encoded once, by the training data's levels; factuals are matched by label, whatever their own order.
-3. A generated column of a mutable feature has the training data's dtype, one of a fixed feature the factuals'.
+`fit`: one tree for each mutable feature, in column order, on the fixed features, `decision` (1 where the prediction
+lies in c_int, ends included) and the mutable features before it. Without any of these the first tree has one constant
+column. A fit of rpart with xval > 0 takes a permutation of the training rows from the stream.
 
-Refused is what mcceR cannot work with: missing values, dates, names that it uses itself.
+`generate`: K rows for each factual, from R's one stream. Rows are routed down each tree; leaves are visited in the
+order in which they first appear, and each draws as many of its training rows, with replacement, as it has rows. A leaf
+with a single training row r is the trap of R's `sample()`: the draw is from the rows 1, ..., r. A row that rpart leaves
+in an inner node draws from all rows of that node.
 
-Stage 1, `fit`: one tree for each mutable feature, on the whole training table.
-
-4. `decision` is 1 where the prediction lies in c_int, both ends included; it is the last of the fixed features.
-5. The i-th mutable feature, in column order, is explained by the fixed features as given, then by the mutable ones
-   before it. Without fixed features and decision the first tree has one constant column.
-6. Each fit of rpart with xval > 0 takes a permutation of the training rows from the stream, for its cross-validation.
-
-Stage 2, `generate`: K rows for each factual, feature by feature, from R's one stream.
-
-7. Repeat the fixed values of each factual K times; `decision` is 1.
-8. For each mutable feature route all rows down its tree.
-9. Visit the leaves in the order in which they first appear down the rows. For each draw, with replacement, as many of
-   its training rows as it has rows, and hand their values out from top to bottom.
-
-A leaf with a single training row r is the trap of R's `sample()`: the draw is from the rows 1, ..., r. A row that rpart
-leaves in an inner node, since its level is unknown there, nothing stands in for it and both children are of one size,
-draws from all rows of that node.
-
-Stage 3, `process`: measures, ranks, and the best rows of each factual.
-
-10. Measure every row against its factual, over the mutable columns: `validation` (1 if the prediction lies in c_int),
-    `L0` (columns changed), `L1` and `L2` (on the columns' own scales), `gower` (mcceR's, see the table in
-    `mcce.rcompat`).
-11. Sort the rows of a factual by the measures in the order asked for, validation descending, the others ascending; ties
-    stay in the order of generation. The place is the rank.
-12. Drop the invalid rows, if so wanted, and keep the first ones of each factual. A factual without any vanishes.
+`process`: `validation`, `L0`, `L1` and `L2` (raw scales) and `gower` (mcceR's, see `mcce.rcompat`) of every row, over
+the mutable columns. Rows are sorted by the measures, validation descending, stably. Invalid rows are dropped if asked,
+and the first rows of each factual are kept.
 """
 
 from __future__ import annotations

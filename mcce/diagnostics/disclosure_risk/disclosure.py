@@ -1,24 +1,17 @@
 """Disclosure by an explainer, of the people it was fitted on: one table, with intervals and a sentence a line.
 
-1. Three groups of people. X are those that the explainer was fitted on. The holdout was not: half of it, dealt by the
-   seed, is the control; the other half are the attacker's own rows, among them those who ask for an explanation.
-2. Three releases, as they are returned: counterfactuals of the paper's method ("plain") and sparse ones ("sparse") for
-   those who ask, and rows that are drawn for the attacker's own rows, given fixed values and decision, as many as X has
-   ("generated").
-3. Counts (`counts`): copies, distinguishing cells, RepU, DiSCO, linkage by keys. `value` is by
-   all of X; `matched` and `control` are the same by equally many rows of X and of the control. Released rows are not
-   independent, so the difference is tested by permutation: both groups are shuffled 199 times, and `chance` is the
-   share of shuffles, the true one included, that are as far ahead; 1 where training is not ahead.
-4. Attacks (`attacks`): singling out, linkability, inference; of the last the secret at which
-   the attack is farthest ahead, its intervals widened for the choice (Bonferroni); `targets` has all.
-5. Membership (`membership`).
+1. X are the training rows. Half of the holdout, by the seed, is the control; the other half are the attacker's rows,
+   among them those who ask for an explanation.
+2. Releases: counterfactuals of the paper's method ("plain") and sparse ones ("sparse"), and as many rows as X has,
+   drawn for the attacker's rows given fixed values and decision ("generated").
+3. Counts (`counts`): `value` is by all of X; `matched` and `control` by equally many rows of X and of the control. The
+   difference is tested by 199 permutations of both groups (`chance`).
+4. Attacks (`attacks`): singling out, linkability, inference; of the last the secret at which the attack is farthest
+   ahead, with Bonferroni's correction; `targets` has all. Membership (`membership`).
 
-The distance of released rows to the closest training row is no evidence, and is not here: a table of copies of outliers
-can be far from most rows, and rows that give nothing away can be near (Yao et al. 2025, "The DCR delusion").
-
-A line leaks if its `chance` is at most one in forty (at 95 per cent) and the interval of its risk, if it has one, is
-above 0; an area if its interval is above 0.5. An attack that is no better than guessing is worthless: it says nothing
-about better ones.
+The distance to the closest training row is no evidence (Yao et al. 2025, "The DCR delusion"). A line leaks if its
+`chance` is at most one in forty (at 95 per cent) and the interval of its risk, if it has one, is above 0; an area if
+its interval is above 0.5. An attack that is no better than guessing is worthless.
 """
 
 from __future__ import annotations
