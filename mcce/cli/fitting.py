@@ -113,8 +113,8 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         constraints=() if rows is not None else constraints,
         **how,
     ).fit(X)
-    like_train = rows is None or train.sep
-    return Job(explainer, train if like_train else rows, readings if like_train else of_rows, factuals, constraints)
+    source, of_source = (train, readings) if rows is None or train.sep else (rows, of_rows)
+    return Job(explainer, source, of_source, factuals, constraints)
 
 
 def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
