@@ -18,10 +18,9 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from mcce.base.checks import is_whole
+from mcce.base.checks import check, is_whole
 from mcce.base.progress import progress_bar
-from mcce.exceptions import InputError
-from mcce.wording import Parameter, Value
+from mcce.wording import Value
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -138,15 +137,8 @@ def count_jobs(n_jobs: int | None) -> int:
 
     if n_jobs is None:
         n_jobs = joblib.parallel.get_active_backend()[1] or 1
-    if not is_whole(n_jobs) or n_jobs == 0:
-        raise InputError(
-            Parameter("n_jobs"),
-            " is ",
-            Value(n_jobs),
-            "; it must be a whole number other than 0 (-1 for all cores), or ",
-            Value(None),
-            " for 1.",
-        )
+    must_be = ("it must be a whole number other than 0 (-1 for all cores), or ", Value(None), " for 1.")
+    check(is_whole(n_jobs) and n_jobs != 0, n_jobs, "n_jobs", *must_be)
     return int(n_jobs) if n_jobs > 0 else max(joblib.cpu_count() + 1 + n_jobs, 1)
 
 

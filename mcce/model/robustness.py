@@ -249,7 +249,7 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
 
 def _check_share(value: Any) -> float:
     must_be = ("it is a share, above 0 and at most 1, as 0.9 for nine in ten", PythonOnly(", or a mcce.Robust"), ".")
-    check(is_number(value) and 0.0 < value <= 1.0, value, "robust", must_be)
+    check(is_number(value) and 0.0 < value <= 1.0, value, "robust", *must_be)
     return float(value)
 
 

@@ -32,7 +32,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.base.checks import MOST_DRAWS, check_count
+from mcce.base.checks import MOST_DRAWS, check, check_count
 from mcce.distances.kernels import best_within, sort_within
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.rcompat import kernels
@@ -46,7 +46,7 @@ from mcce.trees.ctree.tree import CtreeTree
 from mcce.trees.rpart import tree as rpart
 from mcce.trees.rpart.tree import RpartTree
 from mcce.trees.tree import Tree
-from mcce.wording import Either, Parameter, PythonOnly, Value
+from mcce.wording import Either, Parameter, PythonOnly
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
 DUMMY = "dummy"  # the constant column that the first tree is grown on where there is nothing else
@@ -510,13 +510,8 @@ def check_measures(measures: Sequence[str]) -> list[str]:
     for name in names:
         if name not in MEASURES:
             raise InputError(Parameter("process_measures"), f" names {spell(name)}; {did_you_mean(name, MEASURES)}")
-    if not names or len(set(names)) < len(names):
-        raise InputError(
-            Parameter("process_measures"),
-            " is ",
-            Value(names),
-            f"; name at least one of {listing(MEASURES)}, each once.",
-        )
+    fits = names and len(set(names)) == len(names)
+    check(fits, names, "process_measures", f"name at least one of {listing(MEASURES)}, each once.")
     return names
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats
+from mcce.base.checks import check
 from mcce.exceptions import InputError, did_you_mean, listing, spell, spell_all, warn
 from mcce.table.dtypes import holds_missing, is_dated
 from mcce.table.feature import Feature
@@ -112,15 +113,8 @@ LARGEST = 1e150  # beyond, squares overflow; a range below its inverse is lost w
 
 def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
-    if isinstance(fixed, str) or not isinstance(fixed, Iterable):
-        raise InputError(
-            Parameter("fixed"),
-            " is ",
-            Value(fixed),
-            "; give a list of column names, for example ",
-            Value(["age", "sex"]),
-            ".",
-        )
+    must_be = ("give a list of column names, for example ", Value(["age", "sex"]), ".")
+    check(isinstance(fixed, Iterable) and not isinstance(fixed, str), fixed, "fixed", *must_be)
     names = check_fixed_names(fixed, columns, "fixed", "X")
     return [name for name in columns if name in names]
 

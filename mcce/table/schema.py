@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats
+from mcce.base.checks import check
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.storage.state import stateful
 from mcce.table.feature import KINDS, Feature, Kind, read_feature
@@ -72,15 +73,8 @@ class Schema:
                 Parameter(where),
                 f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each.",
             )
-        if kinds is not None and not isinstance(kinds, Mapping):
-            raise InputError(
-                Parameter("kinds"),
-                " is ",
-                Value(kinds),
-                "; give kinds by column, for example ",
-                Setting("kinds", {"age": "numeric"}),
-                ".",
-            )
+        must_be = ("give kinds by column, for example ", Setting("kinds", {"age": "numeric"}), ".")
+        check(kinds is None or isinstance(kinds, Mapping), kinds, "kinds", *must_be)
         overrides = dict(kinds or {})
         for name, kind in overrides.items():
             if name not in frame.columns:

@@ -81,7 +81,7 @@ def check_resampling(owner: object, proper: object, honest: object) -> None:
     """Check the two parameters of a sampler."""
     for name, value in (("proper", proper), ("honest", honest)):
         must_be = ("it must be ", Value(True), " or ", Value(False), ".")
-        check(isinstance(value, bool), value, name, must_be, owner=owner)
+        check(isinstance(value, bool), value, name, *must_be, owner=owner)
 
 
 Self = TypeVar("Self", bound="DonorSampler")
