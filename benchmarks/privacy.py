@@ -78,7 +78,7 @@ def attack(problem: Problem, way: Way, attacked: int) -> list[str]:
         random_state=1,
     ).fit(outside if way.name == OUTSIDE else people, relations=())
     found = mcce.diagnostics.disclosure(
-        explainer, people, holdout=holdout, releases=[way.release, "generated"], max_factuals=attacked, n_shadows=0
+        explainer, people, holdout=holdout, releases=[way.release, "generated"], max_factuals=attacked
     )
     returned, drawn = found.table.loc[way.release], found.table.loc["generated"]
     refused = holdout[~problem.decision.contains(problem.score(holdout))].head(attacked)

@@ -609,7 +609,6 @@ class MCCE(Learner):
         n_samples: int = 1000,
         max_factuals: int = 100,
         max_rows: int = 5000,
-        visit_sequences: Sequence[VisitSequence] = ("data", "correlation", "reversed"),
         random_state: int = 0,
         **settings: Any,
     ) -> Diagnostics:
@@ -621,8 +620,8 @@ class MCCE(Learner):
             Real rows, at best ones that the explainer was not fitted on. Generated rows are compared with them, one for
             each, drawn given its fixed values and its own decision. Those without the wanted decision are the factuals.
         training : DataFrame, array or None
-            The training rows, for distances to them, copies of them, and other visit sequences. None takes the table
-            that was given to `fit`; an explainer that was saved does not have it.
+            The training rows, for distances to them and copies of them. None takes the table that was given to `fit`;
+            an explainer that was saved does not have it.
         sample_weight : array or None
             Weights of the rows of X: whole numbers repeat a row, of others as many rows are taken, by weight, as these
             are worth. The rows are then numbered 0, 1, ...
@@ -630,9 +629,6 @@ class MCCE(Learner):
             K, rows drawn for each factual.
         max_factuals, max_rows : int
             Factuals and real rows to use at most, spread over X.
-        visit_sequences : sequence
-            Orders to compare: "data", "correlation", "reversed", or lists of the mutable features. Each is one more
-            fit; () leaves this out.
         random_state : int
             Seed of the discriminator. All draws have the seed of the explainer.
         **settings
@@ -650,7 +646,7 @@ class MCCE(Learner):
         >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X.iloc[:500])
-        >>> d = explainer.diagnose(X.iloc[500:], n_samples=100, visit_sequences=())
+        >>> d = explainer.diagnose(X.iloc[500:], n_samples=100)
         >>> d.evaluation.summary.loc[["violation", "success"], "mean"].tolist()
         [0.0, 1.0]
         >>> d.discriminator.accuracy < 0.7
@@ -668,7 +664,6 @@ class MCCE(Learner):
                 n_samples=n_samples,
                 max_factuals=max_factuals,
                 max_rows=max_rows,
-                visit_sequences=visit_sequences,
                 random_state=random_state,
                 n_jobs=self.n_jobs,
                 asked=settings,

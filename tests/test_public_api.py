@@ -62,7 +62,7 @@ METHODS = {
             candidates X n_counterfactuals exhaustive constraints sparse floor caution measures feature_weights
             max_changes max_gower diverse robust progress
         """,
-        "diagnose": "X training sample_weight n_samples max_factuals max_rows visit_sequences random_state settings",
+        "diagnose": "X training sample_weight n_samples max_factuals max_rows random_state settings",
         "sensitivity": "X samplers visit_sequences generators n_redraws settings",
         "trade_off": """
             X floors n_samples measures feature_weights max_changes max_gower training max_factuals max_rows

@@ -41,7 +41,6 @@ TESTED_ELSEWHERE = {
     "constraints/limits.py": "constraints/test_resolve.py",
     "datasets/base.py": "datasets/test_paper_reading.py",
     "diagnostics/pairs.py": "diagnostics/test_diagnose.py",
-    "diagnostics/visiting.py": "diagnostics/test_diagnose.py",
     "exceptions.py": "test_long_texts.py",
     "explain/protocol.py": "a protocol",
     "explain/stored.py": "storage/test_archive.py",

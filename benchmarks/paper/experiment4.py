@@ -26,7 +26,6 @@ from benchmarks.paper.options import Options
 from benchmarks.paper.output import Table, fixed_point, save_figure, whole, write
 from benchmarks.paper.published import published
 from benchmarks.settings import simulate
-from mcce.report.plots import runtime_plot
 
 QUANTITIES = ["n_test", "n_train", "p", "K"]
 GRID = {"n_test": (1, 50), "n_train": (1000, 10_000), "p": (5, 30), "K": (10_000, 100_000)}
@@ -203,7 +202,8 @@ def draw(curves: pd.DataFrame, options: Options) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(9.2, 6.6), layout="constrained")
-    for ax, varied in zip(axes.flat, CURVES):  # each from its own runs, so that its powers are those of the table
-        runtime_plot(curves[curves["varied"] == varied], against=varied, steps=list(STEPS), least=WORTH, axes=[ax])
+    for ax, varied in zip(axes.flat, CURVES):
+        rows = curves[curves["varied"] == varied]
+        rows.plot(varied, [f"seconds_{step}" for step in STEPS], loglog=True, marker="o", ax=ax)
     save_figure(figure, "experiment4_curves", options)
     plt.close(figure)

@@ -58,20 +58,26 @@ def check_count(
     Traceback (most recent call last):
     mcce.exceptions.InputError: n_samples is 0; it must be a whole number of at least 1, or 'auto'.
     """
-    if is_whole(value) and least <= value <= (MOST if most is None else most):
-        return int(value)
-    whose = "" if owner is None else (" of ", Value(type(owner)))
     most = MOST if most is None and is_whole(value) and value > MOST else most
+    fits = is_whole(value) and least <= value <= (MOST if most is None else most)
     upper = "" if most is None else f" and at most {most}"
-    raise InputError(
-        Parameter(name),
-        whose,
-        " is ",
-        Value(value),
-        f"; it must be a whole number of at least {least}{upper}",
-        or_else,
-        ".",
-    )
+    check(fits, value, name, f"it must be a whole number of at least {least}{upper}", or_else, ".", owner=owner)
+    return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def check(fits: object, value: object, name: str, *must_be: Part, owner: object = None) -> None:
+    """Raise unless a parameter of a function, or of `owner`, fits; `must_be` says what it must be.
+
+    Examples
+    --------
+    >>> from mcce.base.checks import check
+    >>> check(False, 2, "share", "it must be a number from 0 to 1.")
+    Traceback (most recent call last):
+    mcce.exceptions.InputError: share is 2; it must be a number from 0 to 1.
+    """
+    if not fits:
+        whose = "" if owner is None else (" of ", Value(type(owner)))
+        raise InputError(Parameter(name), whose, " is ", Value(value), "; ", *must_be)
 
 
 def check_flag(value: object, name: str) -> None:
@@ -82,13 +88,11 @@ def check_flag(value: object, name: str) -> None:
 
 def check_share(value: Any, name: str) -> float:
     """Return a parameter that has to be a number from 0 to below 1."""
-    if not is_number(value) or not 0 <= value < 1:
-        raise InputError(Parameter(name), " is ", Value(value), "; it must be a number from 0 to below 1.")
+    check(is_number(value) and 0 <= value < 1, value, name, "it must be a number from 0 to below 1.")
     return float(value)
 
 
 def check_not_negative(value: float, name: str) -> float:
     """Return a parameter that has to be a number of at least 0."""
-    if not is_number(value) or not value >= 0:
-        raise InputError(Parameter(name), " is ", Value(value), "; it must be a number of at least 0.")
+    check(is_number(value) and value >= 0, value, name, "it must be a number of at least 0.")
     return float(value)

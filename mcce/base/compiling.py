@@ -1,13 +1,8 @@
-"""Compiling kernels: kept on disk, or in memory alone where there is no disk to keep them on.
+"""Compile numba kernels, cached on disk where a cache folder can be written, otherwise in memory with a note.
 
-1. Numba keeps compiled kernels beside the package, or in the user's cache folder; `NUMBA_CACHE_DIR` names another.
-2. Where none of these can be written, or the disk is full, it raises: at import, and in the midst of a fit.
-3. Then kernels are compiled in memory, by each process anew, and one line says so.
-4. Ctrl-C waits until a kernel is compiled, some seconds at most: numba would keep the half, and fail on it later.
-
-Kernels that allocate nothing and have no array expressions are compiled without counting references and without looking
-for expressions to rewrite, which makes them about a tenth faster: `entry` is for those that Python calls, cached on
-disk; `inner` for those that only kernels call, without wrappers.
+Ctrl-C waits until a kernel is compiled, because numba fails later on an interrupted compilation. Kernels that allocate
+nothing and have no array expressions are compiled without reference counts and rewriting, a tenth faster: `entry` for
+those that Python calls, `inner` for those that only kernels call.
 """
 
 from __future__ import annotations
@@ -57,7 +52,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         compiled.compile = _whole(compiled.compile)
         try:
             compiled._cache = _DiskCache(function)  # what `cache=True` does
-        except (RuntimeError, OSError) as error:  # step 2
+        except (RuntimeError, OSError) as error:
             _tell(str(error).split(":")[0])
         return compiled
 
@@ -65,7 +60,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _whole(compile: Callable[..., Any]) -> Callable[..., Any]:
-    """Return how a kernel is compiled for a signature, without interrupts (step 4)."""
+    """Return how a kernel is compiled for a signature, without interrupts."""
 
     def compile_whole(signature: Any) -> Any:
         with _interrupts_put_off():
@@ -95,7 +90,7 @@ _told: set[str] = set()
 
 
 def _tell(why: str) -> None:
-    """Say once why kernels are not kept (step 3)."""
+    """Say once why kernels are not kept."""
     if not _told:
         print(
             f"mcce: its compiled kernels cannot be kept on disk ({why}), and are compiled in memory each time; set "

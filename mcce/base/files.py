@@ -1,10 +1,6 @@
-"""Files are written whole or not at all.
+"""Write files whole or not at all: a new file is written beside the wanted one, flushed to disk, and renamed.
 
-1. A new file is written in the folder of the wanted one, and its bytes are brought to the disk.
-2. It is renamed: whoever opens the wanted name finds the old file or the new one, never a half.
-3. Whatever stops the writing (a full disk, Ctrl-C) removes the new file and leaves the old one as it was.
-
-A pipe or a device, such as /dev/stdout, is written to as it is.
+Pipes and devices, such as /dev/stdout, are written directly.
 """
 
 from __future__ import annotations

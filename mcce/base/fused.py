@@ -1,11 +1,7 @@
-"""a * b + c with one rounding, for kernels that follow programs which were compiled so.
+"""a * b + c with one rounding (`llvm.fma`), for kernels that reproduce programs compiled with fused multiply-adds.
 
-Two machines can give R different last bits: a compiler may turn a product and a sum into one instruction that rounds
-once (a fused multiply-add). Debian's R has it on ARM (aarch64), where it is part of every processor, and not on x86. So
-kernels that repeat R to the bit have a `fused` variant, and the default is R on x86 on every machine: numba does not
-fuse by itself.
-
-The instruction is LLVM's `llvm.fma`: the processor's own where it has one, else the C library's, exact both ways.
+R on ARM (aarch64) fuses, R on x86 does not; kernels that reproduce R to the bit have a `fused` variant, and the default
+is R on x86.
 """
 
 # mypy: disable-error-code="untyped-decorator"

@@ -1,11 +1,6 @@
-"""The parameters of an object as scikit-learn reads and sets them.
+"""The parameters of an object as scikit-learn reads and sets them, without importing scikit-learn.
 
-1. The parameters are those of the constructor, kept under their own names (`get_params`, `set_params`).
-2. One that has parameters itself is reached through it: `sampler__min_leaf` is `min_leaf` of the sampler.
-3. `Learner` adds what an estimator that was fitted to a table says of it: `n_features_in_`, `feature_names_in_`, tags.
-
-Nothing of scikit-learn is imported before it asks: these are plain methods that `sklearn.base.clone`,
-`check_is_fitted` and the searches call by name.
+`Learner` adds what a fitted estimator declares: `n_features_in_`, `feature_names_in_`, tags.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
-"""Progress on the screen, as soon as it takes longer than a second, in a terminal or a notebook; or in a log.
+"""Progress bars of tqdm in a terminal, notebook or log, for work that takes longer than a second.
 
-1. `progress_bar` counts steps. It appears after a second, also while the first step still runs: a thread keeps it up to
-   date. In a notebook, where only the cell's own thread may draw, it appears with the next step.
-2. `working` is a line for work whose steps nobody counts: what it is, and for how long.
-3. With "log" for a bar, a line on standard error says from time to time how many steps are done, how many a second, and
-   how long it will take: for output that goes to a file.
-4. Work inside a step says how far it is by `report`: a share of the step, which the bar of whoever waits for it shows.
+`progress_bar` counts steps, `working` shows elapsed time, and `report` gives the progress inside a step. A thread
+redraws the bar, but in a notebook, where only the cell's thread may draw.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +16,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal, TypeAlias
 
 SECONDS = 1.0
-LOGGED_EVERY = 10.0  # seconds, at first; twice as rarely after ten lines
+LOGGED_EVERY = 10.0  # seconds
 
 Progress: TypeAlias = bool | Literal["log"] | None
 
@@ -40,17 +35,25 @@ def tqdm(**options: Any) -> Any:
     return _kind_of_bar()(**options)
 
 
+class _Lines:
+    """Standard error, on which a bar writes one line after the other."""
+
+    def write(self, text: str) -> None:
+        sys.stderr.write(text.replace("\r", "\n"))
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 @contextmanager
 def progress_bar(total: int | None, what: str, progress: Progress, **options: Any) -> Iterator[Any]:
     """Lend a bar for `total` steps, None if that is not known; `progress` None shows one in a terminal or notebook."""
-    if progress == "log":
-        logged = LoggedBar(total, what)
-        yield logged
-        logged.close()
-        return
+    is_log = progress == "log"
+    if is_log:
+        options |= {"mininterval": LOGGED_EVERY, "ncols": 100, "file": _Lines()}
     disable = None if progress is None else not progress
-    with tqdm(total=total, desc=what, delay=SECONDS, leave=False, disable=disable, **options) as bar:
-        if bar.disable or type(bar).__module__.endswith("notebook"):
+    with tqdm(total=total, desc=what, delay=SECONDS, leave=is_log, disable=disable, **options) as bar:
+        if is_log or bar.disable or type(bar).__module__.endswith("notebook"):
             yield bar
             return
         ended = Event()
@@ -75,60 +78,11 @@ def working(what: str, progress: bool | None) -> Iterator[None]:
         yield
 
 
-class LoggedBar:
-    """Progress as lines: steps done, how many a second, time left (step 3). It has of a bar what we use."""
-
-    disable = False
-
-    def __init__(self, total: int | None, what: str, now: Callable[[], float] = time.monotonic) -> None:
-        self.total, self.what, self.n, self.initial = total, what, 0, 0
-        self._now, self._begun = now, now()
-        self._next, self._every, self._lines = LOGGED_EVERY, LOGGED_EVERY, 0
-
-    def update(self, n: float = 1) -> None:
-        """Count steps, and say how it is going if it is time to."""
-        self.n += int(n)
-        if self._now() - self._begun >= self._next:
-            self._tell()
-            self._lines += 1
-            self._every *= 2 if self._lines % 10 == 0 else 1
-            self._next = self._now() - self._begun + self._every
-
-    def close(self) -> None:
-        """Say how it went, if anything was said before."""
-        if self._lines:
-            self._tell()
-
-    def _tell(self) -> None:
-        seconds = max(self._now() - self._begun, 1e-9)
-        rate = (self.n - self.initial) / seconds
-        whole = "" if self.total is None else f" of {self.total:,} ({self.n / max(self.total, 1):.0%})"
-        left = ""
-        if self.total is not None and rate > 0 and self.n < self.total:
-            left = f", about {in_words((self.total - self.n) / rate)} left"
-        print(f"mcce: {self.what}: {self.n:,}{whole}, {rate:,.1f} a second{left}", file=sys.stderr, flush=True)
-
-
-def in_words(seconds: float) -> str:
-    """Return a time as people say it.
-
-    Examples
-    --------
-    >>> in_words(7), in_words(150), in_words(9000)
-    ('7 s', '2 min 30 s', '2 h 30 min')
-    """
-    whole = round(seconds)
-    hours, minutes = divmod(whole // 60, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
-
-
 _reporting: ContextVar[Callable[[float], object] | None] = ContextVar("progress inside a step", default=None)
 
 
 def report(share: float) -> None:
-    """Say how much of the present step is done, from 0 to 1 (step 4)."""
+    """Say how much of the present step is done, from 0 to 1."""
     tell = _reporting.get()
     if tell is not None:
         tell(share)

@@ -1,10 +1,7 @@
-"""Names of a family's members: each registers itself in its own file; messages, help texts and tables read the names.
+"""Members of a family by name: each registers itself in its own file.
 
-1. A member registers under a name, which is given once: a second one is refused, and both are named. The same member
-   may register again, as an entry point does whose module has registered it already.
-2. A name that is not known is looked for in those modules of the package that have not been loaded yet (`homes`), then
-   among the entry points of installed packages (step 3), then refused, with the nearest name that is.
-3. An installed package names its members by an entry point of the family's group, ``name = "module:member"``.
+A second member under a name is refused. Unknown names are looked up in modules of the package that are not loaded yet
+(`homes`), then among the entry points of the family's group, ``name = "module:member"``.
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ class Registry(Generic[Member]):
         self._known = members
 
     def add(self, name: str, member: Member) -> None:
-        """Register a member (step 1)."""
+        """Register a member."""
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of a {self.family} is {spell(name)}; give a text.")
         ours = getattr(member, "__module__", "").startswith(f"{self.group}.")
@@ -84,7 +81,7 @@ class Registry(Generic[Member]):
         self._known[name] = member
 
     def all(self) -> dict[str, Member]:
-        """Return the members by name, those of installed packages included (step 3)."""
+        """Return the members by name, those of installed packages included."""
         for point in _entry_points(_folders()).select(group=self.group):
             try:
                 plug_in = point.load()
@@ -96,7 +93,6 @@ class Registry(Generic[Member]):
         return dict(self.known)
 
     def find(self, name: str) -> Member:
-        """Return the member of that name (step 2)."""
         found = self._known.get(name)
         found = self.known.get(name) if found is None else found
         found = self.all().get(name) if found is None else found

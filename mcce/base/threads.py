@@ -1,19 +1,9 @@
-"""Threads for work that falls into independent pieces; the results never depend on their number.
+"""Threads for independent pieces of work; results never depend on their number.
 
-Models, and samplers that wrap estimators, bring threads of their own: those of OpenMP and linear algebra. A core that
-other work needs makes them wait for each other, actively: on two busy cores a hundred small questions to a gradient
-boosting took 136 s with two threads and 6 s with one, its training 27 s and 1.3 s. So, while we work:
-
-1. The pools of OpenMP and BLAS that are loaded are limited to one thread (`one_native_thread`). To look for them takes
-   some milliseconds, so it is done around a whole fit or explanation, and again only when modules have been imported.
-2. OpenMP counts for each thread by itself: our own threads set it when they begin (`run_in_threads`).
-3. BLAS has one count for the process: whoever begins first sets it, and who ends last restores it, so that two threads
-   with an explainer each, or with the same, leave behind what they found.
-
-What a model asks for itself (`n_jobs` of a forest, processes) is left alone.
-
-Filters of warnings belong to the process as well, and `warnings.catch_warnings` restores those that it met, which may
-be another thread's: `without_warning` counts its users as step 3 does.
+Threads of OpenMP and BLAS inside models compete for cores: on two busy cores a hundred small queries to gradient
+boosting took 136 s with two threads and 6 s with one. `one_native_thread` limits these pools to one thread around a fit
+or explanation. The limit of BLAS is one for the process, so its users are counted, and the last restores it;
+`without_warning` counts its users likewise. `n_jobs` of a model is left alone.
 """
 
 from __future__ import annotations
@@ -28,10 +18,9 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from mcce.base.checks import is_whole
+from mcce.base.checks import check, is_whole
 from mcce.base.progress import progress_bar
-from mcce.exceptions import InputError
-from mcce.wording import Parameter, Value
+from mcce.wording import Value
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -40,7 +29,7 @@ _mine = local()  # `pools` are those that were limited for this thread, if any
 
 
 class _SharedLimit:
-    """The limit of BLAS, which all threads share (step 3)."""
+    """The limit of BLAS, which all threads share."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -148,15 +137,8 @@ def count_jobs(n_jobs: int | None) -> int:
 
     if n_jobs is None:
         n_jobs = joblib.parallel.get_active_backend()[1] or 1
-    if not is_whole(n_jobs) or n_jobs == 0:
-        raise InputError(
-            Parameter("n_jobs"),
-            " is ",
-            Value(n_jobs),
-            "; it must be a whole number other than 0 (-1 for all cores), or ",
-            Value(None),
-            " for 1.",
-        )
+    must_be = ("it must be a whole number other than 0 (-1 for all cores), or ", Value(None), " for 1.")
+    check(is_whole(n_jobs) and n_jobs != 0, n_jobs, "n_jobs", *must_be)
     return int(n_jobs) if n_jobs > 0 else max(joblib.cpu_count() + 1 + n_jobs, 1)
 
 

@@ -1,36 +1,16 @@
-"""The folder that parts are written to: its files, its manifest and its lock.
+"""The output folder of a batch run: its files, manifest and lock.
 
-    manifest.json                          the settings it was begun with; at the end also all parts and totals
+    manifest.json                          input, settings, explainer and versions; at the end parts and totals
     counterfactuals/part-000000.parquet    features and measures of the counterfactuals of a part
-    unexplained/part-000000.parquet        who has none, and why
-    parts/part-000000.json                 rows, counts, and checksums of the two: written last, so the part is finished
-    bad-rows.csv                           at the end, the rows that were left out, if there are any
-    unlettered.csv                         at the end, who should have got a letter and got none, if letters are written
+    unexplained/part-000000.parquet        rows without a counterfactual, with the reason
+    parts/part-000000.json                 counts and checksums of the two; written last, it marks the part as finished
+    bad-rows.csv                           rows that were skipped, if there are any
+    unlettered.csv                         refused rows without a letter, if letters are written
 
-1. A folder is begun with a manifest, or has one that agrees with what is asked for now.
-2. Files that an interrupted run has left half written are removed. Finished parts are compared with their checksums;
-   one that was damaged since is done again.
-3. Nothing in it depends on time, process or place, so that the bytes are those of any other run.
-
-Letters go to a folder of their own. A mark in it says which run they are of, by a checksum of its manifest: a folder
-with files of anything else is refused, and a run that goes on finds its own. Letters of finished parts may have been
-sent and taken away since, so they are neither looked for nor written again.
-
-The manifest has settings, explainer and versions as JSON:
-
-4. Settings are written as they are if JSON can hold them. Functions are named; refits are told by what they answer;
-   anything else by its repr, or the checksum of a long one.
-5. An explainer is told by its behaviour: its columns, what it draws for a few training rows, and what the model says of
-   those draws. That is the same for one that was saved, or fitted again with the same seed; nothing is pickled.
-6. Results may differ between versions of the packages that make them, so these belong to it.
-
-One run at a time writes to a folder:
-
-7. The lock is one of the operating system on the file `.lock`: it ends with the process that holds it, however that
-   ends, so a file that a killed process left behind locks nobody out.
-8. The file says who holds it, for the message to whoever comes second.
-9. The holder removes the file at the end. Whoever opened it before that holds a lock on a file that is gone, and tries
-   again with the one that stands.
+A run resumes a folder only if its manifest agrees; damaged parts are redone. An explainer is identified by its columns,
+its draws for a few training rows and the model's answers to them, so a saved or refitted explainer agrees. The folder
+of letters has a mark of its run; letters of finished parts are not written again. The lock is a lock of the operating
+system on `.lock`, which ends with the process that holds it.
 """
 
 from __future__ import annotations
@@ -186,7 +166,7 @@ class Folder:
         self._finished: dict[int, dict[str, Any]] = {}
 
     def begin(self, head: Mapping[str, Any]) -> None:
-        """Write the manifest, or compare it with the one that is there (steps 1 and 2)."""
+        """Write the manifest, or compare it with the one that is there."""
         manifest = self.path / MANIFEST
         known = self._known(manifest)
         if any(self.path.glob(f"{PARTS}/part-*.json")):  # one that has no finished part can be begun with anything
@@ -255,7 +235,6 @@ class Folder:
                     path.unlink()
 
     def is_done(self, number: int) -> bool:
-        """Whether a part is finished."""
         return number in self._finished
 
     def check_same(self, part: Part, skip_bad: bool) -> None:
@@ -420,7 +399,7 @@ def check_settings(explainer: Explainer, settings: Mapping[str, Any]) -> dict[st
 
 
 def describe_settings(explainer: Explainer, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
-    """Return settings of `explain` as JSON values (step 4)."""
+    """Return settings of `explain` as JSON values."""
     described = {name: _plain(value) for name, value in settings.items()}
     described["constraints"] = [_plain(each) for each in read(settings["constraints"])]
     robust = Robust.read(settings["robust"])
@@ -441,7 +420,7 @@ def describe_letters(explainer: Explainer, letters: Letters | None) -> dict[str,
 
 
 def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:
-    """Return what tells an explainer from others, given some encoded training rows (step 5)."""
+    """Return what tells an explainer from others, given some encoded training rows."""
     generator = explainer.generator_
     keys = pool_keys(generator, rows, fixed_columns(generator))
     drawn = draw_pools(generator, rows, keys, DRAWS).rows
@@ -461,7 +440,7 @@ def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:
 
 
 def describe_versions() -> dict[str, str]:
-    """Return the versions of the packages that results depend on (step 6)."""
+    """Return the versions of the packages that results depend on."""
     return {name: str(sys.modules[name].__version__) for name in PACKAGES}
 
 

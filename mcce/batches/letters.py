@@ -1,13 +1,8 @@
-"""Letters of a batch run: a page for each person, written with the part that she is in.
+"""Letters of a batch run, written with the part that a row belongs to.
 
-1. The texts are read once, here, so that workers elsewhere need no file of them.
-2. A worker writes the letters of its part (`mcce.report.letters`), and lists the rows without a letter, with the
-   reason. Rows that the model accepts are not in that list; they are among the unexplained.
-3. A letter is called by the name of its row, as far as a file can be called so. Where that leaves anything out, the
-   row's number in the whole source follows after a point, which no name of the first kind has: no two letters have one
-   name, whatever part they are of.
-4. The letters of a part stand before the part is finished (`mcce.batches.folder`), so that a part that is done again
-   writes the same files over them, and one that is finished is never written again: there is one letter for a person.
+Texts are read once, before workers start. A letter is named by its row's id; where characters of the id are not allowed
+in a file name, the row's number is appended, so names are unique over all parts. Letters are written before their part
+is finished, so a part that is redone overwrites them.
 """
 
 from __future__ import annotations
@@ -63,7 +58,7 @@ class Letters:
 
     @classmethod
     def read(cls, given: Letters | str | PathLike[str] | None) -> Letters | None:
-        """Return letters whose texts are read and checked (step 1); a folder alone stands for letters in English."""
+        """Return letters whose texts are read and checked; a folder alone stands for letters in English."""
         if given is None:
             return None
         letters = given if isinstance(given, Letters) else cls(given)
@@ -75,7 +70,6 @@ class Letters:
 
     @property
     def path(self) -> Path:
-        """The folder."""
         return Path(self.folder)
 
 
@@ -88,7 +82,7 @@ class Written:
 
 
 def write_letters(found: Counterfactuals, letters: Letters, row_numbers: Sequence[int]) -> Written:
-    """Return the letters of a part (steps 2 and 3); `row_numbers` are those of its factuals in the whole source."""
+    """Return the letters of a part; `row_numbers` are those of its factuals in the whole source."""
     names, decision = found.names.replaced_by(letters.names), letters.decision or found.decision
     told = replace(found, names=names, decision=decision)
     pages = report.letters(told, all=letters.all, html=True, language=letters.language, texts=letters.texts)

@@ -1,15 +1,8 @@
-"""Explaining one part, in whatever process: rows in, two Parquet files as bytes and some counts out.
+"""Explain one part: rows in, two Parquet files as bytes and counts out.
 
-1. Rows with a level that no training row has are set aside: they are unexplained, each with its reason, as `explain`
-   has it, and stop nobody else.
-2. Explain the others. If that is refused, look by halves for the rows that are at fault: their cells, or what the model
-   makes of them. Bad rows are an error that names the file and the first of them, or are listed and left out.
-3. Every other row is in one of two tables: its counterfactuals (features and measures, `Counterfactuals.to_frame`), or
-   why it has none. Their columns have the same types in every part, also where a part has no rows. Letters are written
-   of the same result, if they are asked for.
-
-Constraints about single factuals are handed out to the parts that these are in, because `explain` refuses ids that it
-does not find. A constraint by id holds wherever the id occurs; one that occurs nowhere does nothing.
+If `explain` raises, the rows at fault are found by bisection; they raise an error that names the file and the row, or
+are listed and skipped. Both tables have the same column types in every part. Constraints on single factuals are passed
+only to the part that has them, because `explain` raises on unknown ids.
 """
 
 from __future__ import annotations
@@ -152,7 +145,7 @@ def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
 
 
 def _explain_good(explainer: Explainer, request: Request, part: Part, unusual: Unusual) -> tuple[Part, Counterfactuals]:
-    """Return the part with all its bad rows known, and what was found for the others (steps 1 and 2)."""
+    """Return the part with all its bad rows known, and what was found for the others."""
     if part.rows.bad and not request.skip_bad:
         raise _refusal(part)
     try:
@@ -213,7 +206,7 @@ def _find_bad(explainer: Explainer, frame: pd.DataFrame, places: Ints) -> list[t
 
 
 def _as_files(found: Counterfactuals, schema: Schema, request: Request, part: Part) -> dict[str, bytes]:
-    """Write both tables (step 3)."""
+    """Write both tables."""
     rows = found.to_frame()
     others = found.unexplained.rename_axis("id").reset_index()
     n = len(schema)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mcce.base.checks import check_count
+from mcce.base.checks import check, check_count
 from mcce.base.files import checked_path
 from mcce.base.progress import Progress, progress_bar
 from mcce.batches.folder import (
@@ -29,7 +29,7 @@ from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.protocol import Explainer
 from mcce.model.ask import SpotCheck
 from mcce.report.names import Names
-from mcce.wording import Parameter, Value
+from mcce.wording import Value
 
 COUNTED = "Such rows of other parts are not told one by one: the manifest counts them as 'unusual'."
 
@@ -57,15 +57,8 @@ def explain_batches(
     """
     pyarrow()
     check_count(batch_size, "batch_size")
-    if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
-        raise InputError(
-            Parameter("missing"),
-            " is ",
-            Value(missing),
-            "; give a list of texts, for example ",
-            Value(["NA", "?"]),
-            ".",
-        )
+    are_texts = not isinstance(missing, str) and all(isinstance(text, str) for text in missing)
+    check(are_texts, missing, "missing", "give a list of texts, for example ", Value(["NA", "?"]), ".")
     whole = check_settings(explainer, settings)
     to_write = Letters.read(letters)
     if to_write is not None:

@@ -1,27 +1,12 @@
-"""The factuals of a batch run: read from files of any size, or taken from frames, and cut into parts.
+"""The factuals of a batch run: read from Parquet and CSV files of any size, or taken from frames, and cut into parts.
 
-1. A source is a file, the Parquet and CSV files of a folder in the order of their names, or frames. Its fingerprint has
-   the size and checksum of every file; frames are known when they come, so that theirs stands with each part.
-2. Each file, or frame, is cut into parts of `batch_size` rows, its last part may be smaller. Parts are numbered over
-   the whole source, and so are rows.
-3. Rows are named by a column that is checked, before any work, to name each row of all files once; or by their number.
-   For files that takes 8 bytes a row, for frames about 60.
-
-A file is read as chunks, which are consecutive rows, some of which may be bad:
-
-4. It is opened by its ending; columns that nobody needs are not read. Parquet is read a row group at a time, batch by
-   batch; a group that cannot be read is one stretch of bad rows. Groups whose rows are done already are passed over.
-5. CSV is read as text, line by line; a line with too few or too many cells, or that is no UTF-8, is a bad row.
-6. `cut_into_parts` cuts and joins chunks so that each holds the rows of one part: those whose number in the file,
-   divided by the size of a batch, is the same.
-
-The cells of a CSV become values of the training columns:
-
-7. A cell that is empty, or one of the texts given as `missing`, is missing.
-8. The kind of a column was found from the training rows: numbers, dates and durations are read as such, levels by how
-   they are written, also in a spreadsheet-safe file (`mcce.table.spreadsheet`). A text that is no number or date, and a
-   number with a leading zero, is a problem of its row. An unknown level stays the text that it is, to be refused as any
-   other table's.
+1. A source is a file, the files of a folder in the order of their names, or frames. Files are identified by size and
+   checksum, frames by a hash of each part.
+2. Parts have `batch_size` rows of one file or frame. Ids are checked to be unique before any work.
+3. Parquet is read by row groups; an unreadable group is a range of bad rows. CSV is read as text, line by line; a line
+   with a wrong number of cells or invalid UTF-8 is a bad row.
+4. Text cells become values of the training columns. A cell that is not a number or date where one is needed, or a
+   number with a leading zero, makes its row bad. Unknown levels are kept for `explain` to report.
 """
 
 from __future__ import annotations
@@ -404,7 +389,6 @@ class Part:
     id_type: Any = None
 
     def factuals(self, id: str | None) -> pd.DataFrame:
-        """Return the rows to explain, named by their ids."""
         frame = self.rows.frame
         if id is None:
             return frame.set_axis(frame.index + (self.first - self.rows.begin), axis=0)
@@ -428,7 +412,6 @@ class RowSource(Protocol):
 
 
 def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[str]) -> RowSource:
-    """Return the source that a user names."""
     if isinstance(source, (str, PathLike)):
         return Files.find(checked_path(source), schema, id, missing)
     if isinstance(source, pd.DataFrame):
@@ -465,7 +448,6 @@ class Files:
 
     @classmethod
     def find(cls, path: Path, schema: Schema, id: str | None, missing: Sequence[str]) -> Files:
-        """Find the files, and their sizes and checksums."""
         if not path.exists():
             raise InputError(f"source {path}: there is no such file or folder; check its name.")
         if path.is_dir():
@@ -491,7 +473,6 @@ class Files:
         return {"files": list(self.fingerprint)}
 
     def parts(self, batch_size: int, done: Done) -> Iterator[Part]:
-        """Yield all parts in order."""
         if self.id is not None:
             self._check_ids(batch_size)
         id_type = self._id_type()
@@ -572,7 +553,6 @@ class Frames:
         return {"frames": True}
 
     def parts(self, batch_size: int, done: Done) -> Iterator[Part]:
-        """Yield all parts in order."""
         number = first = 0
         id_type = None
         seen: dict[int, str] = {}

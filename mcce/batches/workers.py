@@ -1,17 +1,8 @@
-"""Workers that explain parts: threads, processes and clusters, with the fitted explainer sent once to each.
+"""Workers that explain parts: threads, processes and Dask clusters.
 
-1. In this process, by one or several threads, the explainer is used as it is.
-2. For other processes it is pickled once. joblib puts a large array into a file that all processes of a machine map, so
-   the pickle travels as an array; a process reads it once and keeps the explainer for all its parts.
-3. A worker searches with one thread: there are as many workers as cores.
-4. Parts come back one by one, or, from backends of joblib that cannot do so, a few for each worker at a time.
-5. A worker of a Dask cluster gets the explainer when it joins: also one that joins later, or takes the place of another
-   that was lost. Parts are handed out as bytes, two for each core at a time; those of a lost worker go to others.
-   joblib's own way to Dask is not taken: it waits forever for a part that failed, and loses what was sent to a worker
-   that was lost.
-
-What is read or explained wrongly ends the run only after the parts under way have been handed over, so that nothing
-that is finished gets lost.
+Other processes receive the pickled explainer once, as an array that joblib maps into memory. Each worker uses one
+thread. Workers of a Dask cluster receive it when they join; joblib's Dask backend is not used because it hangs on
+failed parts. An error ends the run after the parts under way are written.
 """
 
 from __future__ import annotations
@@ -96,7 +87,7 @@ def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_job
 
 
 def _run(explainer: Explainer, reading: _PartReader, n_jobs: int | None) -> Iterator[Explained]:
-    """Have the parts explained by whom joblib is set to (steps 1 to 5)."""
+    """Have the parts explained by whom joblib is set to."""
     from joblib import Parallel, delayed, effective_n_jobs
     from joblib.parallel import get_active_backend
 
@@ -222,13 +213,12 @@ class Deliver(Plugin):
         self.pickled = pickled
 
     def setup(self, worker: Any) -> None:
-        """Make the explainer."""
         receive(self.explainer, self.pickled)
 
 
 @contextmanager
 def _delivered(client: Any, name: str, pickled: Pickled) -> Iterator[None]:
-    """Have every worker hold the explainer (step 5)."""
+    """Have every worker hold the explainer."""
     plugin = f"mcce-{name}"
     client.register_plugin(Deliver(name, pickled), name=plugin)
     try:

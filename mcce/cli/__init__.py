@@ -1,17 +1,8 @@
-"""The command line: `mcce demo`, `fit`, `explain`, `letters`, `explore` and more, and commands of other packages.
+"""The command line: `mcce demo`, `fit`, `explain`, `letters`, `explain-batches`, `explore`, `inspect` and `disclosure`.
 
-1. `demo` explains refused loans, in words, tables, a picture and a page.
-2. `fit` learns from a file and saves an explainer, which the commands below take.
-3. `explain` reads tables from files and writes counterfactuals to a file; `letters` writes letters to people;
-   `explore` shows people one by one in a browser, with plans that can be shaped.
-4. `explain-batches` explains files of any size with a saved explainer, and goes on where it was interrupted.
-5. `inspect` says what a saved file is, and what it holds; `disclosure` attacks a saved explainer through its answers,
-   and says what they give away of its training rows.
-6. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
-   adds its parser and sets `run` on it (`set_defaults(run=...)`): arguments in, exit code out.
-
-Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some rows that need a counterfactual have
-none; 130 interrupted. Results go to standard output, everything else to standard error.
+An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers, adds its parser
+and sets `run` on it (`set_defaults(run=...)`). Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some
+rows have no counterfactual; 130 interrupted. Results go to standard output, everything else to standard error.
 """
 
 from __future__ import annotations

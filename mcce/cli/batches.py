@@ -1,13 +1,7 @@
-"""`mcce explain-batches`: counterfactuals for files of any size, by an explainer that was fitted and saved.
+"""`mcce explain-batches`: counterfactuals for files of any size, by a saved explainer.
 
-1. Load the explainer.
-2. Read the files as `mcce explain` does: Parquet and plain CSV (commas, points, UTF-8) batch by batch, so that they may
-   be of any size; workbooks and other text files first as a whole, since their marks and formats are found from all of
-   their cells.
-3. Explain them, batch by batch, into a folder (`mcce.batches`). Interrupted or killed, the same command goes on. Rate
-   and time left are told in a terminal by a bar, in a log by a line from time to time.
-4. Say how many rows there were, and what became of them; on demand write all parts as one table.
-5. Letters, if they are asked for, are written with the parts; at the end say who gets none, and why.
+Parquet and plain CSV (commas, points, UTF-8) are read batch by batch. Workbooks and other text files are read as a
+whole, because their marks and formats are detected from all cells. The same command resumes an interrupted run.
 """
 
 from __future__ import annotations
@@ -159,7 +153,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _is_streamed(path: Path, arguments: argparse.Namespace) -> bool:
-    """Say whether a file is read batch by batch (step 2)."""
+    """Say whether a file is read batch by batch."""
     name = path.name.lower()
     if name.endswith(STREAMED):
         return True
@@ -196,7 +190,6 @@ def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace
 
 
 def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace) -> None:
-    """Write the counterfactuals of all parts as one table (step 4)."""
     found = pd.read_parquet(result.folder / "counterfactuals")
     others = pd.read_parquet(result.folder / "unexplained")
     with written_whole(path, overwrite=arguments.force) as beside:

@@ -1,18 +1,15 @@
 """The decision, the constraints and the arguments of `explain`, from options and files.
 
-1. The decision is an interval, or a class by its spelling.
-2. Constraints stand in a TOML or JSON file, or in that of `--config`. They are read before anything is trained, and
-   checked against both tables. Where a column names rows (`--id`), names are text: a number that names a factual is
-   taken for its digits.
-3. All other arguments are checked by `MCCE.fit` and `MCCE.explain`, whose messages are worded with the names of options
-   (`mcce.cli.wording`). Rows to explain are checked before a model is trained, by the same functions.
+Constraints and rows to explain are checked before a model is trained. All other arguments are checked by `MCCE.fit` and
+`MCCE.explain`; `mcce.cli.wording` words their messages with the names of options. With `--id`, names of rows are text,
+also in constraints.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +17,6 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.cli.console import say
 from mcce.cli.options import is_given
 from mcce.cli.tables import TableFile
 from mcce.constraints import Constraint, OfFactuals, allow, available_constraints, no_copies, read, resolve
@@ -50,12 +46,9 @@ OF_EXPLAIN = (  # options that are arguments of `MCCE.explain` by the same name
 )
 
 
-def read_decision(text: str | None, of: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:
-    """Return the wanted decision: an interval, or the model's class that is spelled like `text`.
-
-    `counts` are the training rows of each class, for messages, if they are known.
-    """
-    interval = read_interval("0.5,1" if text is None else text, read_class("--of", of, classes, counts))
+def read_decision(text: str | None, of: str | None, classes: Any) -> Any:
+    """Return the wanted decision: an interval, or the model's class that is spelled like `text`."""
+    interval = read_interval("0.5,1" if text is None else text, read_class("--of", of, classes))
     if interval is not None:
         known = None if classes is None else plain_values(classes)
         if of is None and known is not None and set(known) not in ({0, 1}, {-1, 1}):
@@ -65,11 +58,10 @@ def read_decision(text: str | None, of: str | None, classes: Any, counts: Mappin
         return interval
     if of is not None:
         raise InputError(f"--of {of} goes with an interval, but --decision is {spell(text)}; leave --of out.")
-    return read_class("--decision", text, classes, counts)
+    return read_class("--decision", text, classes)
 
 
 def in_words(decision: Any, label: str | None) -> Any:
-    """Return the decision with the words that people call it by."""
     if label is None:
         return decision
     return replace(decision, label=label) if isinstance(decision, Interval) else OneOf([decision], label=label)
@@ -90,11 +82,10 @@ def read_interval(text: str, of: Any) -> Interval | None:
     return Interval(low, high, closed=closed, of=of)
 
 
-def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:
-    """Return the one of the classes that is spelled like the text, None without a text; `role` is its option.
+def read_class(role: str, text: str | None, classes: Any) -> Any:
+    """Return the class that is spelled like the text, else the only one that is so but for case; `role` is its option.
 
-    A class that is spelled exactly so comes first; one that differs in capitals or blanks is taken if there is
-    no other.
+    Returns None without a text.
     """
     if text is None:
         return None
@@ -103,40 +94,13 @@ def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, i
             f"{role} is {spell(text)}, but the model declares no classes; give --decision an interval, as in 10,20."
         )
     known = plain_values(classes)
-    exact = [label for label in known if str(label) == text]
-    alike = [label for label in known if _loosely(label) == _loosely(text) or _shortly(label) == text.strip()]
-    if exact and len(alike) > 1:
-        say(
-            f"warning: {role} {text} is the class {_counted(exact[0], counts)}; others are spelled nearly alike: "
-            f"{_all_counted([label for label in alike if label != exact[0]], counts)}. If they mean the same, "
-            "correct them"
-        )
-    if exact:
-        return exact[0]
+    exact = [label for label in known if text in (str(label), f"{label:g}" if isinstance(label, float) else None)]
+    alike = exact or [label for label in known if str(label).casefold() == text.casefold()]
     if len(alike) > 1:
-        raise InputError(
-            f"{role} is {spell(text)}, which could be {_all_counted(alike, counts)}. Write it exactly as one of them, "
-            "or correct the file if they mean the same."
-        )
+        raise InputError(f"{role} is {spell(text)}, which could be {listing(alike)}. Write it exactly as one of them.")
     if alike:
         return alike[0]
     raise InputError(f"{role} is {spell(text)}, which is no class of the model; {did_you_mean(text, known)}")
-
-
-def _loosely(label: Any) -> str:
-    return " ".join(str(label).split()).casefold()
-
-
-def _shortly(label: Any) -> str | None:
-    return f"{label:g}" if isinstance(label, float) else None
-
-
-def _counted(label: Any, counts: Mapping[Any, int] | None) -> str:
-    return repr(label) if counts is None or label not in counts else f"{label!r} ({counts[label]} training rows)"
-
-
-def _all_counted(labels: Iterable[Any], counts: Mapping[Any, int] | None) -> str:
-    return ", ".join(_counted(label, counts) for label in labels)
 
 
 def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
@@ -155,7 +119,6 @@ def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
 
 
 def named_by_text(constraints: Sequence[Constraint]) -> list[Constraint]:
-    """Return constraints for rows whose names are text."""
     return [_by_text(each) for each in constraints]
 
 

@@ -1,10 +1,7 @@
-"""`mcce demo`: the example of the paper's introduction.
+"""`mcce demo`: refused loans explained, the example of the paper's introduction.
 
-1. A bank's model learns from its customers who will default; loans are granted below 10%.
-2. One refused customer gets three different ways to a yes, in words and in a table; many get one each, in figures.
-   They are sparse; whole drawn customers, which the plain method finds, stand beside them in a line.
-3. A picture and a page are written, under names of their own if an earlier run's are there; the seconds of each step
-   are told.
+One customer gets three sparse counterfactuals, many customers get one each; the paper's plain method is shown for
+comparison. A picture and a page are written.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""`mcce disclosure`: what a saved explainer's answers give away of the rows that it was fitted on.
-
-1. Load the explainer, with its model.
-2. Read the training rows and the holdout, cells as the training columns say.
-3. Attack (`mcce.diagnostics.disclosure`); print a sentence a line, and write the table if that is asked for.
-"""
+"""`mcce disclosure`: attack a saved explainer and report what its answers disclose (`mcce.diagnostics.disclosure`)."""
 
 from __future__ import annotations
 
@@ -31,7 +26,7 @@ def add_disclosure(commands: Any) -> None:
         "disclosure",
         help="what a saved explainer gives away of its training rows",
         description="Attack a fitted explainer through what it returns, with the rows that it was fitted on and others "
-        "of the same population, and say what was found: copies, keys, singling out, membership, extraction.",
+        "of the same population, and say what was found: copies, keys, singling out, membership.",
     )
     add = parser.add_argument
     add("--explainer", required=True, type=read.path, metavar="FILE", help="a fitted mcce.MCCE, as for explain-batches")

@@ -1,12 +1,7 @@
 """`mcce fit`, `mcce explain` and `mcce letters`: explainers, and counterfactuals for the rows of a file.
 
-1. Put the job together (`mcce.cli.options`) and check all of it that can be checked (`mcce.cli.checking`): where
-   results go, files and their columns, constraints.
-2. Fit an explainer to the training file, or load one (`mcce.cli.fitting`).
-3. Find counterfactuals, write them, and say which rows have none, and why.
-
-`letters` is `explain` for people: sparse, and with letters. `fit` saves the explainer instead, without its model. The
-file states the name and checksum of the model's file; a model that was trained here is written beside it.
+`letters` is a sparse `explain` that writes letters. `fit` saves the explainer, with the name and checksum of the
+model's file; a model that was trained here is written beside it.
 """
 
 from __future__ import annotations
@@ -23,7 +18,7 @@ from mcce.cli.console import DONE, say
 from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
 from mcce.cli.models import save_model
 from mcce.cli.options import OPTIONS, add_options, complete
-from mcce.cli.outputs import Outputs, Spellings, check_outputs, write
+from mcce.cli.outputs import Outputs, Style, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
 from mcce.explain.followup import MOST_TOLD
 from mcce.report.languages import read_texts, text_of
@@ -56,7 +51,6 @@ def add_fit(commands: Any) -> None:
 
 
 def run_fit(given: argparse.Namespace) -> int:
-    """Fit an explainer and save it."""
     arguments = complete(given)
     if arguments.train is None:
         given.refuse("the following arguments are required: --train")
@@ -150,9 +144,7 @@ def run_explain(given: argparse.Namespace) -> int:
     as_asked = copy.copy(arguments)  # what is found out on the way is no part of the job
     job = (fit_files if arguments.explainer is None else load_files)(arguments, constraints)
     found = _explain(job, arguments, options)
-    assert job.rows is not None
-    assert job.factuals is not None
-    return write(found, outputs, Spellings.of(job.source, job.rows, job.factuals, job.readings), as_asked)
+    return write(found, outputs, Style.from_file(job.source, job.readings, arguments.spreadsheet_safe), as_asked)
 
 
 def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -> Counterfactuals:

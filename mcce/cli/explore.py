@@ -1,10 +1,6 @@
-"""`mcce explore`: the people of a file in a browser, one by one, with plans that can be shaped.
+"""`mcce explore`: the explorer in a browser, for the people of a file.
 
-1. Load the explainer, with its model (as `mcce explain-batches` does).
-2. Read the people: the explainer knows what its columns are, so that only separators, marks and formats are found from
-   the file (`mcce.cli.tables`). Columns that it does not know are left aside.
-3. Serve the explorer on this machine until it is interrupted (`mcce.explore.server`). If an answer is still being
-   computed then, end the process at once: threads of a search would keep it alive until they are done.
+If a search still runs at the interrupt, the process is ended at once: its threads would keep it alive.
 """
 
 from __future__ import annotations
@@ -88,7 +84,7 @@ def run_explore(arguments: argparse.Namespace) -> int:
 
 
 def _read_rows(schema: Schema, role: str, path: str, arguments: argparse.Namespace) -> pd.DataFrame:
-    """Read the columns of a fitted table from a file (step 2)."""
+    """Read the columns of a fitted table from a file."""
     rows = read_table(role, path, ReadOptions.from_arguments(arguments), arguments.sheet)
     rows = name_rows(rows, arguments.id if role == "PEOPLE" else None)
     check_columns("column", schema.names, rows.table, path)

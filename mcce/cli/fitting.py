@@ -1,10 +1,7 @@
-"""Explainers from files: fitted to the rows of a file, or loaded; and the rows to explain, read as these need them.
+"""Explainers fitted to files or loaded, and rows to explain, read with the kinds of the training columns.
 
-1. Fitted: both files are read, the kinds of the cells found once, from the training rows (`mcce.cli.tables`); all that
-   can be checked is checked before a model is opened or trained (`mcce.cli.checking`).
-2. Loaded: the explainer knows what its columns are, so that only separators, marks and formats are found from the rows
-   to explain. A model that runs no code when it is opened, and is the one that the explainer was fitted with, is found
-   beside it; any other has to be named.
+A loaded explainer takes its model from `--model`, or from the file beside it that it was fitted with, if opening that
+runs no code.
 """
 
 from __future__ import annotations
@@ -47,22 +44,20 @@ class Job:
     Attributes
     ----------
     explainer : fitted
-    source, rows : the file that cells are spelled like, and the file of the rows to explain; None for none
-    factuals : the rows to explain
-    readings : how each feature is read in either file
+    source : the file that results are written like, and `readings` how its features are read
+    factuals : the rows to explain, or None
     constraints : of the job, besides the explainer's own
     """
 
     explainer: MCCE
     source: TableFile
-    rows: TableFile | None
+    readings: Mapping[Any, Reading]
     factuals: pd.DataFrame | None
-    readings: Mapping[Any, tuple[Reading, Reading]]
     constraints: list[Constraint]
 
 
 def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
-    """Fit an explainer to the training file; rows to explain, if there are any, are checked before (step 1)."""
+    """Fit an explainer to the training file; rows to explain, if there are any, are checked before."""
     options = ReadOptions.from_arguments(arguments)
     train, rows, factuals = read_table("--train", arguments.train, options, arguments.sheet.get("train")), None, None
     if not len(train.table):
@@ -79,21 +74,16 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
     read = train.read(readings)
     X, kinds = _as_model_takes_them(read, model, options, _order_levels(read, train, readings))
     schema = Schema.from_data(X, kinds=kinds, where=train.path)
-    both: Mapping[Any, tuple[Reading, Reading]] = {name: (reading, reading) for name, reading in readings.items()}
     if arguments.explain is not None:
         rows, of_rows = _read_rows(arguments, readings, dict(train.table.items()))
         factuals = rows.read(of_rows)
-        both = {name: (reading, of_rows[name]) for name, reading in readings.items()}
         check_rows(rows, factuals, schema)
         constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
         check_constraints(arguments, constraints, schema, factuals, fit_formulas(arguments.derived or {}, X, schema))
-    counts = None
     if model is None:
         y = train.read(of_response)[arguments.response]
         model, X = train_model(X, y, arguments, arguments.response in options.levels)
-    elif arguments.response is not None:
-        counts = train.table[arguments.response].value_counts().to_dict()
     if isinstance(model, OnnxRegressor):
         model.check(X)
     if isinstance(model, OnnxClassifier):
@@ -113,7 +103,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         raise InputError(
             "--min-donors and --generator exclude each other: samplers have donors; leave one of them out."
         )
-    decision = read_decision(arguments.decision, arguments.of, classes_of(model), counts)
+    decision = read_decision(arguments.decision, arguments.of, classes_of(model))
     explainer = MCCE(
         model,
         decision=in_words(decision, arguments.in_words),
@@ -124,11 +114,12 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         constraints=() if rows is not None else constraints,
         **how,
     ).fit(X)
-    return Job(explainer, train, rows, factuals, both, constraints)
+    source, of_source = (train, readings) if rows is None or train.sep else (rows, of_rows)
+    return Job(explainer, source, of_source, factuals, constraints)
 
 
 def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
-    """Load an explainer, and read the rows as it needs them (step 2)."""
+    """Load an explainer, and read the rows as it needs them."""
     of_fit = [option.flag for option in OPTIONS if option.group == "fit" and is_given(arguments, option.name)]
     if of_fit:
         raise InputError(
@@ -147,8 +138,7 @@ def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> 
     constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
         check_constraints(arguments, constraints, schema, factuals, explainer.derived_)
-    both = {name: (reading, reading) for name, reading in readings.items()}
-    return Job(explainer, rows, rows, factuals, both, [*constraints, *kept_fixed(explainer, arguments)])
+    return Job(explainer, rows, readings, factuals, [*constraints, *kept_fixed(explainer, arguments)])
 
 
 def kept_fixed(explainer: MCCE, arguments: argparse.Namespace) -> list[Constraint]:

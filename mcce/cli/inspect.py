@@ -1,11 +1,7 @@
 """`mcce inspect FILE`: the kind of a saved file, and the training data that it discloses.
 
-1. The manifest says what the file is: kind, format, versions, settings.
-2. The file is read as `load` reads it, with every check; a model is not needed, and nothing is run.
-3. Everything that it discloses of the training data, or of the people explained, is listed: column by column the range
-   or the level names, and the training values that the sampler of each feature holds.
-
-Nothing that stands in the file is printed as it is: characters that a terminal would obey are written as escapes.
+The file is read as `load` reads it, with every check; nothing in it is executed. Control characters are printed as
+escapes.
 """
 
 from __future__ import annotations
@@ -53,7 +49,6 @@ def add_inspect(commands: Any) -> None:
 
 
 def run_inspect(arguments: argparse.Namespace) -> int:
-    """Print what a file is."""
     told = describe(arguments.file)
     print(json.dumps(told, indent=2) if arguments.json else text(told))
     return DONE
@@ -123,7 +118,6 @@ def _describe_column(feature: Feature, generator: Generator) -> dict[str, Any]:
 
 
 def _explainer_holds(fields: dict[str, Any]) -> list[str]:
-    """Return what an explainer holds beside its chain."""
     held = []
     if len(fields["rows"]):
         held.append(f"{len(fields['rows'])} whole training rows, and the model's answers to them")

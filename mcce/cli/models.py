@@ -1,24 +1,12 @@
-"""Models of `mcce explain`: loaded from a file, or trained where none is given.
+"""Models of `mcce explain`: loaded from a file, or trained (gradient boosting) if none is given.
 
-A file is opened by the ending of its name (`load_model`):
+.skops   only trusted types are constructed; others must be named by `--trusted`
+.onnx    a computational graph, run by onnxruntime; nothing else is executed
+others   joblib's pickles, which execute the code that they hold; a note says so
 
-.skops   only types that are trusted are made; others are refused and can be named by `--trusted`
-.onnx    a graph of computations, run by onnxruntime; nothing else of the file is executed
-others   joblib's pickles: opening one runs whatever code it holds, and a note says so
-
-An ONNX model is asked like one of scikit-learn's (`load_onnx`):
-
-1. Its inputs are one matrix of numbers, whose columns are the features in their order, or one input for each feature,
-   named like it. Anything else is refused.
-2. Its outputs are a label and scores, as classifiers have them (scores as a matrix, or as a dict by class), or one
-   number a row.
-3. The classes are those of the dict. A matrix does not name its columns: the label that goes with the largest score
-   does, and where some class is never the most likely one among the training rows, that is refused.
-
-Most ONNX models count in 32 bits: a number is rounded to these first.
-
-Where no model is given, gradient boosting is trained for the response, its quality cross-validated (`train_model`).
-Dates are counted in days, inside the model: whoever asks it keeps dates.
+An ONNX model has one input matrix, or one input for each feature, named like it. Its outputs are a label and scores of
+the classes, or one number for each row. If the scores do not name their classes, the classes are inferred from the
+labels of the training rows, or refused if these are not conclusive.
 """
 
 from __future__ import annotations
@@ -77,7 +65,6 @@ class OnnxRegressor:
             self.feature_names_in_ = np.array([each.name for each in self.inputs], dtype=object)
 
     def predict(self, X: pd.DataFrame) -> npt.NDArray[Any]:
-        """Return the number of each row."""
         return np.asarray(self._run(X)[0]).reshape(len(X))
 
     def check(self, X: pd.DataFrame) -> None:
@@ -114,11 +101,9 @@ class OnnxClassifier(OnnxRegressor):
     classes_: npt.NDArray[Any]
 
     def predict(self, X: pd.DataFrame) -> npt.NDArray[Any]:
-        """Return the label of each row."""
         return np.asarray(self._run(X)[0]).reshape(len(X))
 
     def predict_proba(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Return the probability of each class."""
         scores = self._run(X)[1]
         if not len(X):
             return np.empty((0, len(self.classes_)))
@@ -127,7 +112,6 @@ class OnnxClassifier(OnnxRegressor):
         return _two_columns(np.asarray(scores, dtype=np.float64))
 
     def learn_classes(self, X: pd.DataFrame) -> None:
-        """Find the classes (step 3)."""
         labels, scores = self._run(X)[:2]
         if isinstance(scores, list):
             self.classes_ = np.array(list(scores[0]))
@@ -145,7 +129,6 @@ class OnnxClassifier(OnnxRegressor):
 
 
 def load_onnx(where: str, path: str) -> OnnxRegressor:
-    """Open an ONNX file."""
     try:
         import onnxruntime
     except ImportError:
@@ -199,7 +182,6 @@ def _two_columns(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def load_model(path: str, trusted: Sequence[str] = ()) -> Any:
-    """Load a model."""
     where = f"--model {path}"
     if not Path(path).is_file():
         raise InputError(f"{where}: there is no such file; check its name and folder.")
@@ -344,7 +326,7 @@ def _check_trainable(
             f"give an interval, as in 10,20; if its values are classes, add --kinds {y.name}=categorical."
         )
     if is_class:
-        read_decision(wanted, arguments.of, counts.index, counts.to_dict())
+        read_decision(wanted, arguments.of, counts.index)
     if len(counts) < 2 or (is_class and counts.min() < 2):
         rare = "no value" if not len(counts) else f"{spell(counts.index[-1])} in {counts.iloc[-1]} rows only"
         raise InputError(f"--response {y.name} has {rare}; training needs two values or more, each at least twice.")

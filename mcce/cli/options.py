@@ -1,11 +1,8 @@
-"""The options of all commands on files, and the job that they make: command line, TOML file, defaults, in this order.
+"""The options of all commands on files: one table for the command line, TOML files (`--config`) and `--help`.
 
-1. `OPTIONS` is one table for all commands, for the command line and for a TOML file: a command takes those of its
-   groups. An option has the same name in both, with dashes there and underlines (or dashes) here.
-2. `--config job.toml` holds any of the options by their names, lists and tables as TOML has them, and constraints as
-   [[allow]], [[rule]] and so on, as in a file of constraints. Names of files are seen from the folder of the file. An
-   option of the command line wins over the file, and defaults come last.
-3. The job as run is written beside its results, so that `mcce explain --config X.job.toml` repeats it to the byte.
+An option has the same name in a TOML file, with underscores. File names in it are relative to its folder; constraints
+stand in it as in a file of constraints. The command line overrides the file. The options as run are written beside the
+results, so that `--config` repeats them.
 """
 
 from __future__ import annotations
@@ -124,7 +121,7 @@ OPTIONS = (
         "date_format",
         read.date_format,
         "FORMAT",
-        "format of dates as %d.%m.%Y, or A=FORMAT,.. by column (detected)",
+        "format of dates as %d.%m.%Y, or A=FORMAT,.. by column (ISO)",
         {},
         group="read",
     ),
@@ -302,7 +299,6 @@ def is_given(arguments: argparse.Namespace, name: str) -> bool:
 
 
 def options_of(command: str) -> list[Option]:
-    """Return the options that a command takes."""
     return [option for option in OPTIONS if option.group in COMMANDS[command]]
 
 
@@ -337,7 +333,7 @@ def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, wi
 
 
 def complete(given: argparse.Namespace) -> argparse.Namespace:
-    """Return all options: those of the command line, those of `--config`, defaults (step 2)."""
+    """Return all options: those of the command line, those of `--config`, defaults."""
     typed = dict(vars(given))
     typed |= _files_of(typed.pop("files", []))
     for name in ("derived", "ordered"):  # options that may be repeated
@@ -388,7 +384,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def job_text(arguments: argparse.Namespace, beside: Path) -> str:
-    """Return the job as TOML (step 3), its files seen from the folder of `beside`, the file to write."""
+    """Return the job as TOML, its files seen from the folder of `beside`, the file to write."""
     values = {option.name: _written(option, getattr(arguments, option.name), beside.parent) for option in OPTIONS}
     absent = [option.name for option in OPTIONS if option.default is not True and is_absent(values[option.name])]
     values = {name: value for name, value in values.items() if name not in absent}
@@ -419,7 +415,6 @@ def _written(option: Option, value: Any, folder: Path) -> Any:
 
 
 def to_toml(value: Any) -> str:
-    """Return a value as TOML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):  # JSON escapes what TOML does, but for one character

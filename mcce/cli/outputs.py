@@ -1,13 +1,8 @@
-"""Results of `mcce explain` as files: tables, a page, letters, the job as run; and the rows without a counterfactual.
+"""Results of `mcce explain` as files: tables, a page, letters and the options as run.
 
-The files are checked before the work begins, so that nothing is lost after it; those of `mcce demo` too:
-
-1. A file that is read is never written, nor are two results to one file.
-2. A file that exists is overwritten only with `--force`.
-3. The folder must be there and take files.
-
-A workbook (`write_workbook`) has the sheets `answers`, where changed cells are marked and have the old value as a note,
-`changes` and `no answer`. Text stays text, whatever it begins with. The same tables give the same bytes.
+Output files are checked before the work begins: no input file and no existing file is overwritten (but with `--force`),
+and the folder is writable. A workbook has the sheets `answers` (changed cells are marked, with the old value as a
+comment), `changes` and `no answer`. Text stays text, and the same tables give the same bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +26,7 @@ from mcce import report
 from mcce.base.files import written_whole
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.cli.options import complete, job_text
-from mcce.cli.tables import ISO, Reading, TableFile, TextColumn
+from mcce.cli.tables import ISO, Reading, TableFile
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
 from mcce.report.letter_layout import letter_name
@@ -154,135 +149,45 @@ WORKBOOK = ".xlsx"
 
 @dataclass(frozen=True)
 class Style:
-    """How a CSV is written: separator, decimal mark and encoding, like the CSV that was read; formulas escaped."""
+    """How a CSV is written: like the CSV that was read, with formulas escaped if `spreadsheet_safe`.
+
+    `date_formats` are the formats of the columns of dates.
+    """
 
     sep: str
     decimal: str
     encoding: str
-    spreadsheet_safe: bool = True
+    date_formats: Mapping[Any, str]
+    spreadsheet_safe: bool
 
     @classmethod
-    def of(cls, source: TableFile, decimal: str) -> Style:
-        """Write as a file was; one that is not plain UTF-8 as UTF-8 with a mark, by which Excel knows it."""
-        return cls(source.sep or ",", decimal, "utf-8-sig" if source.encoding not in ("", "utf-8") else "utf-8")
+    def from_file(cls, source: TableFile, readings: Mapping[Any, Reading], spreadsheet_safe: bool) -> Style:
+        """Return the style of a file; other encodings than plain UTF-8 become UTF-8 with a mark, as Excel needs it."""
+        commas = any(each.kind == "number" and each.marks.decimal == "," for each in readings.values())
+        forms = {name: each.form for name, each in readings.items() if each.form not in ("", ISO)}
+        encoding = "utf-8-sig" if source.encoding not in ("", "utf-8") else "utf-8"
+        return cls(source.sep or ",", "," if commas else ".", encoding, forms, spreadsheet_safe)
 
-    def write(self, table: pd.DataFrame, path: Any, **options: Any) -> None:
-        """Write a table."""
+    def write(self, table: pd.DataFrame, path: Any) -> None:
+        forms = {name: form for name, form in self.date_formats.items() if name in table}
+        table = table.assign(**{name: table[name].dt.strftime(form) for name, form in forms.items()})
         table = escape_formulas(table) if self.spreadsheet_safe else table
-        table.to_csv(path, sep=self.sep, decimal=self.decimal, index=False, **options)
+        table.to_csv(path, sep=self.sep, decimal=self.decimal, index=False, encoding=self.encoding)
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """How the values of a column are written: as the cells of the file.
-
-    Attributes
-    ----------
-    reading : how the cells are read
-    texts : the first text of each value
-    missing : the text of a missing value
-    digits : digits after the decimal mark that all numbers have; None if they differ
-    grouped : whether all numbers of four digits or more have a thousands mark
-    alike : whether the rows to explain are read in the same way
-    """
-
-    reading: Reading
-    texts: dict[Any, str]
-    missing: str
-    digits: int | None
-    grouped: bool
-    alike: bool
-
-    @classmethod
-    def from_cells(cls, column: TextColumn, reading: Reading, of_rows: Reading) -> Spelling:
-        """Learn the spelling from the training file."""
-        absent = column.file.table[column.name][column.cells.isna()]
-        numbers = {t: str(reading.marks.plain(t)) for t in column.filled} if reading.kind == "number" else {}
-        digits = {len(number.partition(".")[2]) for number in numbers.values()}
-        large = [text for text, number in numbers.items() if len(number.partition(".")[0].lstrip("+-")) > 3]
-        return cls(
-            reading,
-            {value: text for text, value in reversed(reading.values_of(column.filled).items())},
-            str(absent.iloc[0]) if len(absent) else "",
-            digits.pop()
-            if len(digits) == 1 and not any("e" in number.lower() for number in numbers.values())
-            else None,
-            bool(large) and all(reading.marks.thousands in text for text in large),
-            reading == of_rows,
-        )
-
-    def write(self, values: pd.Series[Any], own: pd.Series[Any], own_texts: pd.Series[Any]) -> list[Any]:
-        """Return values as text; those that equal the row's own value keep the row's own text."""
-        new, old = values.astype(object), own.astype(object).set_axis(values.index)
-        same = ((new == old).fillna(False) | (new.isna() & old.isna())) & self.alike
-        return [text if is_same else self._text(v) for v, text, is_same in zip(new, own_texts, same)]
-
-    def _text(self, value: Any) -> Any:
-        if pd.isna(value):
-            return self.missing
-        if value in self.texts or self.reading.kind in ("text", "truth"):
-            return self.texts.get(value, value)
-        if self.reading.kind == "date":
-            return value.isoformat() if self.reading.form == ISO else value.strftime(self.reading.form)
-        exact = self.digits is not None and float(f"{value:.{self.digits}f}") == value
-        text = f"{value:,.{self.digits}f}" if exact else f"{value:,}"
-        marks = {",": self.reading.marks.thousands if self.grouped else "", ".": self.reading.marks.decimal}
-        return "".join(marks.get(letter, letter) for letter in text)
-
-
-@dataclass(frozen=True)
-class Spellings:
-    """How cells were spelled in CSV files, to write them back alike.
-
-    Attributes
-    ----------
-    columns : spelling of each feature; none if the training file is a Parquet file
-    factuals, texts : values and cells of the rows to explain, named
-    style : how tables are written
-    """
-
-    columns: dict[Any, Spelling]
-    factuals: pd.DataFrame
-    texts: pd.DataFrame
-    style: Style
-
-    @classmethod
-    def of(
-        cls, train: TableFile, rows: TableFile, factuals: pd.DataFrame, both: Mapping[Any, tuple[Reading, Reading]]
-    ) -> Spellings:
-        """Learn them from both files; `both` says how each column is read in them."""
-        commas = any(own.kind == "number" and own.marks.decimal == "," for own, _ in both.values())
-        style = Style.of(train if train.sep else rows, "," if commas else ".")
-        spelled = {
-            name: Spelling.from_cells(train.column(name), own, other)
-            for name, (own, other) in both.items()
-            if not own.typed
-        }
-        return cls(spelled, factuals, rows.table, style)
-
-    def write(self, found: Counterfactuals) -> pd.DataFrame:
-        """Return the table of all counterfactuals, its features as they are spelled in the files, and what changed."""
-        table = report.answers(found)
-        ids = found.frame.index.get_level_values("id")
-        own, texts = self.factuals.loc[ids], self.texts.loc[ids]
-        return table.assign(**{n: s.write(table[n], own[n], texts[n]) for n, s in self.columns.items()})
-
-
-def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, arguments: argparse.Namespace) -> int:
+def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: argparse.Namespace) -> int:
     """Write tables and page; say which rows have no counterfactual, and why."""
-    style = replace(spellings.style, spreadsheet_safe=arguments.spreadsheet_safe)
     if arguments.out is None and arguments.command == "explain":
         print(found)
     elif arguments.out is None:
         pass  # letters alone
     elif outputs.table is None:
-        style.write(spellings.write(found), sys.stdout)
+        style.write(report.answers(found), sys.stdout)
     elif outputs.table.suffix.lower() == WORKBOOK:
         _write_book(found, outputs)
         say(f"wrote {len(found)} rows to {outputs.table}")
     else:
-        is_parquet = outputs.table.suffix == ".parquet"
-        _write_table(report.answers(found) if is_parquet else spellings.write(found), outputs.table, outputs, style)
+        _write_table(report.answers(found), outputs.table, outputs, style)
         say(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
     if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
@@ -375,7 +280,7 @@ def _write_table(table: pd.DataFrame, path: Path, outputs: Outputs, style: Style
         if path.suffix == ".parquet":
             table.to_parquet(beside, index=False)
         else:
-            style.write(table, beside, encoding=style.encoding)
+            style.write(table, beside)
 
 
 NEEDED, ALONG = "FFFFD966", "FFFFF2CC"  # fills: orange and a pale one

@@ -19,7 +19,6 @@ MOST_DIGITS = 18  # of a count; an array cannot count further
 
 
 def text(value: Any) -> str:
-    """Read a text."""
     return str(_checked(isinstance(value, str), value, "text"))
 
 
@@ -61,7 +60,6 @@ def count_or_auto(value: Any) -> int | str:
 
 
 def whole(value: Any) -> int:
-    """Read a whole number."""
     try:
         return int(_checked(isinstance(value, str) or is_whole(value), value, "a whole number"))
     except ValueError:
@@ -69,7 +67,6 @@ def whole(value: Any) -> int:
 
 
 def number(value: Any) -> float:
-    """Read a number."""
     try:
         fits = isinstance(value, str) or is_number(value)
         return float(_checked(fits, value, "a number that a float can hold"))
@@ -107,14 +104,12 @@ def numbers_by_name(value: Any) -> dict[str, float]:
 
 
 def number_or_by_name(value: Any) -> float | dict[str, float]:
-    """Read one number, or names with numbers."""
     if isinstance(value, Mapping) or (isinstance(value, str) and "=" in value):
         return numbers_by_name(value)
     return number(value)
 
 
 def text_or_pairs(value: Any) -> str | dict[str, str]:
-    """Read one text, or names with texts."""
     return pairs(value) if isinstance(value, Mapping) or "=" in text(value) else text(value)
 
 
@@ -135,7 +130,6 @@ def mark(value: Any) -> str:
 
 
 def date_format(value: Any) -> dict[str, str]:
-    """Read one format for all columns of dates, or formats by column."""
     found = text_or_pairs(value)
     formats = {"": found} if isinstance(found, str) else found
     for each in formats.values():

@@ -1,16 +1,13 @@
 """Tables from text files, Excel workbooks and Parquet files; no cell is recoded silently.
 
-1. pandas reads the file. `detect_separator` and `detect_marks` choose what no option states, and report their choice; a
-   file that fits two choices with different values is refused.
-2. `TableFile.find_readings` finds the kind of each column from its text. A column is numeric if all cells are numbers
-   and nothing is lost by reading them so: a leading zero makes it text; two spellings of one number, more digits than a
-   number holds, and text among numbers or dates are refused. Dates in ISO format are read, others need
-   `--date-format`.
-3. Kinds that are known are used: those of `--kinds`, `--ordered` and `--date-format`, and for rows to explain those of
-   the training data (`TableFile.like`). A cell that does not fit is refused.
+1. pandas reads the file. `detect_separator` and `detect_marks` choose what no option states, and report it; a file that
+   fits two choices with different values is refused.
+2. `TableFile.find_readings` finds the kind of each column from its text. A leading zero makes a column text; two
+   spellings of one number, too many digits, and text among numbers or dates are refused. Dates in ISO format are read,
+   others need `--date-format`.
+3. Known kinds are used: of `--kinds`, `--ordered` and `--date-format`, and for rows to explain of the training data
+   (`TableFile.like`). A cell that does not fit is refused.
 4. Workbooks and Parquet files hold values, which are kept; text in them stays text unless its kind is known.
-
-Messages name the file, the line or row, the cell, and the option that resolves the problem.
 """
 
 from __future__ import annotations
@@ -48,13 +45,13 @@ UNREADABLE = (".xls", ".ods", ".json", ".zip")
 BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 APART = (" ", "\u00a0", "\u202f", "'", "’")  # thousands marks besides the other decimal mark
 ISO = "ISO8601"
-DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y")
-DATE_FORMATS = [day + time for time in ("", " %H:%M", " %H:%M:%S") for day in DAYS]  # to suggest
 DATE_LIKE = re.compile(r"[0-9][^0-9\n]+[0-9]")
+UNCLEAR = re.compile(  # dates that are not ISO, and numbers with signs such as %, $ or ()
+    r"\s*[0-9]{1,4}([./-])[0-9]{1,2}\1[0-9]{1,4}(\s.*)?|(?=[^A-Za-z]*$)(?=.*[0-9])(?=.*[%‰€$£¥():]).*"
+)
 LONGEST_DATE = 100
 TRUTHS = {"true": True, "false": False}
 MISSING_WORDS = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "#N/A", "#NV", "#DIV/0!", "#VALUE!")
-SIGNS = {"%", "‰", "€", "$", "£", "¥", "()", ":", "::"}  # remain of numbers besides digits and marks
 WHOLE = re.compile(r"[+-]?[0-9]+")
 KINDS = ("numeric", "categorical")
 Kind = Literal["number", "truth", "date", "text"]
@@ -126,7 +123,6 @@ class ReadOptions:
 
     @property
     def levels(self) -> set[str]:
-        """Columns that are known to be levels."""
         return {name for name, kind in self.kinds.items() if kind == "categorical"} | {*self.ordered}
 
     @property
@@ -147,13 +143,11 @@ class Reading:
     typed: bool = False
 
     def values_of(self, texts: Iterable[str]) -> dict[str, Any]:
-        """Return the value of each text."""
         if self.kind == "date":
             return dict(zip(texts, parse_dates(texts, self.form)))
         return {text: self._value(text) for text in texts}
 
     def values(self, cells: pd.Series[Any]) -> pd.Series[Any]:
-        """Return the values of text cells."""
         if self.kind == "text":
             return cells
         known = self.values_of([str(text) for text in pd.unique(cells.dropna().astype(object))])
@@ -274,7 +268,6 @@ class TableFile:
         return replace(self, options=known)
 
     def find_readings(self, names: Iterable[Any]) -> dict[Any, Reading]:
-        """Return how columns are read."""
         options, names = self.options, list(names)
         known = {*options.kinds, *options.date_format}
         texts = {n: self.column(n) for n in names if self._is_text(n) and (self.sep or n in known)}
@@ -500,7 +493,7 @@ def _read_workbook(where: str, path: str, options: ReadOptions, name: str | None
 
 
 def _check_sheet(where: str, sheet: Any, cells: pd.DataFrame) -> None:
-    """Raise on merged cells, formulas without values and error values; report hidden rows."""
+    """Raise on merged cells, formulas without values and error values."""
     for merged in sheet.merged_cells.ranges:
         raise InputError(f"{where} has merged cells at {merged.coord}; unmerge them and fill each cell.")
     values = cells.reindex(index=range(sheet.max_row), columns=range(sheet.max_column), fill_value="").to_numpy()
@@ -512,9 +505,6 @@ def _check_sheet(where: str, sheet: Any, cells: pd.DataFrame) -> None:
                 f"{where}, row {cell.row} holds {what}. Open the file in Excel, replace it by a value or clear the "
                 "cell, and save it."
             )
-    hidden = [row for row, about in sheet.row_dimensions.items() if about.hidden]
-    if hidden:
-        say(f"{where}: {len(hidden)} hidden row(s) are read too, the first is row {hidden[0]}")
 
 
 def detect_marks(columns: Sequence[TextColumn], file: TableFile) -> NumberMarks:
@@ -584,7 +574,9 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
                 f"{column} is numeric {options.source}, but {column.holds(zero)}, with a leading zero. Write it "
                 "without the zero if it is a number; --kinds of mcce fit or explain can make the column categorical."
             )
-        _report_rounding(column, marks)
+        if (text := _rounded(column, marks)) is not None:
+            what = f"{column.holds(text)}, which has too many digits for a number"
+            say(f"{column} is rounded: {what}. If these are codes, add --kinds {name}=categorical")
         return Reading("number", marks)
     if not column.texts:
         return Reading("number", marks)
@@ -609,44 +601,35 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
         return Reading("truth")
     elif len(others) < len(filled):
         _check_majority(column, others, "numbers")
-    elif filled and (reading := _dates_or_text(column, options.date_format.get("", ""))).kind == "date":
-        return reading
+    elif filled and (dates := _detect_dates(column, options.date_format.get("", "") or ISO)):
+        return dates
     _report_levels(column)
     return Reading("text")
 
 
+def _rounded(column: TextColumn, marks: NumberMarks) -> str | None:
+    """Return the first whole number with more digits than a number holds."""
+    plain = {text: str(marks.plain(text)) for text in column.filled}
+    is_whole = not column.cells.isna().any() and all(map(WHOLE.fullmatch, plain.values()))
+    large = {
+        t: n for t, n in plain.items() if WHOLE.fullmatch(n) and not abs(float(n)) < (2**63 if is_whole else 2**53)
+    }
+    return next((text for text, number in large.items() if Decimal(number) != Decimal(float(number))), None)
+
+
 def _loss(column: TextColumn, marks: NumberMarks) -> str:
     """Return what reading the cells as numbers would lose; empty if nothing."""
-    plain = {text: str(marks.plain(text)).removeprefix("+") for text in column.filled}
-    largest = _largest_exact(column, plain.values())
+    if (text := _rounded(column, marks)) is not None:
+        return f"{spell(text)}, which has too many digits for a number"
     first: dict[float, str] = {}
-    for text, number in plain.items():
+    for text in column.filled:
+        number = str(marks.plain(text)).removeprefix("+")
         if LEADING_ZERO.match(number):
             return f"{spell(text)} with a leading zero"
-        if WHOLE.fullmatch(number) and not abs(float(number)) < largest:
-            return f"{spell(text)}, which has too many digits for a number"
         bare = number.removeprefix("-") if not float(number) else number
         if marks.thousands not in text and first.setdefault(float(number), bare) != bare:
             return f"{spell(first[float(number)])} and {spell(text)}, which are one number in two spellings"
     return ""
-
-
-def _largest_exact(column: TextColumn, numbers: Iterable[str]) -> int:
-    """Return the size below which every whole number is read exactly: a column of these alone becomes integers."""
-    return 2**63 if not column.cells.isna().any() and all(map(WHOLE.fullmatch, numbers)) else 2**53
-
-
-def _report_rounding(column: TextColumn, marks: NumberMarks) -> None:
-    """Report whole numbers with more digits than a number holds."""
-    plain = {text: str(marks.plain(text)) for text in column.filled}
-    largest = _largest_exact(column, plain.values())
-    for text, number in plain.items():
-        if WHOLE.fullmatch(number) and not abs(float(number)) < largest and Decimal(number) != Decimal(float(number)):
-            say(
-                f"{column} is rounded: {column.holds(text)}, which has too many digits for a number and is read as "
-                f"{float(number):.17g}. If these are codes, add --kinds {column.name}=categorical"
-            )
-            return
 
 
 def _check_majority(column: TextColumn, others: list[str], what: str) -> None:
@@ -680,38 +663,26 @@ def _find_dates(column: TextColumn, form: str, source: str = "by option") -> Rea
     return Reading("date", form=form or ISO)
 
 
-def _dates_or_text(column: TextColumn, form: str) -> Reading:
-    """Return the reading of a column without numbers; raise if it holds numbers with signs, or dates to state."""
-    name, filled = column.name, column.filled
-    levels, shown = f"--kinds {name}=categorical", column.holds(filled[0])
-    short = [text for text in filled if len(text) <= LONGEST_DATE]
-    signs = {re.sub(r"[0-9.,\s'’+−-]", "", text) for text in short}
-    if len(signs) == 1 and signs <= SIGNS:
+def _detect_dates(column: TextColumn, form: str) -> Reading | None:
+    """Return the reading of a column of dates; raise if most cells look like dates or numbers, but are neither."""
+    levels, shown = f"--kinds {column.name}=categorical", column.holds(column.filled[0])
+    short = [text for text in column.filled if len(text) <= LONGEST_DATE]
+    if any(map(DATE_LIKE.search, short[:50])):
+        dates = parse_dates(column.filled, form)
+        others = [text for text, date in zip(column.filled, dates) if pd.isna(date)]
+        if not others:
+            read = str(dates.iloc[0]).removesuffix(" 00:00:00")
+            say(f"{column} is read as dates: {shown}, read as {read}. If these are levels, add {levels}")
+            return Reading("date", form=form)
+        if len(others) < len(column.filled):
+            _check_majority(column, others, f"dates like {_example(form)}")
+            return None
+    if 2 * sum(UNCLEAR.fullmatch(text) is not None for text in short) > len(column.filled):
         raise InputError(
-            f"{column} holds numbers with {signs.pop()!r}: {shown}. Write plain numbers, or add {levels} if these are "
-            "levels."
+            f"{column} holds neither plain numbers nor ISO dates: {shown}. For dates add --date-format "
+            f"{column.name}=FORMAT, as in %d.%m.%Y or %m/%d/%Y; else write plain numbers, or add {levels} for levels."
         )
-    if not any(map(DATE_LIKE.search, short[:50])):
-        return Reading("text")
-    known = [form] if form else [ISO]
-    dates = {each: parse_dates(filled, each) for each in [*known, *DATE_FORMATS]}
-    ways = [each for each in dates if dates[each].notna().all()]
-    read = " or ".join(dict.fromkeys(_iso(dates[each].iloc[0]) for each in ways))
-    if ways[:1] == known:
-        say(f"{column} is read as dates: {shown}, read as {read}. If these are levels, add {levels}")
-        return Reading("date", form=ways[0])
-    if ways:
-        options = " or ".join(f"--date-format {name}={each}" for each in ways)
-        raise InputError(f"{column} holds dates: {shown}, which is {read}. Add {options}; for levels, {levels}.")
-    best = max(dates, key=lambda each: int(dates[each].notna().sum()))
-    if dates[best].notna().any():
-        others = [text for text, date in zip(filled, dates[best]) if pd.isna(date)]
-        _check_majority(column, others, f"dates like {_example(best)}")
-    return Reading("text")
-
-
-def _iso(date: pd.Timestamp) -> str:
-    return str(date).removesuffix(" 00:00:00")
+    return None
 
 
 def _example(form: str) -> str:

@@ -34,14 +34,12 @@ class CommandLineDialect(Dialect):
     """
 
     def parameter(self, name: str) -> str | None:
-        """Return an option as it is typed; None if there is none."""
         if name == "X":
             return "the table"
         known = {each.name: each.flag for each in OPTIONS} | _OF_BATCHES
         return known.get(name)
 
     def setting(self, name: str, value: Any) -> str | None:
-        """Return an option with its value; None if there is none, or if it cannot have the value."""
         flag = self.parameter(name)
         if isinstance(value, list) and any(isinstance(each, FunctionCall) for each in value):
             calls = [self.word(each) for each in value]
@@ -57,7 +55,6 @@ class CommandLineDialect(Dialect):
         return f"{flag} {_typed(value)}"
 
     def value(self, value: Any) -> str:
-        """Return a value as a file in TOML has it; a text in single quotes."""
         plain = value.item() if isinstance(value, np.generic) else value
         if plain is None or isinstance(plain, bool):
             return {None: "nothing", True: "true", False: "false"}[plain]
@@ -76,7 +73,6 @@ class CommandLineDialect(Dialect):
         return super().value(plain) if plain is ... or isinstance(plain, (int, float, str)) else _kind(plain)
 
     def call(self, given: FunctionCall) -> str | None:
-        """Return a constraint as it stands in a file; None for other calls."""
         kind = given.function.removeprefix("mcce.")
         if kind not in available_constraints():
             return None
@@ -85,7 +81,6 @@ class CommandLineDialect(Dialect):
         return f"[[{kind}]] with {' and '.join(fields)}" if fields else f"[[{kind}]]"
 
     def python_only(self, text: str) -> str | None:
-        """Return None: the words are for Python alone."""
         return None
 
 
@@ -93,7 +88,6 @@ COMMAND_LINE = CommandLineDialect()
 
 
 def _fields() -> set[str]:
-    """Return the fields of constraints in a file."""
     return {name for kind in CONSTRAINTS.known.values() for name in kind.keys()}  # noqa: SIM118  # a method of the class
 
 

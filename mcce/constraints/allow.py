@@ -1,13 +1,11 @@
 """Constraints on single features, as the user gives them: `allow`, `only`, `per_factual`, `no_copies`.
 
-1. A range, a set of levels and values never to be used bind every row that is returned: a factual outside of them has
-   to change.
-2. A direction, a largest step and a grid bind changes: the factual's own value may always be kept as far as these are
-   concerned. From a missing value there is no direction and no step: with either, it stays missing.
-3. A feature that is named by an `allow` may become missing only if that says so; a missing one may stay missing.
-4. `only` names the features that single factuals may change, `per_factual` is a table of bounds by factual.
+1. A range, levels and excluded values restrict every returned row: a factual outside of them must change.
+2. A direction, a largest step and a grid restrict changes: the factual's own value is always allowed. A missing value
+   has no direction and no step: with either, it stays missing.
+3. A feature with an `allow` may become missing only if that says so; a missing value may stay missing.
 
-Constraints are checked here as far as no table is needed; `mcce.constraints.resolve` checks the rest.
+`mcce.constraints.resolve` checks what needs a table.
 """
 
 from __future__ import annotations
@@ -54,28 +52,23 @@ class Allow(Constraint):
     missing: bool | None = None
 
     def words(self) -> str:
-        """Return the constraint in words."""
         return f"{self.feature}: {', '.join(self._words())}"
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        """Return the constraint itself: it is one of the simplest."""
         return [self]
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
-        """Return the keys of a table in a file: the fields, and the factual's `id`, without which it is of all."""
         return {**super().keys(), "id": False}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
-        """Return the constraint of a table in a file: of all factuals, or of one."""
         bounds = {key: value for key, value in table.items() if key not in ("feature", "id")}
         made = allow(table["feature"], **bounds)
         return PerFactual(((table["id"], made),)) if "id" in table else made
 
     @classmethod
     def from_stored(cls, stored: Fields) -> Allow:
-        """Return the constraint of stored fields."""
         return allow(**stored)
 
     def _words(self) -> Iterable[str]:
@@ -242,16 +235,13 @@ class NoCopies(Constraint):
         """Nothing is stored."""
 
     def words(self) -> str:
-        """Return the constraint in words."""
         return "no copy of a training row"
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        """Return the constraint itself: it is one of the simplest."""
         return [self]
 
     @classmethod
     def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
-        """Yield the constraint if its section says true."""
         if not isinstance(entries, bool):
             raise InputError(f"{where}: no_copies is {spell(entries)}; say true or false.")
         if entries:
@@ -285,7 +275,6 @@ class OfFactuals(Constraint):
     by_id: tuple[tuple[Hashable, Any], ...]
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        """Return the constraint itself: it is one of the simplest."""
         return [self]
 
     def with_names(self: Self, name: Callable[[Hashable], Hashable]) -> Self:
@@ -304,16 +293,13 @@ class Only(OfFactuals):
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
-        """Return the keys of a table in a file."""
         return {"id": True, "features": True}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
-        """Return the constraint of a table in a file."""
         return only({table["id"]: table["features"]})
 
     def words(self) -> str:
-        """Return the constraint in words."""
         return "; ".join(f"factual {spell(who)}: {only_words(features)}" for who, features in self.by_id)
 
 
@@ -326,21 +312,17 @@ class PerFactual(OfFactuals):
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
-        """Return the keys of a table in a file: those of `allow`, and the factual's `id`."""
         return {**Allow.keys(), "id": True}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
-        """Return the constraint of a table in a file."""
         return Allow.from_dict(table)
 
     def words(self) -> str:
-        """Return the constraint in words."""
         return "; ".join(f"factual {spell(who)}: {allowed}" for who, allowed in self.by_id)
 
 
 def only_words(features: Iterable[Hashable]) -> str:
-    """Return what is allowed, in words."""
     named = list(features)
     return f"only {listing(named)} may change" if named else "nothing may change"
 

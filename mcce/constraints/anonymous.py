@@ -1,13 +1,8 @@
 """k-anonymity: `k_anonymous`, a constraint on the rows that are returned.
 
-A counterfactual can be read as the data of a training person. An attacker who knows the age, town and salary of that
-person finds them in a returned row and takes the rest of the row for the person's data (Goethals, Sorensen and Martens,
-2023, The privacy issue of counterfactual explanations: explanation linkage attacks, ACM TIST 14(5)). If at least k
-training people share every such combination, the row identifies none of them. `mcce.constraints.excluded` filters the
-rows.
-
-Several constraints of this kind are joined: the largest k, on the keys of all. A row that k people share on more keys
-is shared by at least as many on fewer.
+An attacker who knows some values of a training person may recognise the person in a returned row (Goethals, Sorensen
+and Martens 2023, "The privacy issue of counterfactual explanations: explanation linkage attacks", ACM TIST 14(5)).
+Several constraints of this kind are joined: the largest k, on the keys of all.
 """
 
 from __future__ import annotations
@@ -33,23 +28,19 @@ class KAnonymous(Constraint):
     columns: tuple[Hashable, ...] = stored(tuple, None, of=Hashable, filled=True)
 
     def words(self) -> str:
-        """Return the constraint in words."""
         return f"shared by at least {self.k} training people on {', '.join(map(str, self.columns))}"
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        """Return the constraint itself, as it is one of the simplest, after a look that its keys are columns."""
         for name in self.columns:
             schema.position(name, "the key of k_anonymous", "the training data")
         return [self]
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
-        """Return the keys of a table in a file."""
         return {"k": True, "keys": True}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
-        """Return the constraint of a table in a file."""
         return k_anonymous(**table)
 
 

@@ -1,11 +1,8 @@
 """The protocol of a constraint, and the kinds of constraints by name.
 
-1. A kind is a frozen dataclass, registered by `register_constraint` under the name of its section in
-   files. It says itself in words, as letters and tables have it; it is read from the tables of files; and it resolves,
-   for the columns of a table, to constraints of simpler kinds.
-2. The simplest kinds are `mcce.allow`, `mcce.rule`, `mcce.only`, `mcce.per_factual`, `mcce.no_copies` and
-   `mcce.k_anonymous`, which resolve to themselves (`mcce.constraints.resolve` makes limits and rules of encoded rows of
-   these).
+A kind is a frozen dataclass, registered under the name of its section in files. `mcce.allow`, `mcce.rule`, `mcce.only`,
+`mcce.per_factual`, `mcce.no_copies` and `mcce.k_anonymous` resolve to themselves; others resolve to these
+(`mcce.constraints.resolve`).
 """
 
 from __future__ import annotations
@@ -128,7 +125,6 @@ class Constraint(ABC):
 
     @classmethod
     def from_stored(cls: type[Self], stored: Fields) -> Self:
-        """Return the constraint of stored fields."""
         return cls(**stored)
 
 

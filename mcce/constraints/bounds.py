@@ -1,17 +1,13 @@
 """Exact bounds of the last feature that a condition names, the others being known.
 
-1. A comparison with the feature alone on one side bounds it: an interval, some levels, or a number that it may not be.
-   So does one with a side that is computed from the feature by adding, subtracting, and multiplying with or dividing by
-   constants, such as ``x - was(x) <= 50``: computed so, also with rounding, a number never falls as the feature rises,
-   or never rises. The last number with which the comparison holds is found by bisection over all floats.
-   ``abs(...) <= 50`` is two such comparisons.
-2. Conditions that hold together: values that all of them allow. Conditions of which one has to hold: everything where
-   one holds that is known without the feature; elsewhere the levels that any of the others allows, or the numbers that
-   the only other one allows.
-3. ``if A then B else C``, where A is known without the feature: the values that B or C allows.
-4. Anything else is tried level by level; for a number it is not solved (None): such a rule is asked of the drawn row.
+1. A comparison bounds a feature that stands alone on one side, or in a sum, or in a product or quotient with constants:
+   such a side is monotone in the feature, also with rounding, and the last float that satisfies the comparison is found
+   by bisection. ``abs(...) <= 50`` is two such comparisons.
+2. ``and`` intersects. ``or`` allows everything where a condition without the feature holds; elsewhere the union of
+   levels, or the numbers of the only other condition. ``if A then B else C`` needs A without the feature.
+3. Other conditions are tried level by level; for a number they return None, and the rule is checked on drawn rows.
 
-Where a bound can be given, a value is allowed if, and only if, the condition holds with it.
+Where a bound is returned, a value is allowed if, and only if, the condition holds with it.
 """
 
 from __future__ import annotations
@@ -52,7 +48,6 @@ def bounds_of(condition: Condition, column: int, rows: Floats, factuals: Floats)
 
 
 def _try_levels(condition: Condition, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within:
-    """Step 4: return the levels with which a condition holds."""
     tried = rows.copy()
     held = []
     for code in (*range(n_levels), np.nan):
@@ -89,7 +84,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
 
 
 def _some(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
-    """Step 2 for conditions of which one has to hold: what any of them allows, if that is levels or one interval."""
+    """Return what conditions of which one has to hold allow, if that is levels or one interval."""
     open_parts = [part for part in node.parts if reads(part, column)]
     if len(open_parts) > 1 and not n_levels:
         return None
@@ -117,7 +112,6 @@ def _either(one: Within, other: Within) -> Within:
 
 
 def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Within | None:
-    """Step 1."""
     for target, sign, other in ((node.left, node.sign, node.right), (node.right, _TURNED[node.sign], node.left)):
         if _is_target(target, column) and not reads(other, column):
             assert isinstance(target, ColumnValue)
@@ -128,7 +122,7 @@ def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Wi
 
 
 def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floats, factuals: Floats) -> Within | None:
-    """Step 1 for a side that is computed from the feature."""
+    """Bound a feature by a side that is computed from the feature."""
     if target.function == "abs" and sign in ("<", "<="):
         (inner,) = target.parts
         sides = Compared(inner, sign, other), Compared(Computed("-", (Constant(0.0), other)), sign, inner)
@@ -184,7 +178,6 @@ def _last(holds: Callable[[Floats], Bools], n: int) -> Floats:
 
 
 def _float_at(places: Ints) -> Floats:
-    """Return the floats at some places in their order, 0 at 0."""
     return np.copysign(np.abs(places).view(np.float64), places)
 
 

@@ -1,10 +1,7 @@
-"""Rules ready to be asked: conditions on encoded rows and their factuals, vectorised.
+"""Conditions of rules on encoded rows and their factuals, vectorised.
 
-1. A value is one number a row: a constant, a column of the row or of its factual, or computed from others. Levels are
-   codes; dates are counted in a unit that all dates of a table share.
-2. A condition is true or false. A comparison with a missing value is false, != too; so is one with what is computed
-   from a missing value. A quotient by 0 is missing, and so is a function where it is not defined.
-3. Every node says which columns it reads, of the row and of the factual.
+A value is one number for each row; levels are codes, and dates are counted in a common unit. A comparison with a
+missing value is false, also `!=`. A quotient by 0, and a function where it is undefined, is missing.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ class Constant:
     value: float
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         return np.full(rows.shape[0], self.value)
 
 
@@ -48,7 +44,6 @@ class ColumnValue:
     n_levels: int = 0
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         values = (factuals if self.was else rows)[:, self.column]
         if self.codes is not None:
             at = np.where(np.isnan(values), len(self.codes), values).astype(np.intp)
@@ -64,7 +59,6 @@ class Computed:
     parts: tuple[Value, ...]
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         first, *others = (part.of(rows, factuals) for part in self.parts)
         with np.errstate(all="ignore"):
             if not others:
@@ -88,7 +82,6 @@ class Rounded:
     decimals: int = 0
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         return round_by(self.function, self.value.of(rows, factuals), self.decimals)
 
 
@@ -101,7 +94,6 @@ class Chosen:
     otherwise: Value
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         then, otherwise = self.then.of(rows, factuals), self.otherwise.of(rows, factuals)
         return np.where(self.condition.holds(rows, factuals), then, otherwise)
 
@@ -130,7 +122,6 @@ class Elapsed:
     zone: Any = None
 
     def of(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the value of each row."""
         begin, end = self.begin.of(rows, factuals), self.end.of(rows, factuals)
         known = ~(np.isnan(begin) | np.isnan(end))
         found = np.full(begin.size, np.nan)
@@ -219,7 +210,6 @@ class Compared:
     right: Value
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return compare(self.left.of(rows, factuals), self.sign, self.right.of(rows, factuals))
 
 
@@ -230,7 +220,6 @@ class IsMissing:
     value: ColumnValue
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return np.isnan(self.value.of(rows, factuals))
 
 
@@ -241,7 +230,6 @@ class Always:
     value: bool
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return np.full(rows.shape[0], self.value)
 
 
@@ -252,7 +240,6 @@ class Every:
     parts: tuple[Condition, ...]
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return np.asarray(np.all([part.holds(rows, factuals) for part in self.parts], axis=0))
 
 
@@ -263,7 +250,6 @@ class Some:
     parts: tuple[Condition, ...]
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return np.asarray(np.any([part.holds(rows, factuals) for part in self.parts], axis=0))
 
 
@@ -274,7 +260,6 @@ class Opposite:
     part: Condition
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         return ~self.part.holds(rows, factuals)
 
 
@@ -287,7 +272,6 @@ class Where:
     otherwise: Condition
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the condition holds."""
         then, otherwise = self.then.holds(rows, factuals), self.otherwise.holds(rows, factuals)
         return np.where(self.condition.holds(rows, factuals), then, otherwise)
 
@@ -296,7 +280,7 @@ Condition = Compared | IsMissing | Always | Every | Some | Opposite | Where
 
 
 def columns_read(node: Value | Condition) -> Iterator[ColumnValue]:
-    """Step 3: yield the columns that a value or condition reads."""
+    """Yield the columns that a value or condition reads."""
     if isinstance(node, ColumnValue):
         yield node
     parts: tuple[Value | Condition, ...] = ()

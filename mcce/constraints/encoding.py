@@ -35,7 +35,6 @@ def encode_value(feature: Feature, value: Any) -> float:
 
 
 def level_code(feature: Feature, value: Any) -> int:
-    """Return the code of a level, named by its value or by its text."""
     return LevelCodes(feature).find(value)
 
 

@@ -1,11 +1,8 @@
-"""Rows that may not be returned: copies of training rows, and rows that too few training people share.
+"""Rows that may not be returned: copies of training rows, and rows that fewer than k training rows share.
 
-1. Copies (`mcce.no_copies`; paper, section 2.2, its safeguard for privacy). Every training row is hashed, all columns
-   at once (`mcce.rng.hash_rows`): 0 equals -0, missing equals missing. A candidate is a copy if its hash is among them.
-   Two different rows have the same hash with probability 2^-64. The hashes are kept, not the rows; they reveal whether
-   a row that is already known was a training row.
-2. k-anonymity (`mcce.k_anonymous`). The values of the keys are counted over the training rows; a candidate is excluded
-   if fewer than k training rows have its values.
+Copies (`mcce.no_copies`; paper, section 2.2) are found by hashes of all columns (`mcce.rng.hash_rows`), with a
+probability of 2^-64 that two different rows agree. The hashes are kept instead of the rows; they reveal whether a known
+row was a training row. For `mcce.k_anonymous` the combinations of the keys are counted over the training rows.
 """
 
 from __future__ import annotations
@@ -46,7 +43,6 @@ class TrainingRows:
 
     @classmethod
     def of(cls, matrix: Floats) -> TrainingRows:
-        """Hash encoded rows."""
         return cls(hash_rows(matrix))
 
     def contain(self, rows: Floats) -> Bools:

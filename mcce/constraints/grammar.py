@@ -214,7 +214,6 @@ def _around(text: str, at: int) -> str:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Step 1: return the tokens, and one for the end."""
     if len(text) > MOST_LETTERS:
         refuse(text, MOST_LETTERS, f"it has more than {MOST_LETTERS:,} characters; split it into several rules.")
     found = []
@@ -242,7 +241,7 @@ def _refuse_sign(text: str, at: int) -> NoReturn:
 
 
 class _Parser:
-    """Step 2: one method for each line of the grammar."""
+    """One method for each line of the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,14 +1,8 @@
-"""Limits on one feature, on encoded values: an `Allow` checked against its feature, and several put together.
+"""Limits on one feature, on encoded values: an `Allow` checked against its feature, and several combined.
 
-1. `limit_of` encodes an `Allow`: levels as codes, dates and steps in the column's unit. A value that the feature cannot
-   be, or a limit that leaves nothing of the training data, is an error.
-2. `Limit.within` gives for each factual the values that the feature may have, seen from the factual's own value.
-3. A limit applies to all factuals, or to some; values that all of them allow are left.
-4. The multiples of a step have to be numbers that the column can hold: in whole numbers a step of 0.5 is one of 1, and
-   has no effect.
-
-Bounds that are computed (own value and largest step) are rounded to the 15 digits that decimals have in a float, so
-that 0.7 and a step of 0.1 reach 0.8.
+`limit_of` encodes an `Allow`; a value that the feature cannot have is an error. `Limit.within` gives the allowed values
+for each factual. Computed bounds (own value plus largest step) are rounded to 15 digits, so that 0.7 and a step of 0.1
+reach 0.8. Multiples of a step must be values that the column can hold.
 """
 
 from __future__ import annotations
@@ -75,7 +69,7 @@ class Limit:
         return self.looks_at_changes or self.step > 0.0
 
     def within(self, own: Floats) -> Within:
-        """Step 2: return what the column may be for factuals whose own values are given."""
+        """Return what the column may be for factuals whose own values are given."""
         n, unknown = own.size, np.isnan(own)
         low, high = np.full(n, self.low), np.full(n, self.high)
         if self.looks_at_changes:
@@ -105,12 +99,10 @@ class Limit:
         )
 
     def allows(self, values: Floats, own: Floats) -> Bools:
-        """Return which values are allowed beside the factuals' own."""
         return self.within(own).allows(values)
 
 
 def everything(n_rows: int, n_levels: int) -> Within:
-    """Return the restriction that allows everything."""
     return everything_where(np.ones(n_rows, dtype=bool), n_levels)
 
 
@@ -122,7 +114,6 @@ def everything_where(holds: Bools, n_levels: int) -> Within:
 
 
 def keep(column: int, feature: Feature, text: str) -> Limit:
-    """Return the limit that keeps a feature as it is."""
     levels = None if feature.is_numeric else (True,) * feature.n_levels
     return Limit(column, text, levels=levels, rises=False, falls=False)
 
@@ -143,7 +134,7 @@ def _round(bounds: Floats, own: Floats, largest: float) -> Floats:
 
 
 def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_fixed: bool) -> Limit:
-    """Step 1: return the limit of an `Allow`, checked and encoded."""
+    """Return the limit of an `Allow`, checked and encoded."""
     _check_kind(given, feature)
     low = -np.inf if given.low is None else _encoded(feature, given.low, "low")
     high = np.inf if given.high is None else _encoded(feature, given.high, "high")
@@ -265,7 +256,7 @@ Applied = tuple[Limit, Indices | None]  # a limit, and the rows that it applies 
 
 
 def within_of(column: int, feature: Feature, factuals: Floats, applied: Iterable[Applied]) -> Within:
-    """Step 1: return the values that one column may have for each factual, as the limits give them."""
+    """Return the values that one column may have for each factual, as the limits give them."""
     within = everything(factuals.shape[0], feature.n_levels)
     for limit, rows in applied:
         if limit.column != column:
@@ -279,7 +270,7 @@ def within_of(column: int, feature: Feature, factuals: Floats, applied: Iterable
 
 
 def on_grid(within: Within, feature: Feature) -> Within:
-    """Step 2: return a restriction whose steps lie on the column's own grid; those that say no more are left out."""
+    """Return a restriction whose steps lie on the column's own grid; those that say no more are left out."""
     if within.step is None or feature.decimals is None:
         return within
     point = 10.0**-feature.decimals
@@ -298,7 +289,6 @@ def on_grid(within: Within, feature: Feature) -> Within:
 
 
 def _scatter(whole: Within, rows: Indices, part: Within, n_rows: int) -> Within:
-    """Return a restriction with some rows replaced."""
 
     def put(old: Any, new: Any, empty: Any) -> Any:
         if new is None:

@@ -1,13 +1,8 @@
-"""The meaning of a rule for a table: names become columns, levels codes, dates numbers; what does not fit is refused.
+"""The meaning of a rule for a table: names become columns, levels codes, dates numbers.
 
-1. Every part has a sort: a number, a level of some column, a date, a condition, or something in quotes that only the
-   other side of its comparison can tell.
-2. Numbers are computed with and compared. A difference of dates is a number of days, and so is what is added to a date;
-   a column of durations counts days too. (Periods count themselves.)
-   ``days``, ``months`` and ``years`` of a difference of dates count days, and completed months and years.
-3. Levels are compared with levels: by == and != those of any two columns, by order those of an ordered column. They are
-   also compared with ``if(condition, a, b)`` of levels; a column of true and false, with a condition.
-4. A column of true and false is a condition by itself.
+Every part has a sort: number, level of a column, date, condition, or quoted text that the other side of its comparison
+determines. A difference of dates is a number of days; ``months`` and ``years`` count completed ones. Levels are
+compared by == and !=, those of an ordered column also by order. A column of true and false is a condition.
 """
 
 from __future__ import annotations
@@ -125,7 +120,6 @@ class _Reader:
         self.refuse(node, f"{self.called(node, found_sort)} is neither true nor false; compare it with something.")
 
     def compared(self, left: nodes.Node, sign: str, right: nodes.Node) -> Condition:
-        """Return the condition of one comparison (steps 2 and 3)."""
         a, b = self.sort(left), self.sort(right)
         if isinstance(a, _LevelSort):
             return Compared(a.value, sign, self.level_beside(a, sign, right, b))
@@ -145,7 +139,6 @@ class _Reader:
         )
 
     def level_beside(self, level: _LevelSort, sign: str, node: nodes.Node, sort: _Sort) -> Value:
-        """Return what a column of levels is compared with, in its codes."""
         feature = level.feature
         by_order = sign not in ("==", "!=")
         if by_order and feature.kind != "ordered":
@@ -206,7 +199,6 @@ class _Reader:
     # ---- values
 
     def sort(self, node: nodes.Node) -> _Sort:
-        """Return what a part is (step 1)."""
         if isinstance(node, nodes.Number):
             return _NumberSort(Constant(node.value))
         if isinstance(node, nodes.Text):
@@ -333,7 +325,6 @@ class _Reader:
         self.refuse(node, f"{spell(node.name)} is not a column; {did_you_mean(node.name, names)}")
 
     def called(self, node: nodes.Node, sort: _Sort) -> str:
-        """Return what a part is, in words."""
         if isinstance(node, nodes.NameOf):
             kind = {_LevelSort: "levels", _DateSort: "dates"}.get(type(sort), "numbers")
             return f"{spell(node.name)} (a column of {kind})"

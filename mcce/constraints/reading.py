@@ -1,22 +1,15 @@
 """Constraints as the user gives them: constraint objects, texts of rules, a list of these, or a file.
 
-A file is TOML or JSON. Its sections have the names of the kinds (`mcce.available_constraints`), its keys those of the
-functions that make them::
+A TOML or JSON file has sections with the names of the kinds (`mcce.available_constraints`), and the arguments of their
+functions as keys; job files of the command line have the same sections::
 
     [[allow]]
     feature = "salary"
     low = 0
-    step = 500
     direction = "increase"
 
     [[rule]]
     says = "savings >= 3 * rent"
-
-    [[only]]
-    id = 3
-    features = ["salary", "hours"]
-
-The same sections stand in the job files of the command line.
 """
 
 from __future__ import annotations
@@ -115,7 +108,6 @@ def read_sections(content: Any, where: str) -> list[Constraint]:
 
 
 def _load(path: Path) -> Any:
-    """Return what a file holds."""
     if path.suffix.lower() not in _FILES:
         raise InputError(f"constraints are read from .toml and .json files; got {path.name!r}; convert it.")
     try:

@@ -1,30 +1,13 @@
-"""Constraints checked against a table, and ready to be used: the values of each draw, and whether a row is allowed.
+"""Constraints checked against a table: the allowed values of each draw, and whether a row is allowed.
 
-1. Constraints of kinds that others have registered resolve to simpler ones (`simplest`), whose limits and rules have
-   the words of the constraint that they come from. Names, levels, dates and bounds are looked up in the schema; what
-   does not fit is an error.
-2. A feature may become missing if any constraint on it says so, and none denies it. Where no constraint on it says
-   anything of it, one on all features counts (``allow("*", missing=True)``).
-3. `only` becomes, for each factual, one limit for every feature that has to stay.
-4. All is put in data order and by text, equal ones once: the order in which constraints are given changes nothing.
-
-Contradictions, which nothing can meet for a factual, are found before anything is drawn (`check_factuals`):
-
-5. A value that has to stay (fixed, or kept by a constraint) breaks a limit of its own feature; the limits on a mutable
-   feature leave no level, or no number inside the training range; a rule names only values that have to stay, and does
-   not hold for them; or a rule names one feature more, and leaves nothing of it. A factual with a contradiction is
-   named with the constraints and the reason; if all have one, that is an error.
-
-`Constraints` are asked on encoded matrices:
-
-6. `within` gives for each factual the values of its draws, feature by feature: those that all limits on the feature
-   allow together, and the rules that bound it exactly and name nothing else that changes.
-7. The other rules (`open_rules`) are asked as soon as the last of their columns is drawn; of draws that are crossed
-   with the factual afterwards (`before_crossing`) only then, because the factual's own values may mend a row.
-8. `hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first what does not
-   depend on the rows, if many are to be asked.
-9. `draws_depend_on` gives the values of a factual that its draws depend on, besides its fixed ones: factuals that agree
-   in them can share their draws.
+1. Registered kinds resolve to simpler ones (`simplest`). Names, levels, dates and bounds are looked up in the schema.
+   `only` becomes limits on all other features. The order in which constraints are given has no effect.
+2. A feature may become missing if a constraint on it says so and none denies it, else if one on all features does.
+3. `check_factuals` finds contradictions before anything is drawn: a value that must stay violates a limit or rule, or
+   limits and rules leave no value. A factual with a contradiction is reported; if all have one, that is an error.
+4. `within` gives the allowed values of each draw: limits, and rules that bound a feature exactly. Other rules
+   (`open_rules`) are checked when their last column is drawn, or after crossing (`before_crossing`).
+5. `hold` and `broken` check everything on finished rows. Factuals that agree in `draws_depend_on` can share draws.
 """
 
 from __future__ import annotations
@@ -115,7 +98,7 @@ class _Found:
         return f"{feature.name} is {spell(value) if isinstance(value, str) else value}"
 
     def look_at_limits(self) -> None:
-        """Look for values and limits that leave nothing (step 5)."""
+        """Look for values and limits that leave nothing."""
         for column in sorted({limit.column for limit, _ in self.applied}):
             feature = self.schema.features[column]
             own = self.factuals[:, column]
@@ -133,7 +116,6 @@ class _Found:
         return "; ".join(dict.fromkeys(applied))
 
     def look_at_rules(self) -> None:
-        """Look for rules that cannot hold (step 5)."""
         for rule in self.rules:
             changes = [column for column in rule.columns if not self.stays[:, column].all()]
             n_open = (~self.stays[:, list(rule.columns)]).sum(axis=1)
@@ -148,7 +130,7 @@ class _Found:
                     self.look_at_last(rule, column, rows)
 
     def look_at_last(self, rule: ResolvedRule, column: int, rows: Any) -> None:
-        """Step 4 for the factuals for which a rule leaves one column open."""
+        """Check the factuals for which a rule leaves one column open."""
         factuals = self.factuals[rows]
         ruled = rule.within_for(column, factuals, factuals)
         if ruled is None:
@@ -257,7 +239,6 @@ class Constraints:
         return tuple(dict.fromkeys([*shared, *personal, *(rule.text for rule in self.rules)]))
 
     def texts_of(self, who: Hashable) -> tuple[str, ...]:
-        """Return the constraints of one factual in words."""
         limits = (*self.limits, *self._by_id.get(who, ()))
         return tuple(dict.fromkeys([*(limit.text for limit in limits), *(rule.text for rule in self.rules)]))
 
@@ -304,7 +285,6 @@ class Constraints:
 
     @cached_property
     def open_rules(self) -> tuple[ResolvedRule, ...]:
-        """Rules that have to be asked of rows."""
         bounding = {rule for _, rule in self.bounding_rules}
         return tuple(rule for rule in self.rules if rule not in bounding)
 
@@ -314,7 +294,6 @@ class Constraints:
         return replace(self, rules=tuple(rule for _, rule in self.bounding_rules))
 
     def without(self, text: str) -> Constraints:
-        """Return the constraints but the one of that text."""
         kept = [(who, tuple(limit for limit in limits if limit.text != text)) for who, limits in self.personal]
         return replace(
             self,
@@ -331,7 +310,7 @@ class Constraints:
         return self.schema.names[columns[0]] if columns else text
 
     def within(self, factuals: Floats, index: Ids[Any] | None = None) -> dict[Any, Within]:
-        """Step 1: return what the draws of each factual may be, for the mutable features that are restricted.
+        """Return what the draws of each factual may be, for the mutable features that are restricted.
 
         Which rows of a restriction exclude something, `Within.excludes` tells; the others are as free as without it.
         """
@@ -364,7 +343,7 @@ class Constraints:
         return kept
 
     def draws_depend_on(self, factuals: Floats, index: Ids[Any] | None = None) -> Floats:
-        """Step 4: return numbers for each factual; draws depend on these and on the fixed values only.
+        """Return numbers for each factual; draws depend on these and on the fixed values only.
 
         A factual whose draws are not restricted has NaN throughout.
         """
@@ -386,11 +365,10 @@ class Constraints:
         return np.column_stack(columns) if columns else np.empty((n, 0))
 
     def hold(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> Bools:
-        """Step 3: return which rows obey all constraints; `factuals` and `index` have the factual of each row."""
+        """Return which rows obey all constraints; `factuals` and `index` have the factual of each row."""
         return self.of_factuals(factuals, index).hold(rows, np.arange(rows.shape[0]))
 
     def broken(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> dict[str, Bools]:
-        """Return which rows break each constraint, by its text."""
         found = {text: np.zeros(rows.shape[0], dtype=bool) for text in self.texts}
         for limit, places in self.explicit._applied(rows.shape[0], index):
             at: Any = slice(None) if places is None else places
@@ -408,7 +386,7 @@ class Constraints:
         return FactualConstraints(factuals, within, self.rules)
 
     def check_factuals(self, factuals: Floats, index: Ids[Any]) -> pd.DataFrame:
-        """Step 5: return the contradictions of some factuals: by id, the constraint and the reason.
+        """Return the contradictions of some factuals: by id, the constraint and the reason.
 
         A factual that is named has nothing that could meet its constraints. That every factual has a contradiction is
         an error, and so is a constraint for a factual that is not among them.
@@ -550,7 +528,6 @@ def _simplest(constraints: Any, schema: Schema) -> Iterator[tuple[Constraint, st
 
 
 def _parts(given: Constraint, schema: Schema, depth: int) -> list[Constraint]:
-    """Return the simplest constraints that one resolves to."""
     if depth > MOST_STEPS:
         raise InputError(f"the constraint {str(given)!r} resolves to others without end; correct its resolve().")
     parts = list(given.resolve(schema))
@@ -576,7 +553,7 @@ def _ordered(limits: Iterable[Limit]) -> tuple[Limit, ...]:
 def _keeping(
     who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int], computed: set[int], text: str | None
 ) -> list[Limit]:
-    """Step 3: return what keeps all features but some, for one factual."""
+    """Return what keeps all features but some, for one factual."""
     role = f"a feature that only() names for factual {spell(who)},"
     named = {schema.position(name, role, "the training data") for name in features}
     for j in named & computed:

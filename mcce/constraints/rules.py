@@ -1,10 +1,6 @@
-"""Rules over a row and its factual: as the user gives them, and ready to be asked.
+"""Rules over a row and its factual: as the user gives them, and resolved for encoded rows.
 
-1. `rule` reads a text by a small grammar (`mcce.constraints.grammar`), or takes a function of two frames.
-2. `resolve_rule` finds the columns it names, and makes a `ResolvedRule` that is asked of encoded rows.
-
-A rule that bounds the last feature that it names says so beforehand (`mcce.constraints.bounds`). The grammar, and what
-conditions mean for a table, are loaded with the first rule.
+The modules of the grammar and its meaning are imported with the first rule.
 """
 
 from __future__ import annotations
@@ -43,42 +39,35 @@ class Rule(Constraint):
     tree: Node | None = field(default=None, compare=False, repr=False)
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        """Return the constraint itself: it is one of the simplest."""
         return [self]
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
-        """Return the keys of a table in a file."""
         return {"says": True, "name": False}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
-        """Return the constraint of a table in a file."""
         return rule(table["says"], name=table.get("name"))
 
     @classmethod
     def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
-        """Yield the rules of a section of a file: tables or texts, one or a list of them."""
         several = [entries] if isinstance(entries, (Mapping, str)) else entries
         if isinstance(several, list):
             several = [{"says": each} if isinstance(each, str) else each for each in several]
         yield from super().from_section(several, where)
 
     def to_stored(self) -> Fields:
-        """Return the fields that a saved explainer holds."""
         if self.says is None:
             raise InputError("a rule that is a Python function, which cannot be written down; say it as text.")
         return {"says": self.says, "name": self.name}
 
     @classmethod
     def from_stored(cls, stored: Fields) -> Rule:
-        """Return the rule of stored fields."""
         if not isinstance(stored["says"], str):
             raise InputError("a rule that is no text")
         return rule(stored["says"], name=stored["name"])
 
     def words(self) -> str:
-        """Return what it is called."""
         if self.name is not None:
             return self.name
         return self.says if self.says is not None else getattr(self.function, "__name__", repr(self.function))
@@ -228,11 +217,9 @@ class DerivedRule(ResolvedRule):
     derived: Derives = field(kw_only=True, compare=False, repr=False)
 
     def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
-        """Return in which rows the rule holds."""
         return self.named.holds(self.derived.compute(rows, self.named.columns), factuals)
 
     def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> Within | None:
-        """Return None: bounds of a derived column bound no single input."""
         return None
 
 

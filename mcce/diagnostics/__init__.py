@@ -3,7 +3,6 @@
 from mcce.diagnostics.conditionals import Comparison, conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.diagnose import Diagnostics
-from mcce.diagnostics.disclosure_risk.counts import disclosure_tables
 from mcce.diagnostics.disclosure_risk.disclosure import Disclosure, disclosure
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
@@ -13,7 +12,6 @@ from mcce.diagnostics.sensitivity import Sensitivity
 from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.trade_off import TradeOff
-from mcce.diagnostics.visiting import visit_effect
 from mcce.judging.criticism import Criticism
 from mcce.judging.feature import FeatureCriticism
 
@@ -34,12 +32,10 @@ __all__ = [
     "conditionals",
     "correlations",
     "disclosure",
-    "disclosure_tables",
     "discriminator",
     "evaluate",
     "marginal_distances",
     "pmse",
     "stability",
     "utility_tables",
-    "visit_effect",
 ]

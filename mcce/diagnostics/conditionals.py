@@ -1,23 +1,12 @@
-"""Conditionals compared and criticised by cross-validation: which sampler is best for a feature, which one is wrong.
+"""Conditionals compared and criticised by cross-validation.
 
-`compare_conditionals` lets all candidates predict all features:
+`compare_conditionals` fits every candidate sampler to every feature, given the features before it, and scores it on
+held-out rows by the log score and by CRPS or Brier score (`mcce.judging.crossvalidation`). Differences to the best have
+the standard error of the paired difference. The log scores of a row sum to the log density of a chain of one sampler,
+the joint score.
 
-1. Order the columns as a chain would: fixed features, the decision if there is one, the others in visiting order.
-2. Let every candidate predict every feature on rows that it has not seen (`mcce.judging.crossvalidation`), by the log
-   score and by CRPS or Brier score from draws. No candidate stops early.
-3. Of each, take the mean over the rows and its standard error; how far it is behind the best, with the standard error
-   of the paired difference; its rank, the best 1; and the seconds of all folds.
-4. The log scores of the features of a row sum to the log density that a chain of one sampler gives it: the joint score.
-5. Say what ``sampler="auto"`` would choose from these scores (`mcce.generators.auto`).
-
-`conditionals` criticises each conditional of a chain by the rows at hand, with chains that have not seen them:
-
-6. The order of the features is found once, from all rows. The rows are dealt to five folds, by the seed.
-7. A chain is fitted on all folds but one, and scored on that one (`mcce.judging`). Each row has scores by a chain that
-   has not seen it.
-8. The scores of all rows are tested, feature by feature (`mcce.judging`).
-
-With new rows the chain is fitted on all of X, and judged by the new rows.
+`conditionals` criticises each conditional of a chain (`mcce.judging`) on rows that its fit has not seen: by five folds,
+or by new rows.
 """
 
 from __future__ import annotations
@@ -330,7 +319,7 @@ def compare_conditionals(
 def _run(
     arranged: Arranged, settings: Auto, dealt: Folds, n_jobs: int | None, progress: bool | None
 ) -> list[list[Record]]:
-    """Return what each candidate did, for each feature in visiting order (step 2)."""
+    """Return what each candidate did, for each feature in visiting order."""
     layout, weighted = arranged.layout, arranged.ordered.weights is not None
     contests = [
         make_contest(
@@ -352,7 +341,7 @@ def _run(
 
 
 def _scores_of(records: Sequence[Record], name: Hashable, is_categorical: bool, weights: Floats | None) -> pd.DataFrame:
-    """Return the figures of all candidates on one feature (step 3)."""
+    """Return the figures of all candidates on one feature."""
     labels = [record.label for record in records]
     index = pd.MultiIndex.from_arrays(
         [pd.Index([name] * len(labels), tupleize_cols=False), labels], names=["feature", "sampler"]
@@ -388,7 +377,7 @@ def _figures(what: str, scores: Sequence[Floats | None], weights: Floats | None,
 
 
 def _joint(records: Sequence[Sequence[Record]], scores: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
-    """Return the figures of whole rows, for each candidate (step 4)."""
+    """Return the figures of whole rows, for each candidate."""
     labels = [record.label for record in records[0]]
     sums: list[Floats | None] = []
     for i in range(len(labels)):

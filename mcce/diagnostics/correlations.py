@@ -1,11 +1,8 @@
-"""Dependence between the features, of any kinds, in real and in generated rows (paper, Experiment 3).
+"""Dependence between features of any kinds, in real and in generated rows (paper, Experiment 3).
 
-1. Two numbers, dates or ordered levels: Spearman's rank correlation, or Pearson's, from -1 to 1; over the rows in which
-   neither is missing.
-2. A number and an unordered column: the correlation ratio of the ranks, from 0 to 1.
-3. Two unordered columns: Cramer's V, from 0 to 1; a missing value is one more level.
-
-2 and 3 are corrected for the number of levels, and those that the correlation order uses (`mcce.generators.visit`).
+Two numbers, dates or ordered levels: Spearman's or Pearson's correlation, over rows without missing values. A number
+and an unordered column: the correlation ratio of the ranks. Two unordered columns: Cramer's V, where missing is a
+level. The last two are corrected for the number of levels, as in `mcce.generators.visit`.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""All diagnostics of a fitted explainer, gathered in one object: tables, words, pictures (`Diagnostics`).
+"""All diagnostics of a fitted explainer in one object (`Diagnostics`).
 
-1. Realism. One row is generated for each real row, given its fixed values and its own decision, and the two tables are
-   compared: discriminator, pMSE, marginals, tables of counts, correlations.
-2. Candidates. For each factual, a real row without the wanted decision: how many of its K draws are distinct and valid.
-3. Counterfactuals. The best of each factual: L0, L1, violation, success; distance to the nearest training row, and to
-   the nearest one with the wanted decision, never counting the factual; copies of training rows.
-4. Visit sequence. The same with the features in other orders.
+1. Realism: one generated row for each real row, given its fixed values and decision, compared by discriminator, pMSE,
+   marginals, tables of counts and correlations.
+2. Candidates: how many of the K draws of a factual are distinct and valid.
+3. Counterfactuals: L0, L1, violation, success; distance to the nearest training rows; copies of training rows.
 
-Real rows with weights are first made into rows that count the same (`mcce.table.weights.rows_by_weight`).
+Weighted rows are first resampled by weight (`mcce.table.weights.rows_by_weight`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -31,7 +29,6 @@ from mcce.diagnostics.neighbours import find_equal
 from mcce.diagnostics.pairs import candidate_table, draw_like, read_pair, spread
 from mcce.diagnostics.propensity import PMSE, count_columns, pmse
 from mcce.diagnostics.tables import utility_tables
-from mcce.diagnostics.visiting import Order, has_visit_sequence, visit_effect
 from mcce.exceptions import InputError
 from mcce.explain.protocol import Explainer
 from mcce.report.names import Names
@@ -72,8 +69,6 @@ class Diagnostics:
         The counterfactuals that were evaluated.
     evaluation : Evaluation
         L0, L1, violation, success, distances to the training rows, copies.
-    visit : DataFrame
-        The effect of the visit sequence, see `visit_effect`.
     real, generated : DataFrame
         The rows compared, the generated one of each real row at the same place.
     notes : tuple of str
@@ -90,7 +85,7 @@ class Diagnostics:
     >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
     >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
     >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-    >>> report = explainer.diagnose(X, n_samples=50, max_factuals=10, max_rows=200, visit_sequences=())
+    >>> report = explainer.diagnose(X, n_samples=50, max_factuals=10, max_rows=200)
     >>> report.summary().columns.tolist()
     ['value', 'how to read it']
     >>> axes = report.plot("marginals")
@@ -104,7 +99,6 @@ class Diagnostics:
     candidates: pd.DataFrame | None
     found: Counterfactuals | None
     evaluation: Evaluation | None
-    visit: pd.DataFrame | None
     real: pd.DataFrame
     generated: pd.DataFrame
     notes: tuple[str, ...] = ()
@@ -213,12 +207,6 @@ class Diagnostics:
             f"{s['n_samples']:,} draws each{', crossed with the factuals' if s['sparse'] else ''}"
         )
 
-    def _visit_table(self) -> pd.DataFrame | None:
-        if self.visit is None:
-            return None
-        shown = ["N_CE", "L0", "L1", "distance", "pMSE", "correlation_difference", "same"]
-        return self.visit[shown].rename(columns={"correlation_difference": "correlations"}).round(4)
-
     def __repr__(self) -> str:
         parts = [("generated rows beside real ones", self._realism()), ("candidates", self._candidates())]
         parts.append(("counterfactuals", self._counterfactuals()))
@@ -228,9 +216,6 @@ class Diagnostics:
         for title, part in parts:
             if part:
                 lines += ["", title, *(f"  {a.ljust(width)}  {b.rjust(wide)}  {c}" for a, b, c in part)]
-        table = self._visit_table()
-        if table is not None:
-            lines += ["", "effect of the visit sequence", *(f"  {line}" for line in str(table.to_string()).split("\n"))]
         return "\n".join(lines + ([""] if self.notes else []) + [f"note: {note}" for note in self.notes])
 
     def _repr_html_(self) -> str:
@@ -239,11 +224,9 @@ class Diagnostics:
             f'<td style="text-align:left">{escape(c)}</td></tr>'
             for a, b, c in self._realism() + self._candidates() + self._counterfactuals()
         )
-        table = self._visit_table()
-        visit = "" if table is None else f"<p>Effect of the visit sequence</p>{table.to_html(border=0)}"
         notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
         figures = f'<table class="mcce-diagnostics"><tbody>{rows}</tbody></table>'
-        return f"<p><b>{escape(self._headline())}</b></p>{figures}{visit}{notes}"
+        return f"<p><b>{escape(self._headline())}</b></p>{figures}{notes}"
 
 
 MOST_SEEN = 0.5  # share of the rows of X that may be training rows before a note says so
@@ -259,7 +242,6 @@ def diagnose(
     n_samples: int = 1000,
     max_factuals: int = 100,
     max_rows: int = 5000,
-    visit_sequences: Sequence[Order] = ("data", "correlation", "reversed"),
     random_state: int = 0,
     n_jobs: int | None = None,
     asked: Mapping[str, Any] | None = None,
@@ -298,18 +280,6 @@ def diagnose(
         notes.append("every row of X has the wanted decision: there is nothing to explain.")
     asked = {"n_samples": n_samples, "progress": False, **(asked or {})}
     parts |= _explain(explainer, factuals, training, asked, n_jobs, notes)
-    visit = None
-    if len(visit_sequences) and not has_visit_sequence(explainer):
-        notes.append(f"a {type(explainer.generator_).__name__} visits the features in no order; none are compared.")
-    elif len(visit_sequences) and len(factuals) and training is not None:
-        visit = visit_effect(
-            explainer,
-            factuals,
-            training=training,
-            visit_sequences=visit_sequences,
-            max_rows=max_rows,
-            **asked,
-        )
     settings = {
         "n_real": len(real),
         "n_factuals": len(factuals),
@@ -319,7 +289,6 @@ def diagnose(
     }
     return Diagnostics(
         **parts,
-        visit=visit,
         real=real,
         generated=generated,
         notes=tuple(notes),
@@ -336,7 +305,6 @@ def _compare(
     n_jobs: int | None,
     notes: list[str],
 ) -> dict[str, Any]:
-    """Compare generated with real rows (step 1)."""
     names = ("discriminator", "pmse", "marginals", "tables", "correlations")
     if len(real) < FEWEST_ROWS:
         notes.append(f"X has {len(real)} row(s); comparing generated with real rows needs at least {FEWEST_ROWS}.")
@@ -366,14 +334,14 @@ def _explain(
     n_jobs: int | None,
     notes: list[str],
 ) -> dict[str, Any]:
-    """Look at the candidates and the counterfactuals of the factuals (steps 2 and 3)."""
+    """Look at the candidates and the counterfactuals of the factuals."""
     if not len(factuals):
         return {"candidates": None, "found": None, "evaluation": None}
     found = explainer.explain(factuals, **asked)
     if training is None:
         notes.append(
-            "the training rows are not at hand, so there are no distances to them, no copies and no other orders; give "
-            "them as `training`."
+            "the training rows are not at hand, so there are no distances to them and no copies; give them as "
+            "`training`."
         )
     evaluation = evaluate(
         found,

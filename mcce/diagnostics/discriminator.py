@@ -1,13 +1,8 @@
 """Whether a classifier can tell generated rows from real ones.
 
-The discriminator measure of the paper's Experiment 3 (Borisov et al. 2023, "Language models are realistic tabular data
-generators"):
-
-1. Take equally many real and generated rows, and write both as ranks (see `discriminator`).
-2. Set aside a share of both for the test.
-3. Train a random forest on the rest to tell real (1) from generated (0).
-4. Accuracy: the share of test rows that are told right, real where the forest's probability is at least 0.5.
-5. Repeat 1 to 4 with other seeds and take the mean.
+The discriminator of the paper's Experiment 3 (Borisov et al. 2023, "Language models are realistic tabular data
+generators"): the accuracy of a random forest on held-out rows, equally many real and generated, written as ranks;
+averaged over repetitions.
 """
 
 from __future__ import annotations
@@ -182,7 +177,7 @@ def discriminator(
 def _tell_apart(
     real: Ranks, generated: Ranks, n_rows: int, n_test: int, paired: bool, n_trees: int, min_leaf: int, key: int
 ) -> float:
-    """Split, train and test once (steps 1 to 4)."""
+    """Split, train and test once."""
     from sklearn.ensemble import RandomForestClassifier
 
     rng = np.random.default_rng(key)

@@ -1,15 +1,9 @@
 """How good counterfactuals are: the columns of the paper's tables, for those of any method (paper, section 3.1).
 
-For each counterfactual, over the features of the training data:
-
-1. L0: the number of features changed. L1: the summed Gower distance to the factual, as the paper's tables have it
-   (`gower_sum` of `mcce.distances.measures`; ranges from the training data).
-2. violation: the number of fixed features changed. success: whether the model gives it the wanted decision.
-3. Distance to the manifold: Gower distance (a mean, from 0 to 1) to the nearest training row, and to the nearest one
-   with the wanted decision; the factual itself does not count (`mcce.diagnostics.neighbours`). copy: whether it
-   equals a training row.
-
-Over all of them: means and standard deviations, N_CE (factuals with a counterfactual), seconds of each step.
+L0 is the number of changed features, L1 the summed Gower distance (`gower_sum` of `mcce.distances.measures`), violation
+the number of changed fixed features, success whether the model gives the wanted decision. Distances to the nearest
+training row, and to the nearest one with the wanted decision, are mean Gower distances without the factual itself.
+Means and standard deviations are over all counterfactuals; N_CE counts factuals with one.
 """
 
 from __future__ import annotations
@@ -241,7 +235,7 @@ def _summary(numbers: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
 def _manifold(
     rows: Floats, before: Floats, schema: Schema, training: Data, asked: Decision, n_jobs: int | None
 ) -> pd.DataFrame:
-    """Step 3: distances to the training rows, the factual's own left out, and copies of them."""
+    """Distances to the training rows, the factual's own left out, and copies of them."""
     seen = schema.encode(training, "training").matrix
     parts = range(0, len(training), ASK_ROWS)
     wanted = np.concatenate([asked.ask(training[i : i + ASK_ROWS], "the training rows").wanted for i in parts])

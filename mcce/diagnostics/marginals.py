@@ -1,11 +1,9 @@
-"""How far the distribution of each feature in the generated rows is from that in the real ones.
+"""The distance of each feature's distribution in generated rows from that in real rows.
 
-1. Numbers and dates: `ks`, the Kolmogorov-Smirnov distance, and `wasserstein`, how far probability has to be moved in
-   the mean (in standard deviations of the real column). Missing values are left out, and counted beside.
-2. Levels: `total_variation`, half the sum of absolute differences of the shares, and `hellinger`, the length of the
-   difference of their square roots over sqrt(2). A missing value is one more level. Ordered levels have a `ks` as well.
-3. `distance` is one of these for every kind: ks for numbers, total variation for levels. Both are a largest difference
-   in probability: of any half-line, of any set of levels.
+1. Numbers and dates: `ks` (Kolmogorov-Smirnov) and `wasserstein` (in standard deviations of the real column), without
+   missing values, which are counted beside.
+2. Levels, missing being one: `total_variation` and `hellinger`; ordered levels have a `ks` as well.
+3. `distance` is ks for numbers and total variation for levels, both a largest difference in probability.
 """
 
 from __future__ import annotations

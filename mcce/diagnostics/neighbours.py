@@ -1,12 +1,7 @@
-"""How near counterfactuals lie to the training data: nearest neighbours by Gower distance, and copies.
+"""Nearest training rows of counterfactuals by Gower distance, and copies of training rows.
 
-1. The distance is the paper's Gower distance (`mcce.distances.measures`), with the ranges of the training data.
-2. For each row the nearest training rows are searched for exhaustively. Features with the largest differences are
-   added first, and a training row is left as soon as its sum exceeds the smallest ones so far; so the answer is exact,
-   memory does not grow with the product of the two sizes, and most rows cost a few features.
-3. A counterfactual is always near its own factual. If the factual is a training row, that row does not count: one
-   training row equal to the factual in every feature is left out. Further rows equal to it are other people, and stay.
-4. A copy is a row equal to a training row in every feature.
+The search is exhaustive and exact: features with the largest differences are added first, and a training row is left
+when its sum exceeds the smallest so far. If the factual is a training row, one row equal to it is left out.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """Tables to be compared: real with generated rows, counterfactuals with factuals and training rows.
 
-1. The schema is that of the real (or training) table.
-2. A table that others made may hold what the real one does not: fractions in a column of integers, further levels,
-   missing values. The feature is widened to hold them; it keeps its range, so distances do not change.
-3. Both tables become float matrices with the columns of the schema.
-4. Columns that were not drawn but copied (`fixed`) are checked to be copies: the same rows of them, as often.
-5. `draw_like`: one generated row for each real row, given its fixed values and its own decision. Compared with the real
-   rows these tell whether the chain is realistic, whatever the mix of decisions.
-6. `candidate_table`: for each factual, how many of its K candidates are distinct, how many have the wanted decision.
+The schema is that of the real table, widened to hold what another table has beyond it (fractions, further levels,
+missing values) without changing ranges. Columns that were copied (`fixed`) are checked to be copies.
 """
 
 from __future__ import annotations
@@ -20,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.arrays import Floats, Ints
+from mcce.base.arrays import Floats
 from mcce.constraints import allow
 from mcce.exceptions import InputError, listing
 from mcce.explain.protocol import Explainer
@@ -43,7 +37,6 @@ class TablePair:
 
     @property
     def names(self) -> list[Any]:
-        """Column labels, in order."""
         return [f.name for f in self.features]
 
 
@@ -67,8 +60,8 @@ def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = No
     return TablePair(features, *both)
 
 
-def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> tuple[list[int], Ints]:
-    """Return the places of the fixed columns, and which rows, generated ones first, are equal in them (step 4)."""
+def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> list[int]:
+    """Return the places of the fixed columns; raise if they are not copied."""
     places = [pair.names.index(name) for name in check_fixed(fixed, pair.names)]
     both = np.concatenate([pair.generated[:, places], pair.real[:, places]])
     group = np.asarray(np.unique(hash_rows(both), return_inverse=True)[1], dtype=np.int64)
@@ -81,7 +74,7 @@ def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> tuple[list[int], 
             f"{group.max() + 1} distinct rows of these columns are not as frequent in both. Give fixed=() if they were "
             "drawn, or compare with the real rows that generated was drawn for."
         )
-    return places, group
+    return places
 
 
 def widen(feature: Feature, column: pd.Series[Any]) -> Feature:
@@ -147,7 +140,7 @@ BLOCK_CELLS = 4_000_000  # of candidates held at a time
 
 
 def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_], seed: int) -> Floats:
-    """Draw a row for each encoded row, given its fixed values and its decision (step 5)."""
+    """Draw a row for each encoded row, given its fixed values and its decision."""
     givens = generator.givens_of(matrix, wanted)
     keys = hash_rows(givens)
     request = DrawRequest(givens, keys, occurrences(keys), derive_key(seed, "diagnose"))
@@ -155,7 +148,7 @@ def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_
 
 
 def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
-    """Return the candidates of each factual in numbers (step 6).
+    """Return the candidates of each factual in numbers.
 
     Parameters
     ----------

@@ -1,27 +1,17 @@
-"""The propensity score mean squared error: how well a model tells generated rows from real ones.
+"""The propensity score mean squared error: how well a logistic regression tells generated rows from real ones.
 
 As synthpop's `utility.gen` (Snoke, Raab, Nowok, Dibben and Slavkovic 2018, "General and specific utility measures for
 synthetic data", JRSS A 181):
 
-1. Score every row: the probability that it is generated. N rows, a share c generated.
-2. pMSE = mean of (score - c)^2: 0 if the model cannot tell.
-3. Expected if the generated rows are drawn from a correct model of the real ones: for the logistic regression
-   k (1 - c)^2 c / N with k coefficients beside the intercept; for the tree half the mean over trees grown for t
-   permuted, since a permutation lets both tables vary. S_pMSE is pMSE over that. Columns that generated rows copy from
-   real ones (`fixed`) cannot differ: k counts the coefficients that are left beside those of the fixed columns and
-   their products, and t is permuted among rows with the same fixed values.
-4. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the rows
+1. Regress t (1 for generated, 0 for real rows) on all columns (treatment dummies for levels) and, with `max_order` 1,
+   all their products two by two, without linearly dependent columns. A missing number counts 0 and has an indicator; a
+   missing level is one more level. Iteratively reweighted least squares starts from 1/4 and 3/4, and stops when the
+   deviance changes by less than 1e-8 of itself.
+2. pMSE = mean of (score - c)^2 over N rows, a share c of which is generated. Expected for rows of a correct model is
+   k (1 - c)^2 c / N with k coefficients beside the intercept; S_pMSE is pMSE over that. k does not count the
+   coefficients of columns that generated rows copy from real ones (`fixed`), and of products of these.
+3. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the rows
    predicted rightly (generated above 0.5) in per cent over 50; U, the Mann-Whitney count.
-
-The propensity score, the probability that a row is generated, is that of a logistic regression or of a tree:
-
-5. Both tables are put together, generated rows first (t = 1), then real ones (t = 0).
-6. A missing number counts 0 and has an indicator of its own, at the end; a missing level is one more level.
-7. `logit`: t on all columns (treatment dummies for levels) and, with `max_order` 1, all their products two by two; by
-   iteratively reweighted least squares from fitted values of 1/4 and 3/4, until the deviance changes by less than 1e-8
-   of itself. Columns that depend linearly on those before them are left out.
-8. `cart`: a classification tree as rpart grows it (`mcce.trees.rpart`), with cp = 0.001 and at least 5 rows in a leaf;
-   a row's score is the share of generated rows in its leaf.
 """
 
 from __future__ import annotations
@@ -29,23 +19,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mcce.base.arrays import Floats, Ints
-from mcce.base.checks import check_count, check_share
+from mcce.base.arrays import Floats
 from mcce.base.progress import working
-from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
+from mcce.base.threads import one_native_thread
 from mcce.diagnostics.pairs import TablePair, find_copied, read_pair
 from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
-from mcce.rng import derive_key, resolve_seed
-from mcce.table import Column, Data, Feature, Kind, Table
-from mcce.trees.rpart import tree as rpart
+from mcce.table import Data, Kind
 
 DEPENDENT = 1e-9  # of a column's length may be left beside the columns before it
 MOST_CELLS = 2e8  # of a design matrix: 1.6 GB
@@ -54,7 +40,7 @@ MOST_ROUNDS = 200
 
 @dataclass(frozen=True)
 class PropensityScores:
-    """The score of every row, generated rows first; the coefficients beside the intercept, or the leaves.
+    """The score of every row, generated rows first; the coefficients beside the intercept.
 
     `drawn` is how many of the coefficients can differ from 0 by chance: those that the fixed columns leave free.
     """
@@ -66,7 +52,7 @@ class PropensityScores:
 
 
 def logit_scores(pair: TablePair, max_order: int, fixed: Sequence[int] = ()) -> PropensityScores:
-    """Return the scores of a logistic regression (step 7); `fixed` are the places of the columns that were copied."""
+    """Return the scores of a logistic regression; `fixed` are the places of the columns that were copied."""
     n_generated = pair.generated.shape[0]
     t = np.zeros(n_generated + pair.real.shape[0])
     t[:n_generated] = 1.0
@@ -74,7 +60,7 @@ def logit_scores(pair: TablePair, max_order: int, fixed: Sequence[int] = ()) -> 
     if n_columns * t.size > MOST_CELLS:
         raise InputError(
             f"the logit model with max_order={max_order} has {n_columns} columns for {t.size} rows, too many for the "
-            "memory; use max_order=0, model='cart', or fewer rows."
+            "memory; use max_order=0, or fewer rows."
         )
     blocks, source = _blocks(np.concatenate([pair.generated, pair.real]), pair)
     copied = [j in fixed for j in source]
@@ -106,7 +92,7 @@ def count_columns(pair: TablePair, max_order: int) -> int:
 
 
 def _blocks(matrix: Floats, pair: TablePair) -> tuple[list[Floats], list[int]]:
-    """Step 2: design columns of each feature, then those of the indicators; numbers standardised; and whose they are.
+    """Design columns of each feature, then those of the indicators; numbers standardised; and whose they are.
 
     Centring and scaling change no score, since the products come with the columns themselves.
     """
@@ -123,58 +109,6 @@ def _blocks(matrix: Floats, pair: TablePair) -> tuple[list[Floats], list[int]]:
         levels = np.unique(np.where(missing, feature.n_levels, column))
         blocks.append((np.where(missing, feature.n_levels, column)[:, None] == levels[1:]).astype(np.float64))
     return blocks + indicators, [*range(len(pair.features)), *indicated]
-
-
-class TreeModel:
-    """The tables as rpart takes them (steps 5, 6 and 8): grown for the generated rows, or for permuted ones."""
-
-    def __init__(self, pair: TablePair, cp: float, min_leaf: int) -> None:
-        self.n_generated = pair.generated.shape[0]
-        self.cp = cp
-        self.min_leaf = min_leaf
-        matrix = np.concatenate([pair.generated, pair.real])
-        features, columns, indicators = [], [], []
-        for j, feature in enumerate(pair.features):
-            missing = np.isnan(matrix[:, j])
-            fill = 0.0 if feature.is_numeric else float(feature.n_levels)
-            columns.append(np.where(missing, fill, matrix[:, j]))
-            features.append(_for_a_tree(feature))
-            if feature.is_numeric and missing.any():
-                indicators.append(missing.astype(np.float64))
-        features += [Feature(f"missing {k}", "numeric", np.dtype(np.float64)) for k in range(len(indicators))]
-        self.table = Table(tuple(features), np.asfortranarray(np.column_stack(columns + indicators)), complete=True)
-
-    def grow(self, rng: np.random.Generator | None = None, group: Ints | None = None) -> PropensityScores:
-        """Return the scores of the tree; with a generator those for rows permuted, within groups if given."""
-        t = np.zeros(self.table.n_rows)
-        t[: self.n_generated] = 1.0
-        if rng is not None:
-            t = rng.permutation(t) if group is None else _permute_within(t, group, rng)
-        target = Feature("generated", "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
-        tree = rpart.grow(self.table, Column(target, t), cp=self.cp, min_leaf=self.min_leaf)
-        leaves = np.flatnonzero(tree.feature < 0)
-        values = np.empty(t.size)
-        for leaf in leaves:
-            rows = tree.donors[tree.start[leaf] : tree.start[leaf] + tree.size[leaf]]
-            values[rows] = t[rows].mean()
-        return PropensityScores(values, leaves.size, leaves.size)
-
-
-def _permute_within(t: Floats, group: Ints, rng: np.random.Generator) -> Floats:
-    """Return `t` with the values of each group in another order: what the rows of a group share stays as it is."""
-    permuted = np.empty_like(t)
-    permuted[np.lexsort((rng.random(t.size), group))] = t[np.argsort(group, kind="stable")]
-    return permuted
-
-
-def _for_a_tree(feature: Feature) -> Feature:
-    """Return a feature with one more level, for missing values; truth values as the numbers 0 and 1, as R has them."""
-    if feature.levels is None:
-        return feature
-    if list(feature.levels) == [False, True]:
-        return Feature(feature.name, "numeric", np.dtype(np.float64))
-    levels: pd.Index[Any] = pd.Index([*feature.levels, None], dtype=object)
-    return replace(feature, levels=levels)
 
 
 def _standardise(column: Floats) -> Floats:
@@ -247,8 +181,7 @@ class PMSE:
     pMSE : float
         Mean squared distance of the scores to the share of generated rows; 0: cannot tell.
     expected : float
-        The pMSE to expect if the generated rows were drawn from the distribution of the real ones; NaN for a tree
-        without permutations.
+        The pMSE to expect if the generated rows were drawn from the distribution of the real ones.
     S_pMSE : float
         pMSE over expected. At best it is 1 if the rows were generated from `real` itself; 1 / (1 - c),
         which is 2 for equal sizes, if they are independent of it. With fixed columns it is so where the regression
@@ -256,13 +189,13 @@ class PMSE:
     SPECKS, PO50, U : float
         Kolmogorov-Smirnov distance of the scores, per cent predicted rightly over 50, Mann-Whitney count.
     size : int
-        Coefficients beside the intercept, or leaves.
+        Coefficients beside the intercept.
     scores : array
         The score of every row, generated rows first.
     settings : mapping
-        model, max_order, fixed, n_real, n_generated, converged, n_permutations, ...
+        max_order, fixed, n_real, n_generated, converged.
     drawn : int
-        Coefficients that `expected` counts: all, less those of the fixed columns; the leaves of a tree.
+        Coefficients that `expected` counts: all, less those of the fixed columns.
 
     Examples
     --------
@@ -286,11 +219,10 @@ class PMSE:
     drawn: int = 0
 
     def __repr__(self) -> str:
-        size = f"{self.size} coefficients" if self.settings["model"] == "logit" else f"{self.size} leaves"
         standardised = "" if math.isnan(self.S_pMSE) else f", S_pMSE {self.S_pMSE:.3g}"
         n_real, n_generated = self.settings["n_real"], self.settings["n_generated"]
         return (
-            f"PMSE({self.settings['model']}, {size}: pMSE {self.pMSE:.4g}{standardised}, SPECKS {self.SPECKS:.3g}, "
+            f"PMSE({self.size} coefficients: pMSE {self.pMSE:.4g}{standardised}, SPECKS {self.SPECKS:.3g}, "
             f"PO50 {self.PO50:.3g}; {n_real:,} real and {n_generated:,} generated rows)"
         )
 
@@ -302,14 +234,8 @@ def pmse(
     generated: Data,
     *,
     fixed: Sequence[Hashable] = (),
-    model: Literal["logit", "cart"] = "logit",
     max_order: int = 1,
-    cp: float = 1e-3,
-    min_leaf: int = 5,
-    n_permutations: int = 50,
     kinds: Mapping[Any, Kind] | None = None,
-    random_state: int | None = 0,
-    n_jobs: int | None = None,
 ) -> PMSE:
     """Measure how well propensity scores tell generated rows from real ones.
 
@@ -320,20 +246,10 @@ def pmse(
     fixed : list of column names
         Columns that `generated` copies from `real` (synthpop's `not.synthesised`): they take part in the scores, but
         not in what is expected.
-    model : "logit" or "cart"
-        A logistic regression, or a classification tree as rpart grows it.
     max_order : 0 or 1
-        For the regression: the columns alone, or also their products two by two.
-    cp, min_leaf : float, int
-        For the tree: rpart's complexity parameter and rows in a leaf.
-    n_permutations : int
-        For the tree: permutations that estimate the expected pMSE; 0 for none, which leaves S_pMSE missing.
+        The columns alone, or also their products two by two.
     kinds : dict or None
         Overrides of column kinds, as for `ChainModel`.
-    random_state : int or None
-        Seed of the permutations; nothing else is random.
-    n_jobs : int or None
-        Threads for the permutations; the result does not depend on it.
 
     Returns
     -------
@@ -348,46 +264,19 @@ def pmse(
     >>> bool(mcce.diagnostics.pmse(X, good).S_pMSE < 3 < mcce.diagnostics.pmse(X, bad).S_pMSE)
     True
     """
-    if model not in ("logit", "cart"):
-        raise InputError(f"model is {model!r}; allowed: 'logit', 'cart'.")
     if max_order not in (0, 1) or isinstance(max_order, bool):
         raise InputError(f"max_order is {max_order!r}; allowed: 0 (columns alone), 1 (and their products).")
-    check_count(min_leaf, "min_leaf")
-    check_count(n_permutations, "n_permutations", least=0)
-    check_share(cp, "cp")
     pair = read_pair(real, generated, kinds, FEWEST_ROWS)
     n_real, n_generated = pair.real.shape[0], pair.generated.shape[0]
     share = n_generated / (n_real + n_generated)
-    places, group = find_copied(pair, fixed)
-    settings: dict[str, Any] = {"model": model, "fixed": list(fixed), "n_real": n_real, "n_generated": n_generated}
-    if model == "logit":
-        scores = logit_scores(pair, max_order, places)
-        expected = scores.drawn * (1 - share) ** 2 * share / (n_real + n_generated)
-        settings |= {"max_order": max_order, "converged": scores.converged}
-    else:
-        seed = resolve_seed(random_state)
-        tree = TreeModel(pair, cp, min_leaf)
-        scores = tree.grow()
-        expected = _expected_by_permutation(tree, group if places else None, share, n_permutations, seed, n_jobs)
-        settings |= {"cp": cp, "min_leaf": min_leaf, "n_permutations": n_permutations, "random_state": seed}
+    scores = logit_scores(pair, max_order, find_copied(pair, fixed))
+    expected = scores.drawn * (1 - share) ** 2 * share / (n_real + n_generated)
+    settings = {"fixed": list(fixed), "n_real": n_real, "n_generated": n_generated}
+    settings |= {"max_order": max_order, "converged": scores.converged}
     return _measure(scores, expected, n_generated, settings)
 
 
-def _expected_by_permutation(
-    tree: TreeModel, group: Ints | None, share: float, n_permutations: int, seed: int, n_jobs: int | None
-) -> float:
-    """Return half the mean pMSE of trees for rows permuted, within groups if there are some (step 3)."""
-
-    def grow(k: int) -> float:
-        permuted = tree.grow(np.random.default_rng(derive_key(seed, "pmse", k)), group)
-        return float(((permuted.values - share) ** 2).mean())
-
-    values = run_in_threads(grow, list(range(n_permutations)), count_jobs(n_jobs), "permuting", None)
-    return float(np.mean(list(values))) / 2 if n_permutations else math.nan
-
-
 def _measure(scores: PropensityScores, expected: float, n_generated: int, settings: dict[str, Any]) -> PMSE:
-    """Return the measures of the scores (steps 2 and 4)."""
     values = scores.values
     share = n_generated / values.size
     error = float(((values - share) ** 2).mean())

@@ -1,13 +1,8 @@
-"""Whether the counterfactuals would be the same if the candidates were drawn again.
+"""Whether counterfactuals would be the same if the candidates were drawn again.
 
-1. Explain the same factuals several times, each time with other, independent draws from the same fitted generator.
-2. For each factual: how often it is explained, how many different best rows and different sets of changed features
-   there are, and how much L0 and the Gower distance vary.
-3. Over all: the share of factuals that keep their row, their set of changed features and their number of changes, and
-   how far the means are from what any other drawing would give (`mcce.explain.followup.pooled_error`: factuals that
-   share a pool are drawn together).
-
-What varies is the Monte Carlo error alone; the training rows, the generator and the model stay as they are.
+The same factuals are explained several times with independent draws from the same fitted generator. Reported are, by
+factual, how often it is explained and how many different rows and sets of changed features are found; over all, shares
+of stable factuals and the Monte Carlo error of the means (`mcce.explain.followup.pooled_error`).
 """
 
 from __future__ import annotations

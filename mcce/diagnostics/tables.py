@@ -85,7 +85,7 @@ def utility_tables(
     pair = read_pair(real, generated, kinds)
     codes = [_cells(pair, j, n_groups) for j in range(len(pair.features))]
     nothing = np.zeros_like(codes[0])
-    copied = find_copied(pair, fixed)[0]
+    copied = find_copied(pair, fixed)
     margins = [codes[j] if j in copied else nothing for j in range(len(codes))]
     if tables == "oneway":
         combined = codes
@@ -151,7 +151,7 @@ def group_breaks(values: Floats, n_groups: int = 5) -> Floats:
 
 
 def _cells(pair: TablePair, j: int, n_groups: int) -> Ints:
-    """Step 1: the group or level of every row, real ones first, numbered from 0 without gaps."""
+    """Return the group or level of every row, real ones first, numbered from 0 without gaps."""
     values = np.concatenate([pair.real[:, j], pair.generated[:, j]])
     codes = values
     if pair.features[j].is_numeric:
@@ -162,7 +162,7 @@ def _cells(pair: TablePair, j: int, n_groups: int) -> Ints:
 
 
 def _measures(o: Ints, s: Ints, margin: Ints) -> dict[str, float]:
-    """Return the measures of one table (steps 2 to 4) with `o` real and `s` generated rows in each cell.
+    """Return the measures of one table with `o` real and `s` generated rows in each cell.
 
     `margin` numbers the cells of the fixed features that they are part of, where counts cannot differ.
     """

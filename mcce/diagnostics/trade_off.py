@@ -1,14 +1,8 @@
-"""The price of a floor of plausibility: changes, distances and shares against the floor, so that a user can choose one.
+"""The price of a plausibility floor: changes, distances and shares against the floor.
 
-1. Factuals. The rows to explain that lack the wanted decision, at most `max_factuals` of them, spread over the table.
-2. Explain them sparsely at each floor, from the same draws, and once by the plain method, which returns whole drawn
-   rows in the paper's order.
-3. Of the best counterfactual of each factual take the means of L0, of the Gower distance to the factual, and of its
-   plausibility; and its distance to the data: the mean of the summed Gower distances to the `NEIGHBOURS` nearest
-   training rows, the factual's own left out (`mcce.diagnostics.neighbours`), among at most `max_rows` of them.
-4. Count whom it explains, who is at or above the floor, and what the model was asked.
-
-Means are over the factuals that are explained. The distance of the factuals themselves is there to compare with.
+Factuals without the wanted decision are explained sparsely at each floor, from the same draws, and once by the plain
+method. Means over the explained factuals: L0, Gower distance, plausibility, and the summed Gower distance to the
+`NEIGHBOURS` nearest training rows (`mcce.diagnostics.neighbours`).
 """
 
 from __future__ import annotations
@@ -175,7 +169,7 @@ def trade_off(
 
 
 def _read_refused(explainer: Explainer, X: Data, most: int) -> pd.DataFrame:
-    """Return some of the rows of X that lack the wanted decision (step 1)."""
+    """Return some of the rows of X that lack the wanted decision."""
     frame, _ = as_frame(X)
     if not frame.index.is_unique:
         raise InputError(
@@ -193,7 +187,7 @@ def _read_refused(explainer: Explainer, X: Data, most: int) -> pd.DataFrame:
 def _figures(
     explainer: Explainer, found: Counterfactuals, floor: float, before: Floats, seen: Floats
 ) -> dict[str, float]:
-    """Return the columns of one row of the table (steps 3 and 4); the floor is missing for the plain method."""
+    """Return the columns of one row of the table; the floor is missing for the plain method."""
     rows = explainer.generator_.schema_.encode(found.frame).matrix
     own = before[find_labels(found.factuals.index, found.frame.index.get_level_values("id"))]
     scorer = explainer.plausibility_

@@ -1,10 +1,7 @@
-"""The explorer: one person on one screen, with plans that she, or whoever advises her, can shape.
+"""The explorer: one person on one screen, with plans that can be adapted.
 
-1. `ExplorerSession` answers messages about some people, as plain values: `mcce.explore.session` lists them. It knows
-   nothing of notebooks and browsers.
-2. `static/explorer.js` is the whole front end, one module that needs nothing else and no network.
-3. `MCCE.explore` shows it in a notebook (`mcce.explore.widget`), `mcce explore` in a browser (`mcce.explore.server`).
-   Both hand its messages to a session.
+`ExplorerSession` answers messages about people as plain values. `static/explorer.js` is the front end. `MCCE.explore`
+shows it in a notebook (`widget`), `mcce explore` in a browser (`server`).
 """
 
 from mcce.explore.session import ExplorerSession

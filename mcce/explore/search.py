@@ -1,9 +1,7 @@
 """Search for text among the people of an explorer.
 
-1. A search is split at spaces, and case is ignored. A person is found if every word is part of the name or of a value.
-2. Levels are searched as the page writes them, numbers and dates as the data hold them. Commas and a currency sign in a
-   word are ignored for numbers: "$68,000" finds 68000.
-3. The texts are made by the first search, one for each distinct value of a feature, and kept.
+A person matches if every word is part of the name or of a value; case is ignored, and so are commas and currency signs
+in numbers. The texts of each feature are built at the first search.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""The explorer in a browser: a small server on this machine alone.
+"""The explorer in a browser: a small server on this machine.
 
-1. It listens on 127.0.0.1. Every address begins with a token that nobody else knows, and the page is told it by its own
-   address.
-2. `Host` must be this server's, so that no other name that leads here is answered (DNS rebinding); a message must come
-   from a page of this server (`Origin`), as JSON, and be no longer than a message is.
-3. There are the page, its two files, a sign of life, and `ask`, which hands a message to the session. None writes
-   anything; what is exported is handed to the browser, which keeps it.
-4. The page may load nothing from anywhere else, and nobody may frame it (`POLICY`).
-5. The server runs in a daemon thread, as do the answers, so that an interrupt does not wait for them.
+It listens on 127.0.0.1 under addresses that begin with a secret token. `Host` and `Origin` must be this server's (DNS
+rebinding), messages are JSON of bounded length, and the page may load nothing from elsewhere (`POLICY`). The server and
+its answers run in daemon threads, so that an interrupt does not wait for them.
 """
 
 from __future__ import annotations

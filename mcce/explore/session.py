@@ -1,23 +1,21 @@
-"""A session of the explorer: messages in, answers out, both plain values that JSON can hold.
+"""A session of the explorer: messages in, answers out, both JSON values.
 
 A message has the key `ask`:
 
-start      the features, the wanted decision, how many people there are
+start      the features, the wanted decision, the number of people
 people     a page of them: `search`, `filter` (all, refused, granted, suspicious, without), `group`, `page`
-person     her row, with what is fixed, and what the model says
-plans      plans for her under `settings` (`mcce.explore.settings`), or the reason why there is none
-edit       her row with `values` put in by hand: what the model says, and how believable it is
-why        of somebody without a plan: which limit to relax
+person     a row, its fixed features, and the model's answer
+plans      plans under `settings` (`mcce.explore.settings`), or the reason why there are none
+edit       a row with `values` replaced: the model's answer, and its plausibility
+why        without a plan: which limit to relax
 export     `what`: letter, page, row, python or r
-whole      for a statistician: the refused as a whole, what changes
-by         the same for groups of people, by a feature
-trade_off  what it costs to ask for more believable plans
-criticise  which features are drawn with values that differ from these people's
+whole      all refused people: what changes
+by         the same for groups, by a feature
+trade_off  the cost of a higher plausibility floor
+criticise  features whose draws differ from these people's values
 
-People and features are named by their places, levels by their codes: names may be anything, and may be anybody's. What
-goes wrong is an answer too, `{"error": ...}`, in the words of the error; a model that raises ends nothing. Warnings are
-in `notes`. Nothing is written, and no message changes what another is answered; what was found last is kept, so that
-an export tells what is on the screen. Messages are answered one after the other, but for the search of `people`.
+People and features are identified by position, levels by code. Errors are answers, `{"error": ...}`; warnings are in
+`notes`. Messages are answered one at a time, except the search of `people`. The last plans are kept for export.
 """
 
 from __future__ import annotations
@@ -582,7 +580,6 @@ class ExplorerSession:
 
 
 def _floor(message: Mapping[str, Any]) -> float:
-    """Return the floor that the settings of a message ask for."""
     return check_share(read_settings(message.get("settings")).get("floor", PlanSettings.floor), "floor")
 
 

@@ -1,11 +1,7 @@
-"""Settings of plans, read from a message, and the calls of Python and R that ask for the same.
+"""Settings of plans, read from a message, and the Python and R calls that repeat them.
 
-1. A message names features by their place and levels by their code, since names may be anything. Of each feature it may
-   say whether it may change (`may`), from and to what (`low`, `high`), to which `levels`, in which `direction`, and how
-   `hard` a step in it is; of all, the `floor`, the number of `plans`, whether they are to be `diverse`, the `draws`.
-2. They become `mcce.allow` and the arguments of `MCCE.explain`. As everywhere, a range and levels bind every plan: a
-   person outside of them has to change.
-3. `python_call` and `r_call` write these arguments down, so that the call gives the same rows.
+A message identifies features by position and levels by code. For a feature it may state `may` (change), `low`, `high`,
+`levels`, `direction` and `hard` (its weight); for all, `floor`, `plans`, `diverse` and `draws`.
 """
 
 from __future__ import annotations
@@ -152,7 +148,7 @@ def _level(feature: Feature, code: Any) -> Any:
     return level.item() if isinstance(level, np.generic) else level
 
 
-# ---------------------------------------------------------------- the calls (step 3)
+# ---------------------------------------------------------------- the calls
 
 
 def python_call(settings: PlanSettings, place: int, rank: int) -> str:
@@ -216,7 +212,6 @@ def _arguments(limit: Allow) -> dict[str, Any]:
 
 
 def _r(value: Any) -> str:
-    """Return a plain value as R writes it."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, Mapping):

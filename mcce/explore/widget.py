@@ -16,7 +16,6 @@ STATIC = files("mcce.explore") / "static"
 
 
 def make_widget(session: ExplorerSession) -> Any:
-    """Return the widget of a session."""
     try:
         anywidget = import_module("anywidget")
     except ImportError as error:

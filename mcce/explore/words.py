@@ -50,17 +50,14 @@ CAUTIONS = {
 
 
 def figure_text(name: str, value: Any) -> str:
-    """Return a figure of the summary of a result."""
     return _number_text(value, name in SHARES_IN_FIGURES)
 
 
 def measure_text(name: str, value: Any) -> str:
-    """Return the mean of a measure."""
     return _number_text(value, name in SHARES)
 
 
 def interval_text(name: str, mean: float, low: float, high: float) -> str:
-    """Return the mean of a measure with its interval, if it has one."""
     middle, begin, end = (measure_text(name, value) for value in (mean, low, high))
     return f"{middle} ({begin} to {end})" if begin and end else middle
 

@@ -1,11 +1,8 @@
-"""Asking the model about tables and encoded rows, in parts of bounded size, and about some rows twice.
+"""Query the model about tables and encoded rows, in blocks of bounded size.
 
-1. `ask_table` asks about the user's own table, `Asker` about drawn rows, decoded to the training dtypes.
-2. `SpotCheck` keeps a few training rows and the model's answers about them. They are asked again with the factuals: a
-   model that answers differently is not deterministic, and the user is told.
-3. `RememberingAsker` queries the model about no row twice, for a search that returns to the same candidates.
-4. `TrainingTable` keeps the training rows after `fit`, by reference, not copied; before they are used again they are
-   compared with the rows of the spot check, and refused if they were changed since. A saved copy is without the table.
+`SpotCheck` keeps a few training rows with the model's answers, which are queried again with the factuals to detect a
+model that is not deterministic. `RememberingAsker` queries no row twice. `TrainingTable` refers to the training rows
+after `fit`, without a copy, and raises if they were changed.
 """
 
 from __future__ import annotations
@@ -106,7 +103,6 @@ def ask_table(decision: Decision, X: Data, what: str = "the training rows") -> A
 
 
 def check_wanted(decision: Decision, answer: Answer) -> None:
-    """Refuse training rows of which none has the wanted decision."""
     if answer.wanted.any():
         return
     seen = ""
@@ -220,11 +216,9 @@ class TrainingTable:
         return None if self.weights is None else read_weights(self.weights, self.weights.size, tell=False)
 
     def wanted(self) -> Bools:
-        """Return which rows have the wanted decision."""
         return self.answer().wanted if self.answered is None else self.answered
 
     def answer(self) -> Answer:
-        """Return what the model says of the rows."""
         if self.answered is None or self.scores is None:
             answer = ask_table(self.decision, self._needed(AGAIN))
             self.answered, self.scores = answer.wanted, answer.scores

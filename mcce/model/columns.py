@@ -1,10 +1,7 @@
-"""The columns that a model reads, as far as the model itself says so, and the name of its response.
+"""The columns that a model reads, as far as it declares them, and the name of its response.
 
-1. scikit-learn: `feature_names_in_`. Of a `Pipeline` the first step counts, of a search over parameters the best
-   estimator; a `ColumnTransformer` does not read the columns that it drops.
-2. Results of statsmodels: the names in the formula, or the names of the tables that the model was given.
-
-The model is not queried. What it does not say, or says in a way that does not fit the table, is unknown.
+scikit-learn: `feature_names_in_`, of a pipeline's first step, of a search's best estimator, without the columns that a
+`ColumnTransformer` drops. statsmodels: the names in the formula or of the tables. The model is not queried.
 """
 
 from __future__ import annotations
@@ -29,7 +26,6 @@ class ModelColumns:
     response: tuple[Hashable, ...] = ()
 
     def check_response(self) -> None:
-        """Raise if the response is a column of the table."""
         if self.response:
             raise InputError(
                 Parameter("X"),
@@ -70,7 +66,6 @@ def columns_of(model: Any, columns: Sequence[Hashable]) -> ModelColumns:
 
 
 def _read_by_estimator(model: Any) -> set[Hashable] | None:
-    """Return the columns that an estimator of scikit-learn reads (step 1)."""
     model = getattr(model, "best_estimator_", model)
     steps = getattr(model, "steps", None)
     if steps is not None:
@@ -102,7 +97,6 @@ def _labels(names: pd.Index[Any], chosen: Any) -> list[Hashable]:
 
 
 def _of_statsmodels(model: Any, columns: Sequence[Hashable]) -> ModelColumns:
-    """Return what the results of a model of statsmodels say (step 2)."""
     made = getattr(model, "model", model)
     formula = getattr(made, "formula", None)
     if isinstance(formula, str) and "~" in formula:

@@ -1,24 +1,13 @@
 """The desired decision: which answers of a model are wanted (the paper's c, with y' = 1{f(x) in c}).
 
-1. Resolve the decision once: a pair of numbers or an `Interval`; a class label, `OneOf` or `Not`; `Several` models; or
-   a predicate on the rows.
-2. Choose whom to ask. For an interval: `predict_proba`, else `decision_function`, else `predict`, else the model as a
-   function. For class labels: `predict`, else the function. For a predicate: the predicate.
-3. Ask about the rows and read the reply by position. Exceptions, wrong lengths, missing values are errors.
-4. Compare with the interval or the labels. `Answer` holds the scores, and which of them are wanted.
-
-An interval of scores is the paper's c for regressions, probabilities, margins of a classifier, costs and utilities. The
-score's column is found by its class label, and the class is never guessed: without `of` it is class 1, and classes
-other than {0, 1}, {False, True} or {-1, 1} need `of`. A margin moves the ends inwards: those that are finite, and of a
-probability those between 0 and 1, since nobody is on the wrong side of probability 1.
-
-Wanted classes are one, one of several, or any but some; the prediction is the label, so that models that only give
-labels will do. With a margin `predict_proba` is asked too: the likeliest wanted class has to lead the likeliest other
-one by it.
-
-Several models, each with its own decision, all have to say yes, a majority, or a share. Each pair of a model and a
-decision is resolved like any other, and what is wrong with one is told with its name. All are asked about every row;
-the score is the share of models that say yes.
+1. A decision is a pair of numbers or an `Interval`; a class label, `OneOf` or `Not`; `Several` models; or a predicate
+   on rows. `resolve_decision` resolves it once.
+2. An interval queries `predict_proba`, else `decision_function`, else `predict`, else the model as a function; class
+   labels query `predict`. The column of the score is found by its class: without `of` class 1 of {0, 1}, {False, True}
+   or {-1, 1}; other classes need `of`.
+3. A margin moves finite ends of an interval inwards (of a probability those between 0 and 1). For classes, the most
+   probable wanted class must lead the most probable other one by the margin.
+4. `Several` resolves each model with its decision; all, a majority or a share must accept. The score is the share.
 """
 
 from __future__ import annotations
@@ -34,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.checks import is_number
+from mcce.base.checks import check, is_number
 from mcce.exceptions import InputError, MCCEError, ModelError, spell, spell_all
 from mcce.model.source import (
     BY_CLASS,
@@ -147,33 +136,18 @@ def compare_answers(
 
 def check_margin(margin: Any) -> float:
     """Return a margin as a float: a finite number that is not negative."""
-    if not is_number(margin) or not 0 <= margin < float("inf"):
-        raise InputError(
-            Parameter("margin"),
-            " is ",
-            Value(margin),
-            "; it must be a number, 0 or more, as in ",
-            Setting("margin", 0.05),
-            ".",
-        )
+    fits = is_number(margin) and 0 <= margin < float("inf")
+    check(fits, margin, "margin", "it must be a number, 0 or more, as in ", Setting("margin", 0.05), ".")
     return float(margin)
 
 
 def check_label(label: Any) -> None:
     """Refuse words for a decision that are no text, or empty."""
-    if label is not None and (not isinstance(label, str) or not label.strip()):
-        raise InputError(
-            Parameter("label"),
-            " is ",
-            Value(label),
-            "; give the decision in a few words, or ",
-            Value(None),
-            " for the default words.",
-        )
+    fits = label is None or (isinstance(label, str) and label.strip())
+    check(fits, label, "label", "give the decision in a few words, or ", Value(None), " for the default words.")
 
 
 def with_margin(words: str, margin: float) -> str:
-    """Return the words of a decision with those of its margin, if it has one."""
     return f"{words}, with a margin of {margin:.12g}" if margin else words
 
 
@@ -221,10 +195,8 @@ class Interval:
     label: str | None = None
 
     def __post_init__(self) -> None:
-        if self.closed not in list(_BRACKETS):  # a list is compared, not hashed
-            raise InputError(
-                Parameter("closed"), " is ", Value(self.closed), f"; it must be one of {spell_all(_BRACKETS)}."
-            )
+        known = self.closed in list(_BRACKETS)  # a list is compared, not hashed
+        check(known, self.closed, "closed", f"it must be one of {spell_all(_BRACKETS)}.")
         for end, value in (("low", self.low), ("high", self.high)):
             if not is_number(value) or math.isnan(value):
                 raise InputError(

@@ -1,17 +1,12 @@
-"""Robust recourse: counterfactuals that a refitted model accepts too, also if their numbers are a bit off.
+"""Robust recourse: counterfactuals that refitted models accept too, also if their numbers are perturbed.
 
-1. Refits are other models that decide the same: the model fitted again to bootstrap samples (`bootstrap_refits`), next
-   month's version, or a list of the user's own. A row is robust if so many of them give it the wanted decision that
-   a share of all such refits, fresh ones included, can be believed: a row that just this share accepts would pass in
-   at most 5 per cent of cases (a tolerance limit of the binomial distribution, Wilks 1941). The row is chosen among
-   many because it passes, so the share of the refits that were asked is too good: of rows that 27 of 30 accepted, far
-   fewer than all had nine in ten of fresh ones. For a share of 0.9 all of 30 refits have to accept, or 59 of 60; with
-   fewer than 29 all have to, and the promise is weaker (10 that all accept are passed by 35 per cent of such rows).
-2. Noise moves every mutable number of a row by a share of its value, up or down, evenly drawn and put on the column's
-   grid. A row is robust if a large enough share of such neighbours has the wanted decision. The noise is a function of
-   the seed and the row, so that a row has one answer.
-3. `ConfirmingAsker` asks the model first, and refits and noise last, about rows that the model accepts only. Refits are
-   asked one after the other, and only about rows that can still reach the share. The answer is that of asking all.
+1. Refits are the model fitted to bootstrap samples (`bootstrap_refits`), or models of the user. A row is robust if
+   enough refits accept it to conclude that a share of all refits, fresh ones included, does: a row that only this share
+   accepts passes in at most 5 per cent of cases (a binomial tolerance limit, Wilks 1941). For a share of 0.9 all of 30
+   refits must accept, or 59 of 60. With fewer than 29 all must, and the conclusion is weaker.
+2. Noise moves every mutable number by a share of its value, uniformly, on the column's grid; it is a function of seed
+   and row. A row is robust if enough perturbed rows have the wanted decision.
+3. `ConfirmingAsker` queries the model first; refits and noise only for rows that it accepts and that can still pass.
 """
 
 from __future__ import annotations
@@ -26,7 +21,7 @@ import pandas as pd
 import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import check_count, is_number
+from mcce.base.checks import check, check_count, is_number
 from mcce.base.progress import progress_bar
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, did_you_mean
@@ -37,7 +32,7 @@ from mcce.table import Schema
 from mcce.table.checks import rows_of
 from mcce.table.dtypes import is_dated
 from mcce.table.frames import is_other_frame
-from mcce.wording import Parameter, PythonOnly, Value
+from mcce.wording import Parameter, PythonOnly
 
 NEIGHBOURS = 32  # of a row, with noise
 MISTAKEN = 0.05  # how often a row of just the share that is demanded may pass
@@ -87,7 +82,7 @@ class Robust:
 
 
 def refusals_allowed(n_refits: int, share: float) -> int:
-    """Return how many refits may refuse a row, for a share of fresh ones to be believed (step 1)."""
+    """Return how many refits may refuse a row, for a share of fresh ones to be believed."""
     refused = np.arange(n_refits + 1)
     chance = scipy.special.bdtr(refused, n_refits, 1.0 - share)
     return max(int((chance <= MISTAKEN).sum()) - 1, 0) if share > 0.0 else n_refits
@@ -148,7 +143,7 @@ class Robustness:
         return {name: np.asarray(share, dtype=np.float64).reshape(rows.shape[0]) for name, share in shares.items()}
 
     def hold(self, rows: Floats) -> Bools:
-        """Return which encoded rows reach the share that is demanded (step 3)."""
+        """Return which encoded rows reach the share that is demanded."""
         least = 0.0 if self.share is None else self.share
         allowed = refusals_allowed(len(self.refits), least)
         refused = np.zeros(rows.shape[0], dtype=np.int64)
@@ -236,7 +231,6 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 30, *, random_state: i
 
 
 def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
-    """Return the noise by column."""
     by_column = np.zeros(len(schema.features))
     numbers = [int(j) for j in mutable if schema.features[j].is_numeric and not is_dated(schema.features[j].dtype)]
     if not isinstance(noise, Mapping):
@@ -254,21 +248,12 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
 
 
 def _check_share(value: Any) -> float:
-    if not is_number(value) or not 0.0 < value <= 1.0:
-        raise InputError(
-            Parameter("robust"),
-            " is ",
-            Value(value),
-            "; it is a share, above 0 and at most 1, as 0.9 for nine in ten",
-            PythonOnly(", or a mcce.Robust"),
-            ".",
-        )
+    must_be = ("it is a share, above 0 and at most 1, as 0.9 for nine in ten", PythonOnly(", or a mcce.Robust"), ".")
+    check(is_number(value) and 0.0 < value <= 1.0, value, "robust", *must_be)
     return float(value)
 
 
 def _check_noise(value: Any, name: str) -> float:
-    if not is_number(value) or not 0.0 <= value < 1.0:
-        raise InputError(
-            Parameter(name), " is ", Value(value), "; it is a share of the value, as 0.02 for two per cent."
-        )
+    fits = is_number(value) and 0.0 <= value < 1.0
+    check(fits, value, name, "it is a share of the value, as 0.02 for two per cent.")
     return float(value)

@@ -1,9 +1,7 @@
-"""Asking a model: whom to ask, what it may reply, and which classes it knows.
+"""Query a model: which method is called, which replies are valid, and which classes it has.
 
-1. `find_source` chooses whom to ask: a method of the model, or the model as a function.
-2. `Source.ask` asks about rows and reads the reply by position: frames, series, lists, nullable and masked arrays.
-3. `Reply` refuses what cannot be used, naming who was asked about what: exceptions, wrong lengths, missing values,
-   text where numbers are needed, columns that are not those of classes that exclude each other.
+Replies are read by position: frames, series, lists, nullable and masked arrays. `Reply` raises on exceptions, wrong
+lengths, missing values, text where numbers are needed, and columns that are not those of the classes.
 """
 
 from __future__ import annotations
@@ -240,5 +238,4 @@ def equals(one: Any, two: Any) -> bool:
 
 
 def name_of(function: object) -> str:
-    """Return the name of a function, or else of its class."""
     return str(getattr(function, "__name__", type(function).__name__))

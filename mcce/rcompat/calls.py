@@ -1,17 +1,12 @@
-"""Functions that the R package `mcce` (`r_bridge/r`) calls, of plain values, bytes and objects that R only holds.
+"""Functions that the R package `mcce` (`r_bridge/r`) calls, with plain values, bytes and objects that R only holds.
 
-1. R calls `attempt` with the name of a function below. Errors and warnings come back as text in R's syntax, so that R
-   can raise them as its own conditions.
-2. Tables cross as `mcce.rcompat.columns` writes them.
-3. A model of R is a function `ask(table, n_rows, parts)`: R makes a data frame of the parts, after the template that it
-   keeps under the name `table`, and answers with one column. R has one thread; asked from any other it would hang, so
-   `RScores` refuses that, and R sends `n_jobs` = 1.
-4. Fitted explainers and results are written as the bytes of their files (`MCCE.save`, `Counterfactuals.save`), which an
-   R object keeps when it is saved. Of a result only the tables are sent at once; `changes`, `sentences` and `words` are
-   sent when R asks for them.
-5. `connect` is called first, and checks that both packages have the same version.
-6. Rows with missing cells that the model cannot answer for are left out and listed in `unexplained`, as rows with
-   unknown levels are.
+1. R calls `attempt` with the name of a function. Errors and warnings are returned as text in R's syntax. Tables are
+   written by `mcce.rcompat.columns`. `connect` checks that both packages have the same version.
+2. A model of R is a function `ask(table, n_rows, parts)`: R builds a data frame of the parts, by the template that it
+   keeps under the name `table`, and returns one column. R has one thread, so `RScores` refuses calls from others.
+3. Explainers and results are sent as the bytes of their files. `changes`, `sentences` and `words` of a result are sent
+   on request.
+4. Rows with missing cells that the model cannot predict are listed in `unexplained`.
 """
 
 from __future__ import annotations
@@ -92,7 +87,7 @@ class RScores:
     Parameters
     ----------
     ask : callable
-        R's function (step 3).
+        R's function.
     tables : sequence of (name, columns)
         By which name R knows the template of a frame, one for each question in turn; the last for all that follow.
     """
@@ -158,7 +153,6 @@ def fit(model: Any, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Explain the rows of a table."""
     _check_names(options, inspect.signature(MCCE.explain).parameters, "explain()")
     frame, _ = _read(data)
     arguments = {name: _whole(value) for name, value in options.items()}
@@ -173,7 +167,6 @@ def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str,
 
 
 def generate(fitted: Fitted, data: Sent, n_samples: float) -> dict[str, Any]:
-    """Return the candidates of the rows of a table."""
     frame, _ = _read(data)
     drawn = fitted.explainer.generate(frame, n_samples=_whole(n_samples), progress=False)
     return _written(drawn.reset_index(drop=True), fitted.columns)
@@ -194,7 +187,6 @@ def sentences(found: Counterfactuals) -> dict[str, Any]:
 
 
 def words(found: Counterfactuals) -> str:
-    """Return a result as it is printed."""
     return repr(found)
 
 
@@ -241,7 +233,6 @@ def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequenc
 
 
 def letter(found: Counterfactuals, id: Any) -> str:
-    """Return the letter about one factual."""
     return report.letter(found, _label(found, id))
 
 
@@ -315,7 +306,6 @@ def _as_in_file(column: SentColumn, feature: Feature) -> SentColumn:
 
 
 def restore_result(file: bytes) -> Counterfactuals:
-    """Return the result of a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "object.mcce"
         path.write_bytes(bytes(file))
@@ -533,7 +523,7 @@ def _seed(text: str) -> int:
 
 
 def _unreadable(explainer: MCCE, frame: pd.DataFrame) -> LeftOut | None:
-    """Return the rows with missing cells that the model cannot answer for; None if there are none (step 6).
+    """Return the rows with missing cells that the model cannot answer for; None if there are none.
 
     Rows with the same columns missing are asked about together, and refused together if the first of them is refused.
     Where no row would be left, none is left out: the model's own error says more.

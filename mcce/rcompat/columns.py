@@ -1,22 +1,17 @@
 """Columns of R's data frames as plain bytes, and back, value for value.
 
-Whoever holds an R vector (the R package in `r_bridge/r`) sends it as a `dict` of plain values, because converters
-between the languages lose what has no counterpart: missing integers and logicals, time zones, units, integer64.
+The R package (`r_bridge/r`) sends vectors as dicts of plain values, because converters between the languages lose
+missing integers and logicals, time zones, units and integer64:
 
-1. `name` and `kind`: one of `KINDS`.
-2. `values`: little-endian bytes, one number for each row: float64 for "double", "Date", "POSIXct" and "difftime", int64
-   for "integer64", else int32. Text and factors are codes from 0.
-3. `states`: a byte for each row, or none at all if every value is known: 0 is a value, 1 is NA, 2 is NaN.
-4. `texts`: what the codes stand for, in UTF-8, each ended by a zero byte; `na_level` is the place among the levels of a
-   factor that is NA itself, -1 if none is.
-5. `seconds`: what one unit of a date or duration lasts; `zone`: the time zone of a point in time.
-6. `unit`: the unit of the pandas column that holds dates and durations, "" for plain numbers in R's own unit. None lets
-   `read_table` take the coarsest of `UNITS` that holds every value, so that it comes back as the same double, and plain
-   numbers if none does.
+name, kind     the kind is one of `KINDS`
+values         little-endian: float64 for "double", "Date", "POSIXct", "difftime", int64 for "integer64", else int32
+states         a byte for each row, or none if every value is known: 0 is a value, 1 is NA, 2 is NaN
+texts          UTF-8, each ended by a zero byte, of the codes of text and factors
+na_level       place of the level of a factor that is NA itself, else -1
+seconds, zone  length of a unit of dates and durations; time zone
+unit           unit of the pandas column; None: the coarsest of `UNITS` that is exact; "": plain numbers
 
-The frame has nullable integers and booleans, since R's own can be missing. A NaN is told from an NA by its bits, as in
-R; a missing number that is neither, from anywhere in mcce, is an NA. An NA that is a level is a category of its own.
-Attributes of the vectors stay in R, which gives them to what comes back.
+NaN is told from NA by its bits, as in R. Attributes of the vectors stay in R.
 """
 
 from __future__ import annotations
@@ -152,7 +147,6 @@ def describe_table(frame: pd.DataFrame, columns: Sequence[SentColumn]) -> dict[s
 
 
 def write_column(values: pd.Series[Any], column: SentColumn) -> tuple[bytearray, bytearray, bytearray]:
-    """Return values, states and texts of one column."""
     missing = values.isna().to_numpy(dtype=bool)
     states = missing.astype(np.uint8)
     texts: Sequence[str] = ()
@@ -195,7 +189,6 @@ def texts_of(values: pd.Index[Any], name: str) -> list[str]:
 
 
 def text_of(value: Any) -> str:
-    """Return one value as R spells it."""
     if isinstance(value, (bool, np.bool_)):
         return "TRUE" if value else "FALSE"
     if isinstance(value, (float, np.floating)):
@@ -269,7 +262,7 @@ def _with_states(values: Floats, states: npt.NDArray[np.uint8]) -> Floats:
 def _read_dates(
     sent: Mapping[str, Any], column: SentColumn, values: Floats, states: npt.NDArray[np.uint8]
 ) -> tuple[SentColumn, Any]:
-    """Return dates or durations in a unit that holds them exactly (step 6)."""
+    """Return dates or durations in a unit that holds them exactly."""
     known, unit = values[states == VALUE], sent.get("unit")
     if unit is None:
         plain = (states == NAN).any()

@@ -1,29 +1,22 @@
-"""Conditionals from functions of R, whichever way R is called: probabilities, quantiles or draws become draws.
+"""Conditionals from functions of R: probabilities, quantiles or draws become draws.
 
-1. `learn(x, y)` gets the givens as a data frame and the target as a vector, and returns a model. Numbers are doubles,
-   dates among them in the units that the chain counts in; levels are factors by their names, ordered ones ordered. `x`
-   has all levels of its columns, `y` those that training rows have. R's generator is seeded for the call, and put back
-   as it was.
-2. Draw, by the function that is given:
-   "probs"      `probs(object, newdata)`: the probability of each level. Draw a level by them.
-   "quantiles"  `quantiles(object, newdata, p)`: a column for each of the `n_quantiles` levels p. Straight between them;
-                beyond the outer ones by as much as training values lie beyond those that five fits without their row
-                predict (`mcce.samplers.predictions`): a model may be too sure of the rows that it was fitted on.
-                Numbers that many rows share keep their share.
-   "draw"       `draw(object, newdata, u)`: one value for each row from one uniform number for each, which comes from
-                the row's own stream. Or, with `own_rng`, `draw(object, newdata)` of a single row, after `set.seed` by
-                the row's own stream: for functions that take R's generator.
-3. So no draw depends on the rows beside it: `fit` asks for a few rows together and for some of them in another order,
-   and refuses a function whose answers differ. Equal rows are asked about once.
-4. Restricted draws are exact from probabilities and quantiles; from `draw` they are drawn again until allowed, ever
-   more attempts by one call of R.
-5. Densities: of a level, its probability with the same small part of the margin as in `mcce.samplers.estimator`; of a
-   number, the probability of an interval around it over its length, as in `mcce.samplers.boosting`. `draw` has none.
+1. `learn(x, y)` gets the givens as a data frame and the target as a vector, and returns a model. Numbers and dates are
+   doubles, levels factors (all levels in `x`, those of training rows in `y`). R's generator is seeded for the call, and
+   restored.
+2. Draws use the function that is given:
 
-Without givens, and where all training values are equal, R has nothing to learn: a training value is drawn.
+   "probs"      `probs(object, newdata)`: the probability of each level
+   "quantiles"  `quantiles(object, newdata, p)`: a column for each of `n_quantiles` levels p, linear in between; beyond
+                the outer ones by held-out exceedances of five folds (`mcce.samplers.predictions`)
+   "draw"       `draw(object, newdata, u)`: one value for each row from one uniform number of the row's own stream; or,
+                with `own_rng`, `draw(object, newdata)` of a single row, after `set.seed` by the row's own stream
 
-How R is called is left to subclasses: `mcce.rcompat.r_session` is called by an R session, `r_bridge.functions` calls
-one.
+3. A row's draw may not depend on other rows: `fit` raises if it does. Equal rows are passed once.
+4. Restricted draws are exact from probabilities and quantiles, and drawn again until allowed from `draw`. Densities are
+   those of `mcce.samplers.estimator` for levels and `mcce.samplers.boosting` for numbers; `draw` has none.
+
+Without givens, and for a constant target, training values are drawn. `mcce.rcompat.r_session` is called by an R
+session, `r_bridge.functions` calls one.
 """
 
 from __future__ import annotations
@@ -85,7 +78,7 @@ class PredictedNumbers:
     cells: Cells = stored(Cells)
 
     def density(self, predicted: PredictedQuantiles, values: Floats) -> Floats:
-        """Return the probability of each number with point mass, and the density of each other one (step 5)."""
+        """Return the probability of each number with point mass, and the density of each other one."""
         at_value = self.cells.mass(predicted, values, values)
         is_shared = np.isin(values, self.shared.numbers)
         at_value = np.where(is_shared, predicted.mass(*self.shared.bounds(values, values)), at_value)
@@ -153,7 +146,6 @@ class RConditional(ConditionalSampler):
         return {"probs": LEVELS, "quantiles": NUMBERS}.get(self.question(), frozenset(KINDS))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Let R learn (step 1), with quantiles also without each fold, and see that rows do not depend on others."""
         self.check_parameters()
         self.check_target(target.feature)
         for name in learned_attributes(self):
@@ -177,7 +169,6 @@ class RConditional(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 2)."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         if self._has_margin():
@@ -189,7 +180,6 @@ class RConditional(ConditionalSampler):
         return self._draw_by(given, rng.uniform())
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row (step 4); no draw is missing."""
         if self._has_margin():
             return self.margin_.sample_within(given, rng, within)
         if self.question() == "probs":
@@ -206,7 +196,7 @@ class RConditional(ConditionalSampler):
         return RestrictedDraw(drawn, np.isnan(drawn), mass)
 
     def _draw_until_allowed(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw each row until its value is allowed, with R asked about several attempts at a time (step 4)."""
+        """Draw each row until its value is allowed, with R asked about several attempts at a time."""
         drawn: dict[int, Floats] = {}  # by attempt, for the rows that waited when R was asked
         asked = np.arange(given.n_rows)
 
@@ -226,7 +216,6 @@ class RConditional(ConditionalSampler):
         return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=within.weighted)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value has a probability, or lies where quantiles are; `draw` does not tell."""
         if self._has_margin():
             return self.margin_.supports(given, values)
         if self.question() == "probs":
@@ -238,7 +227,6 @@ class RConditional(ConditionalSampler):
         return np.asarray(predicted.supports(values) | is_shared)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level, the log density or probability of each number (step 5)."""
         if self._has_margin():
             return self.margin_.log_density(given, values, training_rows)
         self.refuse_training_rows(training_rows)
@@ -251,7 +239,6 @@ class RConditional(ConditionalSampler):
         return self.numbers_.column.log_with_even_part(density, values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to; `draw` has none."""
         if self._has_margin():
             return self.margin_.base_measure()
         if self.question() == "probs":
@@ -259,7 +246,6 @@ class RConditional(ConditionalSampler):
         return super().base_measure() if self.question() == "draw" else self.numbers_.column.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that is not of this target and of these functions."""
         super().check_state(given, target, n_rows)
         self.check_parameters()
         check_type(self.target_, "target_", str)
@@ -359,7 +345,6 @@ class RConditional(ConditionalSampler):
         return self._draw("draw", given, uniform)
 
     def _draw(self, question: str, given: Table, numbers: Floats, seed: int = 1) -> Floats:
-        """Return one value for each row from its uniform number or its seed."""
         if not given.n_rows:
             return np.empty(0)
         answer = self.ask_r(question, self.learned_, as_frame(given), numbers, seed)
@@ -375,7 +360,7 @@ class RConditional(ConditionalSampler):
         return answer.astype(np.float64)
 
     def _check_rows_alone(self, given: Table) -> None:
-        """Refuse a function whose answer for a row depends on the rows beside it, or on R's generator (step 3)."""
+        """Refuse a function whose answer for a row depends on the rows beside it, or on R's generator."""
         rows = np.unique(np.linspace(0, given.n_rows - 1, PROBED).astype(np.intp))
         uniform = (np.arange(rows.size) + 0.5) / rows.size
         question = self.question()
@@ -399,7 +384,7 @@ class RConditional(ConditionalSampler):
 
 
 def as_frame(given: Table) -> pd.DataFrame:
-    """Return givens as R gets them, with their own names and levels (step 1)."""
+    """Return givens as R gets them, with their own names and levels."""
     columns = {str(f.name): as_column(f, given.matrix[:, j]) for j, f in enumerate(given.features)}
     if len(columns) < len(given.features):
         raise InputError(f"the names {listing([f.name for f in given.features])} are not unique as text; rename them.")

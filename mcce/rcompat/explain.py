@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.checks import MOST_DRAWS, check_count, is_number
+from mcce.base.checks import MOST_DRAWS, check, check_count, is_number
 from mcce.exceptions import InputError
 from mcce.model.decisions import Decision, Interval, resolve_decision
 from mcce.model.source import name_of
@@ -237,15 +237,8 @@ def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
             )
         return c_int.low, c_int.high
     ends = list(c_int) if isinstance(c_int, (Sequence, np.ndarray)) and not isinstance(c_int, str) else []
-    if len(ends) != 2 or not all(map(is_number, ends)) or not ends[0] <= ends[1]:
-        raise InputError(
-            Parameter("c_int"),
-            " is ",
-            Value(c_int),
-            "; give two numbers, the lower one first, ",
-            Value(math.inf),
-            " for no bound.",
-        )
+    fits = len(ends) == 2 and all(map(is_number, ends)) and ends[0] <= ends[1]
+    check(fits, c_int, "c_int", "give two numbers, the lower one first, ", Value(math.inf), " for no bound.")
     return float(ends[0]), float(ends[1])
 
 

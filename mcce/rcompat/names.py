@@ -1,8 +1,4 @@
-"""R's names and ours: tables for the functions of the R package, for the call of mcceR, and for arguments of the trees.
-
-The call's arguments have R's names with dots as underscores (`generate.K` is `generate_K`). Arguments of the trees keep
-R's names here and are translated for `mcce.trees`.
-"""
+"""R's names and ours: for the functions of the R package, for the call of mcceR, and for arguments of the trees."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mcce.base.checks import check_count, is_number
+from mcce.base.checks import check, check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell_all
 from mcce.wording import Either, Parameter, PythonOnly, Value
 
@@ -101,13 +97,8 @@ class TreeArguments:
 
 def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
     """Translate R's arguments of the trees; an unknown one is an error."""
-    if engine not in TREES:
-        raise InputError(
-            Parameter("fit_autoregressive_model"),
-            " is ",
-            Value(engine),
-            f"; mcceR knows {spell_all(TREES)}: {did_you_mean(engine, TREES)}",
-        )
+    must_be = f"mcceR knows {spell_all(TREES)}: {did_you_mean(engine, TREES)}"
+    check(engine in TREES, engine, "fit_autoregressive_model", must_be)
     arguments = dict(given)
     control = arguments.pop(CONTROLS[engine], None) or {}
     if not isinstance(control, Mapping):

@@ -1,13 +1,9 @@
-"""Functions of R that an R session lends by name, as a conditional (`mcce.rcompat.conditional`).
+"""Functions of an R session as a conditional (`mcce.rcompat.conditional`).
 
-1. R lends a function of (what, key, table) under a name (`lend`). Functions are code and stand in no file: a stored
-   explainer holds the name, and the session that loads it lends the functions again.
-2. "learn": R gets the givens, the target `y` and a `seed`, keeps what it has learned and answers with a key for it.
-   "forget" drops that again.
-3. "probs", "quantiles", "draw" and "own_draw": R gets rows, `numbers` and a `seed`, and answers with the bytes of
-   doubles, column by column (`RConditional.ask_r`).
-
-Tables cross as `mcce.rcompat.columns` writes them.
+R registers a function of (what, key, table) under a name (`lend`); a stored explainer holds the name only. "learn" gets
+givens, target `y` and `seed`, and returns a key; "forget" drops it. "probs", "quantiles", "draw" and "own_draw" get
+rows, `numbers` and `seed`, and return the bytes of doubles (`RConditional.ask_r`). Tables are written by
+`mcce.rcompat.columns`.
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ class RError(MCCEError):
 
 
 def lend(name: str, function: Lent) -> None:
-    """Take a function of R under a name, in place of an earlier one of that name (step 1)."""
+    """Take a function of R under a name, in place of an earlier one of that name."""
     if NAME not in SAMPLERS.known:
         register_sampler(NAME, LentSampler)
     _lent[name] = function, threading.get_ident()
@@ -89,12 +85,10 @@ class LentSampler(RConditional):
 
     @property
     def handles(self) -> frozenset[str]:  # type: ignore[override]
-        """Kinds of target that the functions can draw."""
         can = super().handles
         return can if self.kinds is None else can & frozenset(self.kinds)
 
     def check_target(self, feature: Feature) -> None:
-        """Raise if the functions cannot draw such a target."""
         if feature.kind not in self.handles:
             raise SamplerError(
                 f"{self.maker} cannot model {feature.name!r}: it is {feature.kind}, and the sampler handles "
@@ -102,28 +96,23 @@ class LentSampler(RConditional):
             )
 
     def question(self) -> str:
-        """Return what R can be asked for."""
         return self.asks
 
     def check_parameters(self) -> None:
-        """Refuse parameters that cannot be used."""
         if self.asks not in QUESTIONS:
             raise InputError(f"asks of LentSampler is {self.asks!r}; {did_you_mean(self.asks, QUESTIONS)}")
         super().check_parameters()
 
     def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> str:
-        """Let R learn, and return its key (step 2)."""
         target = _sent(y.to_frame())["columns"][0]
         return str(self._call("learn", "", {**_sent(x), "y": target, "seed": seed})["key"])
 
     def ask_r(self, question: str, learned: str, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
-        """Return R's answer for some rows (step 3)."""
         packed = bytearray(numbers.astype("<f8").tobytes())
         answer = self._call(question, learned, {**_sent(newdata), "numbers": packed, "seed": seed})
         return np.frombuffer(bytes(answer["values"]), dtype="<f8").astype(np.float64)
 
     def forget_in_r(self, learned: str) -> None:
-        """Let R drop what it keeps under a key."""
         self._call("forget", learned, {"n_rows": 0, "columns": []})
 
     def _call(self, what: str, key: str, table: Mapping[str, Any]) -> Mapping[str, Any]:

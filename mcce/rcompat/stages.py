@@ -1,41 +1,22 @@
 """The three stages of mcceR, as R runs them: `fit`, `generate`, `process`.
 
-Columns as R sees them:
+Columns: integers, doubles and logicals (pandas: bool) are numbers; party tests a logical as a factor, and takes it as
+one if it is the response. Factors (category) and text are levels, text in alphabetical order; ordered factors are
+ordered. Factuals are matched by label. Generated columns of mutable features have the training dtype, of fixed ones the
+factuals'. Missing values, dates and reserved names are refused, as mcceR cannot handle them.
 
-1. Integers, doubles and logicals (pandas: bool) are numbers to rpart and party, but party tests a logical as a factor,
-   and takes it as one if it is the response; factors (category) and text are levels, ordered factors (ordered
-   category) ordered levels. Text has its levels in alphabetical order.
-2. A column is encoded once, by the training data's levels; factuals are matched by label, whatever their own order.
-3. A generated column of a mutable feature has the training data's dtype, one of a fixed feature the factuals'.
+`fit`: one tree for each mutable feature, in column order, on the fixed features, `decision` (1 where the prediction
+lies in c_int, ends included) and the mutable features before it. Without any of these the first tree has one constant
+column. A fit of rpart with xval > 0 takes a permutation of the training rows from the stream.
 
-Refused is what mcceR cannot work with: missing values, dates, names that it uses itself.
+`generate`: K rows for each factual, from R's one stream. Rows are routed down each tree; leaves are visited in the
+order in which they first appear, and each draws as many of its training rows, with replacement, as it has rows. A leaf
+with a single training row r is the trap of R's `sample()`: the draw is from the rows 1, ..., r. A row that rpart leaves
+in an inner node draws from all rows of that node.
 
-Stage 1, `fit`: one tree for each mutable feature, on the whole training table.
-
-4. `decision` is 1 where the prediction lies in c_int, both ends included; it is the last of the fixed features.
-5. The i-th mutable feature, in column order, is explained by the fixed features as given, then by the mutable ones
-   before it. Without fixed features and decision the first tree has one constant column.
-6. Each fit of rpart with xval > 0 takes a permutation of the training rows from the stream, for its cross-validation.
-
-Stage 2, `generate`: K rows for each factual, feature by feature, from R's one stream.
-
-7. Repeat the fixed values of each factual K times; `decision` is 1.
-8. For each mutable feature route all rows down its tree.
-9. Visit the leaves in the order in which they first appear down the rows. For each draw, with replacement, as many of
-   its training rows as it has rows, and hand their values out from top to bottom.
-
-A leaf with a single training row r is the trap of R's `sample()`: the draw is from the rows 1, ..., r. A row that rpart
-leaves in an inner node, since its level is unknown there, nothing stands in for it and both children are of one size,
-draws from all rows of that node.
-
-Stage 3, `process`: measures, ranks, and the best rows of each factual.
-
-10. Measure every row against its factual, over the mutable columns: `validation` (1 if the prediction lies in c_int),
-    `L0` (columns changed), `L1` and `L2` (on the columns' own scales), `gower` (mcceR's, see the table in
-    `mcce.rcompat`).
-11. Sort the rows of a factual by the measures in the order asked for, validation descending, the others ascending; ties
-    stay in the order of generation. The place is the rank.
-12. Drop the invalid rows, if so wanted, and keep the first ones of each factual. A factual without any vanishes.
+`process`: `validation`, `L0`, `L1` and `L2` (raw scales) and `gower` (mcceR's, see `mcce.rcompat`) of every row, over
+the mutable columns. Rows are sorted by the measures, validation descending, stably. Invalid rows are dropped if asked,
+and the first rows of each factual are kept.
 """
 
 from __future__ import annotations
@@ -51,7 +32,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.base.checks import MOST_DRAWS, check_count
+from mcce.base.checks import MOST_DRAWS, check, check_count
 from mcce.distances.kernels import Top, best_within, sort_within
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.rcompat import kernels
@@ -65,7 +46,7 @@ from mcce.trees.ctree.tree import CtreeTree
 from mcce.trees.rpart import tree as rpart
 from mcce.trees.rpart.tree import RpartTree
 from mcce.trees.tree import Tree
-from mcce.wording import Either, Parameter, PythonOnly, Value
+from mcce.wording import Either, Parameter, PythonOnly
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
 DUMMY = "dummy"  # the constant column that the first tree is grown on where there is nothing else
@@ -137,7 +118,6 @@ def gower_roles(features: Sequence[Feature]) -> npt.NDArray[np.int8]:
 
 
 def check_fixed(fixed_features: str | Iterable[Hashable] | None, names: Sequence[Hashable]) -> list[Hashable]:
-    """Return the fixed features as a list of known, different names."""
     if fixed_features is None or isinstance(fixed_features, str):
         fixed_features = () if fixed_features is None else (fixed_features,)
     fixed = check_fixed_names(fixed_features, names, "fixed_features", "x_train")
@@ -215,7 +195,6 @@ class FeatureModel:
 
     @property
     def mutable(self) -> tuple[Feature, ...]:
-        """The mutable features."""
         return self.table.features[self.n_given :]
 
     @cached_property
@@ -284,7 +263,7 @@ def fit_autoregressive(
 
 
 def _decisions(pred_train: npt.ArrayLike, n: int, c_int: tuple[float, float]) -> Floats:
-    """Return 1 where a prediction is wanted, else 0 (step 4)."""
+    """Return 1 where a prediction is wanted, else 0."""
     predictions = np.asarray(pred_train, dtype=np.float64)
     if predictions.shape != (n,):
         raise InputError(
@@ -296,7 +275,7 @@ def _decisions(pred_train: npt.ArrayLike, n: int, c_int: tuple[float, float]) ->
 def _training_table(
     x_train: pd.DataFrame, fixed: list[Hashable], mutable: list[Hashable], decisions: Floats | None
 ) -> Table:
-    """Return the encoded training rows, their columns in the order in which the trees use them (step 5)."""
+    """Return the encoded training rows, their columns in the order in which the trees use them."""
     by_name = {feature.name: feature for feature in read_columns(x_train, "x_train")}
     before, after = [by_name[name] for name in fixed], [by_name[name] for name in mutable]
     between: list[Feature] = []
@@ -346,12 +325,10 @@ class Simulated:
 
     @property
     def mutable(self) -> Floats:
-        """The encoded mutable columns."""
         return self.matrix[:, self.feature_model.n_given :]
 
     @cached_property
     def factuals(self) -> Floats:
-        """The factuals' encoded mutable columns."""
         return encode_columns(self.x_explain, self.feature_model.mutable, "x_explain")
 
     @cached_property
@@ -423,7 +400,6 @@ def _draw(
     rng: RGenerator,
     out: Floats,
 ) -> None:
-    """Draw a training value for each row from its leaf (step 9)."""
     count = np.zeros(tree.n_nodes, dtype=np.int64)
     order = np.empty(tree.n_nodes, dtype=np.int64)
     visited = order[: kernels.count_leaves(leaf, count, order)]
@@ -533,18 +509,12 @@ def check_measures(measures: Sequence[str]) -> list[str]:
     for name in names:
         if name not in MEASURES:
             raise InputError(Parameter("process_measures"), f" names {spell(name)}; {did_you_mean(name, MEASURES)}")
-    if not names or len(set(names)) < len(names):
-        raise InputError(
-            Parameter("process_measures"),
-            " is ",
-            Value(names),
-            f"; name at least one of {listing(MEASURES)}, each once.",
-        )
+    fits = names and len(set(names)) == len(names)
+    check(fits, names, "process_measures", f"name at least one of {listing(MEASURES)}, each once.")
     return names
 
 
 def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
-    """Return one measure of every row (step 10)."""
     model, K = simulated.feature_model, simulated.K
     rows, factuals = simulated.mutable, simulated.factuals
     out = np.zeros(rows.shape[0])
@@ -562,7 +532,7 @@ def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
 
 
 def _keys(measured: pd.DataFrame) -> Floats:
-    """Return what the rows are sorted by, ascending, a row a measure (step 11)."""
+    """Return what the rows are sorted by, ascending, a row a measure."""
     columns = [name for name in measured.columns if name != "pred"]
     return np.stack([-measured[c] if c == "measure_validation" else measured[c] for c in columns])
 

@@ -45,11 +45,9 @@ class RDialect(Dialect):
         self._names = {"X": TABLES.get(function, "data"), **{name.here: name.r for name in CALL}}
 
     def parameter(self, name: str) -> str | None:
-        """Return the name of an argument; None if R has none."""
         return None if name in ABSENT else self._names.get(name, name)
 
     def setting(self, name: str, value: Any) -> str | None:
-        """Return an argument with its value."""
         known = self.parameter(name)
         if known is None:
             return None
@@ -59,11 +57,9 @@ class RDialect(Dialect):
         return f"{known} = {self._argument(value)}"
 
     def value(self, value: Any) -> str:
-        """Return a value as R code, but a text in single quotes, as messages have them."""
         return spell(value) if isinstance(value, str) else self._argument(value)
 
     def call(self, given: FunctionCall) -> str | None:
-        """Return a call as R code; a rule is its text."""
         if given.function == "mcce.rule":
             return self._argument(given.arguments[0])
         if given.function not in FUNCTIONS:
@@ -72,7 +68,6 @@ class RDialect(Dialect):
         return f"{FUNCTIONS[given.function]}({', '.join([*map(self._argument, given.arguments), *options])})"
 
     def python_only(self, text: str) -> str | None:
-        """Return None: the words are for Python alone."""
         return None
 
     def _argument(self, value: Any) -> str:

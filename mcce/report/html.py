@@ -1,27 +1,12 @@
-"""A result as HTML: a table for a notebook, and a page that can be sent to somebody.
+"""A result as HTML: a table for a notebook, and a page.
 
-The table (`html_table`), which a notebook shows and the page holds:
+The table (`html_table`) has a row for each factual and for each of its counterfactuals; changed cells are marked and
+say the old value; features that change come first. On narrow screens each row is a list of changes. It has no script
+and sets no text colour.
 
-1. A row for each factual, and below it one for each of its counterfactuals; changed cells are bold, on a coloured
-   ground, and say what they were.
-2. Features that change in the rows shown stand first, so that no changed cell has to be searched for.
-3. Where the place is too narrow for all of these side by side, each row is a list of its changes instead.
-4. Above the table the headline, below it how to read it, what is not shown, and why factuals stayed unexplained.
-
-It has no script, no file and no colour of text of its own.
-
-The page (`result_page`), one file with everything in it, as `Counterfactuals.to_html` writes it:
-
-1. The title, what it is about, and the most important figures.
-2. Explanations in words, for some of those without one why; the same as pictures; which features change over all.
-3. The constraints on the rows, and how many draws each of them ruled out.
-4. The table, changed cells marked; why others stayed unexplained.
-5. Diagnostics, if given; settings, seed, seconds and versions.
-
-Words and pictures are those of the first explained factuals (or of another result, the examples); figures, table and
-settings are those of the result itself. The page follows the reader's choice of light or dark; pictures keep a white
-ground. On a telephone pictures are narrower ones and the table can be pushed sideways. Pictures have words for those
-who do not see them.
+The page (`result_page`) is one file: figures, explanations in words and pictures for the first factuals, constraints,
+the table, unexplained rows, diagnostics if given, settings and versions. It follows the reader's light or dark setting;
+pictures have alternative text.
 """
 
 from __future__ import annotations
@@ -98,30 +83,13 @@ NARROW = """<style>
 class Shown:
     """The rows to show, all of these tables in the same order, and the words around them.
 
-    Parameters
+    Attributes
     ----------
-    before, after : DataFrame
-        The factual of each row, and its counterfactual, indexed by (id, rank).
-    changed : ndarray of bool
-        Which cells differ.
-    measures : DataFrame
-        The measures of each counterfactual, its prediction among them.
-    factual_of_row : ndarray of int
-        Equal for the counterfactuals of one factual.
-    factual_predictions : Series
-        The model's prediction for the factual of each row.
-    kinds : mapping
-        Feature to "numeric", "categorical" or "ordered".
-    fixed : collection of str
-        The features that were not allowed to change.
-    names : Names
-        Labels, units and formats.
-    headline, reasons : list of str
-        The lines above the table, and those below it.
-    n_more_rows, n_more_factuals : int
-        How much is not shown.
-    along : ndarray of bool or None
-        Which changes come along with others, as the decision does not need them.
+    before, after : the factual of each row, and its counterfactual, indexed by (id, rank)
+    changed, along : which cells differ, and which of these are incidental
+    factual_of_row : equal for the counterfactuals of one factual
+    headline, reasons : the lines above the table, and those below it
+    n_more_rows, n_more_factuals : how much is not shown
     """
 
     before: pd.DataFrame
@@ -263,7 +231,6 @@ def _tr(kind: str, label: object, names: list[str], figures: list[str], cells: s
 
 
 def _notes(shown: Shown) -> list[str]:
-    """Say how to read the table, and what is not shown."""
     lines = []
     if len(shown.after):
         lines.append(
@@ -341,86 +308,11 @@ body{max-width:none}figure,tr,dl.figures div{break-inside:avoid}h2{break-after:a
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG, a narrow one for a telephone, what they show for those who do not see it, and a line below it."""
+    """A PNG, its alternative text, and a line below it."""
 
     png: bytes
-    narrow: bytes
     alt: str
     caption: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """The contents of a page.
-
-    Parameters
-    ----------
-    title : str
-    intro : sequence of str
-        Paragraphs below the title.
-    figures : sequence of (name, value)
-        The most important figures.
-    sentences : sequence of str
-        Explanations in words.
-    pictures : sequence of Picture
-        The same as pictures.
-    overall : Picture, optional
-        All factuals together.
-    constraints : sequence of ConstraintWords
-        The constraints on the rows, and how many draws each of them ruled out.
-    table : str
-        HTML of the table.
-    predicted : str
-        What the prediction is called in it.
-    diagnostics : str
-        HTML of the diagnostics; empty for none.
-    diagnosed : Picture, optional
-        The diagnostics as a picture.
-    settings : sequence of (name, value)
-        Settings, seed, seconds, versions.
-    """
-
-    title: str
-    intro: Sequence[str]
-    figures: Sequence[tuple[str, str]]
-    sentences: Sequence[str]
-    pictures: Sequence[Picture]
-    overall: Picture | None
-    constraints: Sequence[ConstraintWords]
-    table: str
-    predicted: str
-    diagnostics: str
-    diagnosed: Picture | None
-    settings: Sequence[tuple[str, str]]
-
-
-def html_page(page: Page) -> str:
-    """Return the page as one HTML document."""
-    parts = [f"<h1>{escape(page.title)}</h1>", *(f"<p>{escape(text)}</p>" for text in page.intro)]
-    cards = "".join(map(_card, page.figures))
-    parts.append(f'<dl class="figures">{cards}</dl>')
-    if page.sentences:
-        items = "".join(f"<li>{escape(kept_together(sentence))}</li>" for sentence in page.sentences)
-        parts.append(f"<h2>In words</h2><ol>{items}</ol>")
-    if page.pictures:
-        parts.append("<h2>In pictures</h2>" + "".join(map(_figure, page.pictures)))
-    if page.overall is not None:
-        parts.append(f"<h2>All factuals</h2>{_figure(page.overall)}")
-    if page.constraints:
-        parts.append(f"<h2>What may change</h2><p>{ASKED}</p>{_asked(page.constraints)}")
-    parts.append(f"<h2>Table</h2><p>{escape(LEGEND.format(page.predicted))}</p>{page.table}")
-    if page.diagnostics:
-        parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{page.diagnostics}</div>')
-    if page.diagnosed is not None:
-        parts.append(_figure(page.diagnosed))
-    rows = "".join(f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in page.settings)
-    parts.append(f'<h2>Settings and versions</h2><table class="settings"><tbody>{rows}</tbody></table>')
-    body = "\n".join(parts)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(page.title)}</title><style>{PAGE_STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
-    )
 
 
 def _asked(constraints: Sequence[ConstraintWords]) -> str:
@@ -446,12 +338,9 @@ def _card(figure: tuple[str, str]) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    wide, narrow = (f"data:image/png;base64,{base64.b64encode(png).decode()}" for png in (picture.png, picture.narrow))
-    return (
-        f'<figure><picture><source media="(max-width:40rem)" srcset="{narrow}">'
-        f'<img alt="{escape(picture.alt)}" src="{wide}"></picture>'
-        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
-    )
+    source = f"data:image/png;base64,{base64.b64encode(picture.png).decode()}"
+    caption = f"<figcaption>{escape(picture.caption)}</figcaption>"
+    return f'<figure><img alt="{escape(picture.alt)}" src="{source}">{caption}</figure>'
 
 
 def as_png(draw: Callable[[Figure], object], width: float, height: float) -> bytes:
@@ -472,7 +361,7 @@ def as_png(draw: Callable[[Figure], object], width: float, height: float) -> byt
 
 SENTENCES, UNEXPLAINED, PICTURES = 5, 2, 3
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
-WIDE, NARROW_PICTURE = 8.0, 4.2  # inches of a picture
+WIDE = 8.0  # inches of a picture
 RANKS_SHOWN, FACTUALS_ON_PAGE = 5, 25
 
 
@@ -511,28 +400,40 @@ def result_page(
     places = list(examples.frame.index)
     if examples is found:
         places = [(id, rank) for id, rank in places if rank == 1]
+    parts = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in intro)]
+    parts.append(f'<dl class="figures">{"".join(map(_card, _figures(found)))}</dl>')
+    sentences = [f"{_begin(id)}: {sentence(examples, id, rank)}" for id, rank in places[:SENTENCES]] + _without(found)
+    if sentences:
+        items = "".join(f"<li>{escape(kept_together(each))}</li>" for each in sentences)
+        parts.append(f"<h2>In words</h2><ol>{items}</ol>")
     with progress_bar(min(len(places), PICTURES) + bool(len(found)), "drawing pictures", None) as bar:
         pictures = []
         for id, rank in places[:PICTURES]:
-            pictures.append(_picture(examples, id, rank))
+            pictures.append(_figure(_picture(examples, id, rank)))
             bar.update()
-        overall = _overall(found) if len(found) else None
-    return html_page(
-        Page(
-            title=title,
-            intro=intro,
-            figures=_figures(found),
-            sentences=[f"{_begin(id)}: {sentence(examples, id, rank)}" for id, rank in places[:SENTENCES]]
-            + _without(found),
-            pictures=pictures,
-            overall=overall,
-            constraints=constraint_words(found.constraints),
-            table=result_table(found, FACTUALS_ON_PAGE),
-            predicted=found.names.label(PREDICTION),
-            diagnostics="" if diagnostics is None else str(diagnostics._repr_html_()),
-            diagnosed=None if diagnostics is None else _diagnosed(diagnostics),
-            settings=_settings(found) + _versions(),
-        )
+        if pictures:
+            parts.append("<h2>In pictures</h2>" + "".join(pictures))
+        if len(found):
+            parts.append(f"<h2>All factuals</h2>{_figure(_overall(found))}")
+    constraints = constraint_words(found.constraints)
+    if constraints:
+        parts.append(f"<h2>What may change</h2><p>{ASKED}</p>{_asked(constraints)}")
+    legend = escape(LEGEND.format(found.names.label(PREDICTION)))
+    parts.append(f"<h2>Table</h2><p>{legend}</p>{result_table(found, FACTUALS_ON_PAGE)}")
+    if diagnostics is not None:
+        parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{diagnostics._repr_html_()}</div>')
+        if diagnostics.marginals is not None:
+            png = as_png(lambda figure: diagnostics.plot_overview(2, figure), 9.2, 7.0)
+            caption = "Diagnostics: generated rows, counterfactuals."
+            parts.append(_figure(Picture(png, "The figures above as a picture.", caption)))
+    settings = _settings(found) + _versions()
+    rows = "".join(f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in settings)
+    parts.append(f'<h2>Settings and versions</h2><table class="settings"><tbody>{rows}</tbody></table>')
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{PAGE_STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
     )
 
 
@@ -560,39 +461,21 @@ def _picture(found: Result, id: Hashable, rank: int) -> Picture:
     place: Any = (id, rank)
     n_changes = min(max(int(found.measures["L0"].loc[place]), 1), MOST_ROWS)
     names = ", ".join(map(found.names.label, found.frame.columns))
-    wide, narrow = (
-        as_png(
-            lambda figure: found.plot(id, rank, ax=figure.subplots()),
-            width,
-            height + ROW * n_changes + 1.3 * len(names) / (width * 70),
-        )
-        for width, height in ((WIDE, 1.6), (NARROW_PICTURE, 2.1))
-    )
+    height = 1.6 + ROW * n_changes + 1.3 * len(names) / (WIDE * 70)
+    png = as_png(lambda figure: found.plot(id, rank, ax=figure.subplots()), WIDE, height)
     way = f" {rank}" if rank > 1 else ""
     caption = f"{_begin(id)}: from the factual (open circle) to counterfactual{way} (filled circle)."
-    return Picture(wide, narrow, sentence(found, id, rank), caption)
+    return Picture(png, sentence(found, id, rank), caption)
 
 
 def _overall(found: Result) -> Picture:
     table = found.changed_features()
     changing = table[table["times"] > 0]
     height = 1.8 + 0.3 * min(max(len(changing), 1), MOST_BARS)
-    wide, narrow = (
-        as_png(lambda figure: changes_plot(found, figure.subplots()), width, height + more)
-        for width, more in ((WIDE, 0), (NARROW_PICTURE, 0.7))
-    )
+    png = as_png(lambda figure: changes_plot(found, figure.subplots()), WIDE, height)
     shares = ", ".join(f"{found.names.label(name)} {share:.0%}" for name, share in changing["share"].items())
     caption = "How often each feature changes, and in which direction."
-    return Picture(wide, narrow, f"Share of the factuals in which a feature changes: {shares}.", caption)
-
-
-def _diagnosed(diagnostics: Any) -> Picture | None:
-    """Return the overview of a `Diagnostics`, if generated and real rows were compared."""
-    if diagnostics.marginals is None:
-        return None
-    wide = as_png(lambda figure: diagnostics.plot_overview(2, figure), 9.2, 7.0)
-    narrow = as_png(lambda figure: diagnostics.plot_overview(1, figure), NARROW_PICTURE, 12.8)
-    return Picture(wide, narrow, "The figures above as a picture.", "Diagnostics: generated rows, counterfactuals.")
+    return Picture(png, f"Share of the factuals in which a feature changes: {shares}.", caption)
 
 
 def _settings(found: Result) -> list[tuple[str, str]]:

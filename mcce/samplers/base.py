@@ -1,14 +1,9 @@
 """The contract of a conditional: p(target | given), fitted once, drawn from row by row.
 
-A conditional *supports* a value (`ConditionalSampler.supports`) by one definition:
-
-1. A value is supported that the conditional could have produced: one whose probability, or that of values at least as
-   extreme, is above `IMPOSSIBLE`.
-2. A sampler that gives training values back (donors, ranks, residuals) also supports numbers between them: inside the
-   range of what it can draw for the row, and no farther from the nearest of these values than the local spacing.
-3. The local spacing is the median gap between neighbours among the values that the row's draw comes from, one for each
-   training row (the lower one of two medians; 0 with fewer than three values). So nothing is supported between two
-   far-away clusters, and where most values are tied, as whole numbers are, the values themselves only.
+A conditional *supports* a value (`ConditionalSampler.supports`) if its probability, or that of values at least as
+extreme, is above `IMPOSSIBLE`. A sampler that returns training values also supports numbers inside the range of what it
+can draw for the row, no farther from the nearest of these than their local spacing: the median gap between neighbours,
+one for each training row (the lower of two medians; 0 with fewer than three values).
 """
 
 from __future__ import annotations
@@ -39,7 +34,7 @@ REACH = 7.034483825301131  # standard deviations: a normal draw is farther out, 
 
 
 def local_spacing(drawable: Floats, weights: Floats | None = None) -> float:
-    """Return the local spacing (step 3) of sorted values; weights count as copies, whose gaps are 0."""
+    """Return the local spacing of sorted values; weights count as copies, whose gaps are 0."""
     if weights is None:
         return float(np.quantile(np.diff(drawable), 0.5, method="lower")) if drawable.size > 2 else 0.0
     copies = max(int(weights.sum()), drawable.size)
@@ -62,7 +57,7 @@ def supported_by(
     slack: Floats | float = 0.0,
     weights: Floats | None = None,
 ) -> Bools:
-    """Return whether values are supported by those that the draw comes from (step 2); a missing one is not.
+    """Return whether values are supported by those that the draw comes from; a missing one is not.
 
     Parameters
     ----------

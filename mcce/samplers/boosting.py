@@ -1,38 +1,19 @@
 """Gradient boosting as a conditional: quantiles of numbers, probabilities of levels.
 
-1. Levels: boost trees for the probabilities of all classes; numbers: for the quantiles at the levels 1 / (m + 1), ...,
-   m / (m + 1) (scikit-learn's histogram gradient boosting). There are as many trees as predict held-out rows best
-   (below). Unordered levels of a given enter as 0/1 columns, missing values as they are.
-2. Quantiles blur the step from no savings to some. So numbers that more than 5 % of the rows share are classes of their
-   own, and all others together one more class, whose quantiles are those of its rows alone. Numbers that all have point
-   mass, 20 distinct ones at most, are all classes.
-3. Draw a class by its probability; a number of the last class from its predicted quantiles, put in order: straight
-   between them, beyond the outer ones by as much as training values lie beyond those that trees without their row have
-   predicted (`mcce.samplers.predictions`). It becomes the nearest training value: each has a *cell*, from the middle
-   between it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts
-   whole, a value that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
-4. The density of a number with point mass is its probability; that of others the probability of an interval around it
-   over its length, an eighth of the row's spread to both sides, less what has point mass there: a declared surrogate,
-   with a small even part (`mcce.samplers.density`).
-5. A target with missing values has two parts, as in `mcce.samplers.parametric.regression`: classes say whether it is
-   missing, and trees grown on the complete rows give the value.
-
-There are as many trees as predict rows best that they were not grown on: more would be too sure of themselves, with
-quantiles too narrow and probabilities too near to 0 and 1.
-
-6. Rows are dealt to five folds (`mcce.samplers.estimator`). Trees are grown without each fold in turn, and predict it
-   after every iteration.
-7. The number of iterations is the one with the least mean loss of these predictions: the pinball loss of quantiles,
-   summed over the outer two and the median; the log loss of classes. Weights of rows weigh their losses, here and while
-   growing.
-8. Trees are grown on all rows, so many times.
-
-What scikit-learn has learnt becomes arrays (`BoostedTrees`), which can be stored and need no scikit-learn to draw:
-
-9. `read_trees` takes the nodes out of a fitted estimator. It keeps them in private attributes, so the predictions of
-   the arrays are compared with the estimator's own, and a difference is an error instead of a wrong model.
-10. A prediction is the baseline plus the values of the leaves that a row reaches, added up in the order of the trees. A
-    row goes left if its number is at most the threshold; where missing values go, the node says.
+1. Levels: class probabilities; numbers: quantiles at 1 / (m + 1), ..., m / (m + 1) (scikit-learn's histogram gradient
+   boosting). Unordered levels of a given enter as 0/1 columns.
+2. Numbers that more than 5 % of the rows share are classes of their own; all others are one more class with quantiles.
+   If all numbers have point mass, at most 20 distinct ones, all are classes.
+3. Draw a class, then a number from its sorted quantiles: linear between them, beyond the outer ones by held-out
+   exceedances (`mcce.samplers.predictions`). It becomes the training value in whose *cell* it falls, so a draw is an
+   observed value.
+4. The density of a number with point mass is its probability; that of others the probability of an interval of an
+   eighth of the row's spread to both sides over its length: a declared surrogate, with a small even part (`density`).
+5. A target with missing values has classes for whether it is missing, and trees for the complete rows.
+6. The number of iterations minimises the loss on five held-out folds: pinball loss of the outer quantiles and the
+   median, log loss of classes. Weights weigh losses.
+7. `read_trees` copies the nodes of a fitted estimator into arrays (`BoostedTrees`), which are stored without pickle.
+   Their predictions are compared with the estimator's, because the nodes are in private attributes.
 """
 
 from __future__ import annotations
@@ -45,7 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import check_count, is_number
+from mcce.base.checks import check, check_count, is_number
 from mcce.base.compiling import cached
 from mcce.base.threads import without_warning
 from mcce.exceptions import InputError, SamplerError
@@ -157,11 +138,9 @@ class BoostedTrees:
         return np.cumsum(np.concatenate([begin, leaves.reshape(n, self.root.size // k, k)], axis=1), axis=1)
 
     def outputs(self, points: Floats) -> Floats:
-        """Return the outputs of each row, (rows, outputs)."""
         return self.staged(points)[:, -1]
 
     def probabilities(self, points: Floats, n_levels: int) -> Floats:
-        """Return the probabilities of all levels, those of unknown ones 0."""
         found = np.zeros((points.shape[0], n_levels))
         if self.classes.size == 1:
             found[:, self.classes] = 1.0
@@ -179,7 +158,7 @@ def class_probabilities(outputs: Floats) -> Floats:
 
 
 def read_trees(estimator: Any, points: Floats) -> BoostedTrees:
-    """Return the trees of a fitted estimator, compared with its predictions of some training rows (step 9)."""
+    """Return the trees of a fitted estimator, compared with its predictions of some training rows."""
     grown = [tree.nodes for iteration in estimator._predictors for tree in iteration]
     nodes = np.concatenate(grown)
     trees = BoostedTrees(
@@ -321,7 +300,7 @@ class Growing:
         grow: Callable[[Floats, Any, Floats | None], BoostedTrees],
         predict: Callable[[BoostedTrees, Floats, Any], Floats] = lambda trees, x, y: trees.staged(x),
     ) -> Floats:
-        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations (step 6)."""
+        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations."""
         n = points.shape[0]
         fold = deal_folds(n, self.seed)
         parts: list[tuple[Ints, Floats]] = []
@@ -475,7 +454,6 @@ class BoostingSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Grow the trees (steps 1, 2 and 5)."""
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
@@ -513,7 +491,6 @@ class BoostingSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 3); restricted draws are exact."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("quantile_trees_")
@@ -525,7 +502,6 @@ class BoostingSampler(ConditionalSampler):
         return drawn
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, or a missing one by its probability; exact."""
         self.check_fitted("quantile_trees_")
         n = given.n_rows
         may_be_missing = within.allows_missing(n)
@@ -540,7 +516,6 @@ class BoostingSampler(ConditionalSampler):
         return found.or_missing(np.exp(log_share), missing * may_be_missing, rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value is a possible level, or lies where numbers are drawn."""
         self.check_fitted("quantile_trees_")
         is_missing = np.isnan(values)
         if self.always_missing_:
@@ -552,7 +527,6 @@ class BoostingSampler(ConditionalSampler):
         return np.where(is_missing, self.missing_trees_ is not None, supported)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level, the log density or probability of each number (step 4)."""
         self.check_fitted("quantile_trees_")
         self.refuse_training_rows(training_rows)
         is_missing = np.isnan(values)
@@ -566,12 +540,10 @@ class BoostingSampler(ConditionalSampler):
         return np.where(is_missing, log_of(missing), density + log_of(1.0 - missing))
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("quantile_trees_")
         return "counting" if self.n_levels_ or self.always_missing_ else self.column_.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse trees that are not of these columns and of this target."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         columns = n_design_columns(given)
@@ -651,7 +623,6 @@ class BoostingSampler(ConditionalSampler):
         return np.where(np.isnan(values), np.nan, codes)
 
     def _missing(self, given: Table) -> Floats:
-        """Return the probability of each row that its draw is missing."""
         if self.missing_trees_ is None:
             return np.zeros(given.n_rows)
         return self.missing_trees_.probabilities(indicator_design(given), 2)[:, 1]
@@ -665,12 +636,6 @@ class BoostingSampler(ConditionalSampler):
         check_count(self.max_trees, "max_trees", self, 1)
         check_count(self.max_leaves, "max_leaves", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
-        if not (is_number(self.learning_rate) and 0 < self.learning_rate <= 1):
-            raise InputError(
-                "learning_rate of ",
-                Value(BoostingSampler),
-                " is ",
-                Value(self.learning_rate),
-                "; it must be a number above 0, at most 1.",
-            )
+        fits = is_number(self.learning_rate) and 0 < self.learning_rate <= 1
+        check(fits, self.learning_rate, "learning_rate", "it must be a number above 0, at most 1.", owner=self)
         resolve_seed(self.random_state)

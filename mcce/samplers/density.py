@@ -1,23 +1,15 @@
 """The density of one column by its training values: point masses, a kernel estimate of the rest, and a small even part.
 
-All samplers share it, so that their densities can be compared.
+1. A number has point mass if at least one per cent of the training rows hold it; all numbers have it if there are at
+   most 100 distinct ones and nine rows in ten share theirs (`find_point_masses`). Their densities are with respect to
+   the counting measure, those of others to the Lebesgue measure, in encoded units.
+2. Other numbers have a normal kernel estimate with Silverman's bandwidth, read at 256 quantiles, linear in between, and
+   cut three bandwidths outside the data.
+3. A thousandth of the densities of normrank, pmm, and of norm with point masses is spread evenly over the training
+   values, so that means of log densities are finite. Draws do not have this part.
 
-1. A number has point mass if at least one per cent of the training rows hold it: fewer are too few to estimate a
-   probability in a leaf. All numbers have it if the column has no more than 100 distinct ones, and nine rows in ten
-   share theirs with another (`find_point_masses`). Their probabilities are densities with respect to the counting
-   measure, all other numbers' with respect to the Lebesgue measure, in encoded units. The copula's latent variable has
-   an interval for them instead of a point.
-2. The margin of the other numbers: a normal kernel estimate with Silverman's bandwidth, read at 256 quantiles, straight
-   in between, and cut three bandwidths outside the data.
-3. A thousandth of the densities of normrank and pmm, and of norm where there are point masses, is spread evenly: over
-   the point masses by their share of the training rows, over the range of the training values otherwise. So a mean of
-   log densities of numbers in this range is finite. Draws do not have this part; donors (pseudo-donors from the margin)
-   and the copula (a kernel estimate of the margin) have their own way not to call a number impossible.
-
-Where all numbers of a column have point mass (counts of rooms), a number that no training row has keeps probability 0.
-
-Smoothing a draw hides a donor, so there only what very many rows share (`DRAWN_AS_IT_IS`: no gain, a top code) is
-spared.
+Where all numbers have point mass, other numbers have probability 0. Smoothed draws keep only what very many rows share
+(`DRAWN_AS_IT_IS`).
 """
 
 from __future__ import annotations
@@ -88,7 +80,7 @@ class ColumnDensity:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None = None) -> ColumnDensity:
-        """Read the training values of a column (steps 1 and 2); none is missing, and weights count as copies."""
+        """Read the training values of a column; none is missing, and weights count as copies."""
         distinct, times, has_mass = find_point_masses(values, weights)
         if weights is None:
             knots, below = smooth_distribution(np.repeat(distinct[~has_mass], times[~has_mass]))
@@ -139,7 +131,7 @@ class ColumnDensity:
         return below, np.where(inside, self.spread_share * slope, 0.0)
 
     def log_with_even_part(self, density: Floats, values: Floats) -> Floats:
-        """Return the log of a sampler's probability or density of each number, its even part included (step 3)."""
+        """Return the log of a sampler's probability or density of each number, its even part included."""
         at = np.minimum(np.searchsorted(self.atoms, values), max(self.atoms.size - 1, 0))
         even = np.zeros(values.size)
         if self.spread_share > 0.0 and self.high > self.low:
@@ -152,7 +144,7 @@ class ColumnDensity:
 
 
 def smooth_distribution(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return knots and the distribution function of sorted values at them (step 2); empty without values."""
+    """Return knots and the distribution function of sorted values at them; empty without values."""
     if values.size == 0:
         return np.empty(0), np.empty(0)
     n = values.size if weights is None else max(float(weights.sum()), 1.0)

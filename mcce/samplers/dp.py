@@ -76,7 +76,6 @@ class PublicBins:
 
     @property
     def is_number(self) -> bool:
-        """Whether the bins are intervals."""
         return self.edges.size > 0
 
     @property
@@ -132,7 +131,6 @@ class RandomTrees:
 
     @property
     def n_leaves(self) -> int:
-        """Leaves of each tree."""
         return int(self.column.shape[1]) + 1
 
     def leaves(self, given: Table) -> Ints:
@@ -181,7 +179,6 @@ class Room:
 
     @property
     def can_split(self) -> bool:
-        """Whether there is anything to split."""
         return self.high > self.low if self.feature.is_numeric else self.codes.size > 1
 
     def halve(self, rng: np.random.Generator) -> Split:
@@ -348,7 +345,6 @@ class DPSampler(ConditionalSampler):
         self.testing_seed = testing_seed
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Count the rows in each leaf and bin, with noise (steps 1 to 3)."""
         self.check_target(target.feature)
         if target.weights is not None:
             self.check_weights(target.feature)
@@ -376,11 +372,9 @@ class DPSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a bin for each row, then a value in it (step 5)."""
         return self.sample_within(given, rng, self._everything(given.n_rows) if within is None else within).values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw in the same way inside what is allowed; exact, with its probability."""
         self.check_fitted("counts_")
         n, bins = given.n_rows, self.bins_
         weights = self._row_shares(given)
@@ -411,7 +405,6 @@ class DPSampler(ConditionalSampler):
         return RestrictedDraw.of(np.where(is_missing, np.nan, values), rejected, log_of(mass))
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the bin of a value has a probability; a number may be a tenth of its width outside of it."""
         self.check_fitted("counts_")
         shares, bins = self._row_shares(given), self.bins_
         slack: Floats | float = 0.0
@@ -423,7 +416,6 @@ class DPSampler(ConditionalSampler):
         return found
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log share of a level, or that of a bin over its width."""
         self.check_fitted("counts_")
         self.refuse_training_rows(training_rows)
         density = self._share_of(self._row_shares(given), values)
@@ -433,20 +425,17 @@ class DPSampler(ConditionalSampler):
         return log_of(density)
 
     def base_measure(self) -> BaseMeasure:
-        """Return "lebesgue" for numbers, "counting" for levels."""
         self.check_fitted("counts_")
         return "lebesgue" if self.bins_.is_number else "counting"
 
     @property
     def noise(self) -> str:
-        """What the noise of the counts is worth."""
         if self.account_.for_tests:
             return "counts with noise of a testing seed, which is not private"
         delta = "" if self.account_.is_pure else f" at delta = {float(self.account_.delta):g}"
         return f"noisy counts, epsilon = {float(self.account_.epsilon_spent):.4g}{delta}"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse counts that are not of the bins and trees, and these if they are not of the columns."""
         super().check_state(given, target, n_rows)
         bins, trees = self.bins_, self.trees_
         require(bins.is_number == target.is_numeric, "bins_ is not of such a target")
@@ -645,7 +634,6 @@ class Choosing:
         self.rows = {0: np.arange(self.place.size)}
 
     def choose(self, node: int, splits: Sequence[tuple[int, Split]], missing_right: bool) -> int:
-        """Return the place of the split that is taken in a node."""
         if len(splits) == 1:
             return 0
         rows, scores = self.rows[node], []

@@ -1,39 +1,19 @@
-"""Any scikit-learn estimator as a conditional, fitted by seed and judged by rows that it has not seen.
+"""Any scikit-learn estimator as a conditional.
 
-A classifier (categorical and ordered targets):
-1. Fit it on the given columns; unordered categories enter as 0/1 columns, one a level, ordered ones by their codes.
-2. Draw a level with its predicted probabilities.
-3. The probability of a level in `log_density` is (1 - a) p + a s, with the predicted probability p and the level's
-   share s of the training rows. The weight a has the greatest likelihood of held-out rows (deleted interpolation,
-   Jelinek and Mercer 1980): every training row is predicted by a fit that has not seen it (below). So a is near 1 for a
-   tree that is sure of the wrong level in as many rows as chance is, and near 0 for calibrated probabilities. It is at
-   least c / (n + c), for n training rows and c = 5 pseudo-donors as in `mcce.samplers.donors.density`, so that no level
-   is impossible but one that no training row has. Draws do not have this part.
+Unordered categories enter as 0/1 columns (`indicator_design`). Every `random_state` that is None becomes a seed derived
+from the sampler's. Each row is also predicted by a clone fitted on the other four of five folds.
 
-A regressor (numeric targets):
-1. Predict every training row by a fit that has not seen it: cross-fitting in five folds (below). How far
-   an estimator's predictions are from the rows it was fitted on says little of how far they are from others: a
-   tree that has grown to the end hits them all. The given columns are written as for a classifier.
-2. Draw, by `method`:
-   "residuals"  prediction + residual: the prediction of a fit on all rows, and a training value minus its
-                prediction of step 1, uniformly, as wide as the noise (`Residuals`). The errors are taken to have the
-                same distribution for all rows, up to a scale that may change with the prediction.
-   "pmm"        predictive mean matching: one of the `n_donors` training values with the nearest predictions of step 1.
-                The row's own prediction to be compared is made by the fit of the donor's fold: one that
-                both have not been part of (`mcce.samplers.matching`). Follows a spread that changes with the givens.
-   "quantiles"  a fit on all rows for each of `n_quantiles` levels (its parameter `quantile` or `alpha`). Straight
-                between the predictions; beyond the outer ones by as much as training values lie beyond theirs
-                of step 1 (`mcce.samplers.predictions`). Numbers that many rows share keep their share
-                (`SharedNumbers`).
+A classifier draws a level by its predicted probability p. `log_density` uses (1 - a) p + a s, s the level's share: a
+has the greatest likelihood of held-out rows (deleted interpolation, Jelinek and Mercer 1980), at least c / (n + c) for
+n rows and c = 5 pseudo-donors.
 
-The same seed gives the same fit, and rows are predicted by fits that have not seen them:
-1. An estimator is cloned; every `random_state` that is None, its own or that of a part (a step of a pipeline),
-   becomes a seed derived from the sampler's. What the user has set stays.
-2. Rows are dealt to five folds at random, by the same seed; up to five rows have a fold each.
-3. Each fold is predicted by a clone that was fitted on all other rows. A single row has no others, and is predicted
-   by a clone fitted on itself.
+A regressor draws by `method`:
 
-Estimators are fitted on `indicator_design`: numbers, with 0/1 columns for unordered levels.
+"residuals"  prediction plus a held-out residual (`Residuals`), whose scale may change with the prediction
+"pmm"        one of the `n_donors` training values with the nearest held-out predictions, compared by the fit of the
+             donor's fold (`mcce.samplers.matching`)
+"quantiles"  a fit for each of `n_quantiles` levels (its parameter `quantile` or `alpha`), linear in between, beyond the
+             outer ones by held-out exceedances (`predictions`); numbers that many rows share keep it (`SharedNumbers`)
 """
 
 from __future__ import annotations
@@ -89,7 +69,7 @@ _CHOOSERS = ("loss", "strategy")
 
 
 def seeded_clone(estimator: Any, seed: int) -> Any:
-    """Return an unfitted copy without any random state of its own (step 1)."""
+    """Return an unfitted copy without any random state of its own."""
     from sklearn.base import clone
 
     copy = clone(estimator)
@@ -105,7 +85,7 @@ def takes_sample_weight(estimator: Any) -> bool:
 
 
 def deal_folds(n: int, seed: int, n_folds: int = N_FOLDS) -> Ints:
-    """Return the fold of each of `n` rows (step 2)."""
+    """Return the fold of each of `n` rows."""
     order = np.random.default_rng(derive_key(seed, "folds")).permutation(n)
     return order % min(n_folds, max(n, 1))
 
@@ -120,7 +100,7 @@ class CrossFit:
 
 
 def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights: Floats | None = None) -> CrossFit:
-    """Predict each row by a fit that has not seen it (step 3)."""
+    """Predict each row by a fit that has not seen it."""
     n = values.size
     fold = deal_folds(n, seed)
     predictions = np.empty(n)
@@ -138,7 +118,7 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights
 
 
 def held_out_weight(estimator: Any, design: Floats, codes: Ints, seed: int, weights: Floats | None) -> float:
-    """Return the weight of the margin that predicts the levels of held-out rows best (step 3 of a classifier).
+    """Return the weight of the margin that predicts the levels of held-out rows best.
 
     Rows of a fold whose estimator cannot be fitted, or cannot predict them, take no part, nor do levels that no other
     row has.
@@ -207,7 +187,7 @@ class Residuals:
 
     @classmethod
     def read(cls, crossed: CrossFit, design: Floats, values: Floats, weights: Floats | None) -> Residuals:
-        """Learn the residuals from the errors of predictions (steps 1 and 2)."""
+        """Learn the residuals from the errors of predictions."""
         left = values - crossed.predictions
         at, scale = _scale_by_prediction(crossed.predictions, left)
         of_row = np.interp(crossed.predictions, at, scale)
@@ -229,7 +209,7 @@ class Residuals:
         return first, np.where(possible, after, first)
 
     def draw(self, predicted: Floats, rng: RowStreams, low: Floats, high: Floats) -> Floats:
-        """Draw one allowed value for each row (step 3); NaN where no residual leads to one."""
+        """Draw one allowed value for each row; NaN where no residual leads to one."""
         first, after = self.between(predicted, low, high)
         place = np.minimum(first + rng.integer(np.maximum(after - first, 1)), self.values.size - 1)
         drawn = predicted + self._scale(predicted) * self.values[place]
@@ -488,7 +468,6 @@ class EstimatorSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Fit the estimator (step 1), on all rows and without each fold, as a classifier or `method` needs it."""
         self._check_parameters()
         self.check_target(target.feature)
         self._check_estimator(target.feature)
@@ -530,7 +509,6 @@ class EstimatorSampler(ConditionalSampler):
         return self
 
     def check_weights(self, feature: Feature) -> None:
-        """Refuse weights of training rows, unless the estimator takes them."""
         if not takes_sample_weight(self.estimator):
             raise SamplerError(
                 f"{self!r} for {feature.name!r} does not take sample_weight, because the fit of its estimator has no "
@@ -539,7 +517,6 @@ class EstimatorSampler(ConditionalSampler):
             )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 2); restricted draws are exact."""
         self.check_fitted("estimators_")
         if self.is_classifier_:
             return draw_levels(self._probabilities(given), rng, within)
@@ -552,7 +529,6 @@ class EstimatorSampler(ConditionalSampler):
         return self.residuals_.draw(self._predict(given)[:, 0], rng, low, high)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, exactly; no draw is missing."""
         drawn = self.sample(given, rng, within)
         mass = self._log_mass(given, within, drawn) if within.weighted else None
         return RestrictedDraw(drawn, np.isnan(drawn), mass)
@@ -576,7 +552,6 @@ class EstimatorSampler(ConditionalSampler):
         return self.residuals_.supports(self._predict(given)[:, 0], values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level (step 3); a regressor has no density here."""
         self.check_fitted("estimators_")
         if not self.is_classifier_:
             return super().log_density(given, values)
@@ -585,7 +560,6 @@ class EstimatorSampler(ConditionalSampler):
         return log_probability(predicted + self.share_of_margin_ * (self.level_shares_ - predicted), values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to; a regressor has no density here."""
         self.check_fitted("estimators_")
         return "counting" if self.is_classifier_ else super().base_measure()
 
@@ -614,7 +588,6 @@ class EstimatorSampler(ConditionalSampler):
         return probabilities
 
     def _predict(self, given: Table) -> Floats:
-        """Return the predictions of each row, one column an estimator."""
         design = indicator_design(given)
         return np.column_stack([predict(estimator, design) for estimator in self.estimators_])
 

@@ -1,13 +1,8 @@
-"""Predictive mean matching: which donors a row may draw, one of them, and the share that has a value.
+"""Predictive mean matching: the donors of a row, one of them drawn, and the share that has a value.
 
-1. A training row is a donor: its prediction says where it stands, its value is what it gives. Donors may be predicted
-   by several fits (one for each fold); a row to draw then has one prediction by each fit, and its distance to a donor
-   is that of the two predictions by the donor's fit.
-2. A row's donors are the `n_donors` nearest. Donors as near as the last of these (up to rounding) are tied with it and
-   take the places that are left at random.
-3. A prediction beyond those of all donors is moved to the outermost of them. That changes no order of distances, which
-   would all be equal in floating point far outside the data.
-4. One of the donors is drawn, each with the same chance. A restricted draw has the nearest among the allowed donors.
+A row's donors are the `n_donors` with the nearest predictions; ties with the last are broken at random. If donors are
+predicted by several fits (folds), the row's prediction by the donor's fit is compared. Predictions beyond those of all
+donors are moved to the outermost, which changes no order. A restricted draw uses the nearest allowed donors.
 """
 
 from __future__ import annotations
@@ -52,12 +47,12 @@ class Donors:
 
     @classmethod
     def arrange(cls, predictions: Floats, values: Floats, fit: Places, n_donors: int) -> Donors:
-        """Put donors in order, with the number of the fit that has predicted each (step 1)."""
+        """Put donors in order, with the number of the fit that has predicted each."""
         order = np.lexsort((values, predictions, fit))
         return cls(predictions[order], values[order], np.concatenate([[0], np.cumsum(np.bincount(fit))]), n_donors)
 
     def draw(self, predicted: Floats, rng: RowStreams, low: Floats | None = None, high: Floats | None = None) -> Floats:
-        """Draw one donor's value for each row, between the row's bounds; NaN where no donor is (steps 2 to 4).
+        """Draw one donor's value for each row, between the row's bounds; NaN where no donor is.
 
         `predicted` has one row for each row to draw, one column a fit.
         """
@@ -80,7 +75,7 @@ class Donors:
         """Return the log of how much likelier each restricted draw is without its restriction; -inf for no draw.
 
         The nearest allowed donors are others than those of the nearest that are allowed, so the draw is no truncated
-        one (step 4): its weight depends on the value. Its mean is the probability of what is allowed.
+        one: its weight depends on the value. Its mean is the probability of what is allowed.
         """
         weight = np.full(drawn.size, -np.inf)
         for lowest, highest, rows in _rows_by_limits(low, high):
@@ -143,7 +138,7 @@ class Donors:
         return supported_in_segments(supported, self.values, near.first, near.after, values)
 
     def nearest(self, predicted: Floats, allowed: Places | None = None) -> Nearest:
-        """Find each row's donors, by their places among all donors or among the allowed ones (steps 2 and 3)."""
+        """Find each row's donors, by their places among all donors or among the allowed ones."""
         inside = np.clip(predicted, self.predictions.min(), self.predictions.max())
         donors, starts = self.predictions, self.starts
         if allowed is not None:
@@ -230,7 +225,6 @@ class Nearest:
         return total - self.n_sure
 
     def take(self, rows: Places) -> Nearest:
-        """Return the donors of some rows."""
         first, sure_first, sure_after, after = self.first, self.sure_first, self.sure_after, self.after
         return Nearest(first[rows], sure_first[rows], sure_after[rows], after[rows], self.n_donors)
 

@@ -1,20 +1,11 @@
 """Draws and scores from predictions: the probabilities of levels, or the quantiles of a number.
 
-A number's distribution is straight between its predicted quantiles, with observed exceedances beyond them:
-
-1. A row has predictions at the levels q_1 < ... < q_m. The outer two are put in order, the inner ones sorted and kept
-   between them. Its spread is the distance of the outer two.
-2. Between q_1 and q_m the quantile function runs straight from one prediction to the next.
-3. Below q_1 and above q_m a draw is the outer prediction plus an exceedance: by how much a training value lies beyond
-   its own outer prediction, which a fit without its row has made (`mcce.samplers.estimator`). Exceedances are counted
-   in spreads, so that they grow with the row's own. Each is drawn with the same chance.
-4. Training values equal to their outer prediction are exceedances of zero, as many as the tail has room for: a value
-   that many rows share keeps its weight.
-5. What lies beyond the least or the greatest training value becomes that value, predictions and draws alike: a target
-   that is never negative is never drawn so.
-
-A spread counts as at least a tenth of the mean spread, so that none blows up an exceedance. If all spreads are zero,
-exceedances are counted in units of the target.
+1. A row has predictions at the levels q_1 < ... < q_m, put in order. Its spread is the distance of the outer two, at
+   least a tenth of the mean spread. The quantile function is linear between predictions.
+2. Beyond the outer ones a draw is the outer prediction plus an exceedance of a training value over its held-out
+   prediction, in spreads (in units of the target if all spreads are zero). Training values equal to their outer
+   prediction are exceedances of zero, as many as the tail has room for.
+3. Predictions and draws are cut at the least and the greatest training value.
 """
 
 from __future__ import annotations
@@ -45,7 +36,6 @@ def draw_levels(probabilities: Floats, rng: RowStreams, within: Within | None) -
 
 
 def log_mass_of_levels(probabilities: Floats, within: Within) -> Floats:
-    """Return the log probability of what is allowed in each row."""
     allowed = np.where(within.level_mask(*probabilities.shape), probabilities, 0.0)
     return log_of(allowed.sum(axis=1) / probabilities.sum(axis=1))
 
@@ -80,7 +70,7 @@ class Tails:
 
     @classmethod
     def read(cls, outer: Floats, values: Floats, share: float, weights: Floats | None = None) -> Tails:
-        """Learn the tails from each training row's outer predictions and its value (steps 3 and 4).
+        """Learn the tails from each training row's outer predictions and its value.
 
         With weights, an exceedance is there as often as its row's weight says (`mcce.table.weights.equal_chances`).
         """
@@ -125,7 +115,7 @@ class PredictedQuantiles:
 
     @classmethod
     def arrange(cls, predicted: Floats, levels: Floats, tails: Tails) -> PredictedQuantiles:
-        """Put the predictions in order (steps 1 and 5)."""
+        """Put the predictions in order."""
         predicted = np.clip(predicted, tails.lowest, tails.highest)
         outer = np.sort(predicted[:, [0, -1]], axis=1)
         knots = np.clip(np.sort(predicted, axis=1), outer[:, :1], outer[:, 1:])
@@ -140,7 +130,6 @@ class PredictedQuantiles:
         return np.where(possible, np.clip(drawn, low, high), np.nan)  # inverting there and back rounds
 
     def mass(self, low: Floats, high: Floats) -> Floats:
-        """Return the probability of what lies in [low, high]."""
         first, last, possible = self._between(low, high)
         return np.where(possible, last - first, 0.0)
 
@@ -171,7 +160,7 @@ class PredictedQuantiles:
         return np.asarray(found & (from_lowest >= 0.0) & (from_highest >= 0.0))
 
     def _invert(self, level: Floats) -> Floats:
-        """Return the value at each row's level (steps 2 and 3)."""
+        """Return the value at each row's level."""
         m, below, above = self.levels.size, self.tails.below, self.tails.above
         lowest, highest = self.levels[0], self.levels[-1]
         rows = np.arange(level.size)

@@ -1,18 +1,9 @@
 """Restricted draws: what each row is allowed, drawing again until it is, and the probability that it is.
 
-`Within` says what a draw is restricted to, `RestrictedDraw` what comes of it. `draw_until_allowed`:
-
-1. A row is drawn again and again, by streams of its own for each attempt, until one draw is allowed: the row's value.
-2. To estimate the probability p of what is allowed, go on to the second allowed draw. If that is number n,
-
-       1 / (n - 1)
-
-   has the mean p (Girshick, Mosteller and Savage 1946, "Unbiased estimates for certain binomial sampling problems": of
-   the n - 1 ways to get there, one begins with an allowed draw). 1 / n at the first one would be too large on average.
-3. After `most` draws a row ends: with one allowed draw its estimate is 1 / most (by the same count of ways), with none
-   the row is rejected and its estimate 0. So the mean stays p, whatever the cap.
-
-When the allowed draws come says nothing of what they are: the estimate and the value are independent of each other.
+`draw_until_allowed` draws a row until a draw is allowed. To estimate the probability p of what is allowed it goes on to
+the second allowed draw, number n: 1 / (n - 1) has the mean p (Girshick, Mosteller and Savage 1946, "Unbiased estimates
+for certain binomial sampling problems"). After `most` draws a row with one allowed draw has the estimate 1 / most, with
+none it is rejected with 0; the mean stays p. Estimate and value are independent.
 """
 
 from __future__ import annotations
@@ -82,7 +73,6 @@ class Within:
     weighted: bool = False
 
     def allows(self, values: Floats) -> Bools:
-        """Return whether each row's value is allowed."""
         is_missing = np.isnan(values)
         allowed = ~is_missing
         if self.low is not None:
@@ -103,13 +93,11 @@ class Within:
         return self.each(lambda part: part[rows])
 
     def each(self, function: Callable[[Any], Any]) -> Within:
-        """Return the restriction with a function of each of its arrays."""
         names = ("low", "high", "levels", "missing", "step", "kept", "never")
         parts = {name: getattr(self, name) for name in names}
         return replace(self, **{name: function(part) for name, part in parts.items() if part is not None})
 
     def __and__(self, other: Within) -> Within:
-        """Return what both allow, row by row."""
         return Within(
             low=_both(self.low, other.low, np.maximum),
             high=_both(self.high, other.high, np.minimum),
@@ -261,7 +249,6 @@ class RestrictedDraw:
 
 
 def log_of(probability: Floats) -> Floats:
-    """Return logarithms, -inf of 0."""
     return np.asarray(np.log(probability, out=np.full(probability.shape, -np.inf), where=probability > 0.0))
 
 

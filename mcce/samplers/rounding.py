@@ -1,16 +1,10 @@
-"""Drawn values before anyone sees them: checked, put on the column's grid, and inside what each row is allowed.
+"""Drawn values checked, put on the column's grid, and kept inside what each row is allowed.
 
-1. There is one value for each row.
-2. Each is a number or missing; a level is a code that exists. Anything else is the sampler's error, and named.
-3. Numbers are put on the column's grid (`mcce.table.grid`), inside the row's bounds if the draw was restricted. So the
-   values that later conditionals are given, and that measures are computed on, are those that the user sees. Samplers
-   that draw training values only (`draws_observed`) are on it already.
-4. A restricted draw may have to be a multiple of some step: it becomes the nearest one inside the bounds. Where that is
-   a number never to be used, the row is drawn again.
-5. Where nothing that is allowed can be drawn, a row that has a value already and may keep it keeps it. Others are
-   rejected.
-
-The same for all samplers, ours or a plug-in's.
+1. There is one value for each row, a number, an existing level code or missing; anything else is the sampler's error.
+2. Numbers are put on the column's grid (`mcce.table.grid`), inside the row's bounds, so that later conditionals and
+   measures see the values that the user sees. Samplers with `draws_observed` are on it already.
+3. Multiples of a step: the nearest one inside the bounds; if that value is excluded, the row is drawn again.
+4. Where nothing allowed can be drawn, a row keeps its own value if it may, and is rejected otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +30,7 @@ class Drawing(Protocol):
 
 
 def put_on_grid(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, within: Within | None = None) -> Floats:
-    """Return the draws of a feature, checked (steps 1 and 2) and put on its grid (step 3)."""
+    """Return the draws of a feature, checked and put on its grid."""
     if np.shape(drawn) != (n_rows,):
         raise SamplerError(
             f"{sampler!r} drew an array of shape {np.shape(drawn)} for {feature.name!r} and {n_rows} rows; "
@@ -54,7 +48,7 @@ def put_on_grid(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, 
 def draw_allowed(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> RestrictedDraw:
-    """Return restricted draws on the grid; numbers never to be used are drawn again (step 4), 200 times at most.
+    """Return restricted draws on the grid; numbers never to be used are drawn again, 200 times at most.
 
     Where a single value is allowed there is nothing to draw: the row has it, as it has its fixed values. Only for a
     weight it is asked how probable the value is.
@@ -85,7 +79,7 @@ def draw_allowed(
 
 
 def _with_kept_values(found: RestrictedDraw, within: Within) -> RestrictedDraw:
-    """Return the draws with the value that a rejected row has already, where it is allowed to keep it (step 5)."""
+    """Return the draws with the value that a rejected row has already, where it is allowed to keep it."""
     if within.kept is None or within.weighted or not found.rejected.any():
         return found
     stays = found.rejected & ~np.isnan(within.kept) & within.allows(within.kept)

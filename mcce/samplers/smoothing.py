@@ -1,15 +1,8 @@
-"""Numbers around donors: kernel smoothing, and normal draws inside an interval.
+"""Kernel smoothing of donors (synthpop's `syn.smooth`, method "density"), and normal draws inside an interval.
 
-Smoothing hides donors (synthpop's `syn.smooth`, method "density"):
-
-1. Bandwidth h: Sheather and Jones (1991), "A reliable data-based bandwidth selection method for kernel density
-   estimation", the solution of their equation (12); R's `bw.SJ`. Where it has none, Silverman's rule of thumb
-   (R's `bw.nrd0`).
-2. A drawn donor y becomes a draw of the normal distribution with mean y and standard deviation h, restricted to the
-   observed range (by inversion, so nothing piles up at the ends).
-3. The result is rounded to the decimals of the data.
-
-A value that more than 5 % of the training rows share (no gain, a top code) is a point mass and is drawn as it is.
+The bandwidth h is that of Sheather and Jones (1991), equation (12), R's `bw.SJ`, else Silverman's rule (`bw.nrd0`). A
+donor y becomes a normal draw with mean y and standard deviation h inside the observed range, rounded to the decimals of
+the data. Values that more than 5 % of the rows share stay as they are.
 """
 
 from __future__ import annotations
@@ -51,7 +44,7 @@ class Smoother:
 
     @classmethod
     def read(cls, observed: Floats, weights: Floats | None = None) -> Smoother:
-        """Choose bandwidth, range, decimals and point masses by the observed values (step 1), copies by weight."""
+        """Choose bandwidth, range, decimals and point masses by the observed values, copies by weight."""
         values, counts = count_distinct(observed, weights)
         atoms = values[counts > DRAWN_AS_IT_IS * (observed.size if weights is None else weights.sum())]
         is_spread = ~np.isin(observed, atoms)
@@ -65,7 +58,7 @@ class Smoother:
         check_number(self.high, "high", self.low)
 
     def smooth(self, donors: Floats, rng: RowStreams) -> Floats:
-        """Return a draw around each donor (steps 2 and 3); a missing donor stays missing."""
+        """Return a draw around each donor; a missing donor stays missing."""
         if self.bandwidth == 0.0:
             return donors
         low, high = np.full(donors.size, self.low), np.full(donors.size, self.high)
@@ -81,13 +74,12 @@ class Smoother:
 
 
 def check_smoothing(smoothing: object, owner: object) -> None:
-    """Check the parameter of a sampler that smooths."""
     if smoothing is not None and smoothing != "density":
         raise InputError(f'smoothing of {type(owner).__name__} is {smoothing!r}; it must be None or "density".')
 
 
 def bandwidth(values: Floats, weights: Floats | None = None) -> float:
-    """Return the bandwidth of step 1; 0 if all values are equal."""
+    """Return the bandwidth; 0 if all values are equal."""
     n = values.size if weights is None else max(float(weights.sum()), 2.0)
     sd = float(deviation_of(values, weights, ddof=1))
     quartiles = quantiles(values, [0.25, 0.75], weights)

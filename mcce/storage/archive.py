@@ -1,29 +1,17 @@
 """One object as one file, and back: a zip of JSON and arrays with a manifest, read with suspicion.
 
-1. The object becomes plain state (`mcce.storage.state`). Arrays are taken out of it and become entries of their own: a
-   file is a zip of `manifest.json`, `state.json` and `0.npy`, `1.npy`, ...; no other name, no folder, no name twice.
-2. The manifest says what it is: format and its version, kind of object, versions of mcce, numpy and pandas, what a
-   reader may want to know beforehand, and size and SHA-256 of every entry.
-3. What is packed is read back, and refused if that fails: no file is written that would not load. Then the file is
-   written beside its place and renamed (`mcce.base.files`). The same object gives the same bytes.
+1. A file is a zip of `manifest.json`, `state.json` and `0.npy`, `1.npy`, ... The manifest has format, kind, versions,
+   and size and SHA-256 of every entry. The same object gives the same bytes, and a packed object is read back before it
+   is written.
+2. Names and sizes are compared with the manifest before entries are read. Memory is bounded by the size of the file: an
+   array above `SMALL` may be compressed at most `MOST_PACKED` times, JSON not at all, all entries together at most
+   `SMALL` plus `MOST_PACKED` times the file; entries share no bytes, and every array is used once.
+3. An array is what `numpy.save` writes, version 1.0, little-endian, of a plain dtype; its shape must match its bytes.
+   Booleans are 0 or 1, and text holds characters only.
+4. Objects are made by registered classes only, and each checks its parts (`mcce.storage.state`).
 
-Reading takes no more room than the file is large, and runs nothing:
-
-4. Names and sizes of the entries are compared with these rules and with the manifest before any other is read; a newer
-   format is refused. An entry is stored or deflated. Deflating makes a few bytes of a long run, and a crafted file uses
-   that: an array larger than `SMALL` may not be packed more than `MOST_PACKED` times, and JSON, which becomes many
-   objects, not at all; the writer stores such an entry as it is. All entries together are no larger than `SMALL` and
-   `MOST_PACKED` times the file, however small each of them is; no two of them share bytes of the file, and every array
-   has one place in the state.
-5. Every entry is read once, no further than its size, and must have its SHA-256.
-6. An array is what `numpy.save` writes, version 1.0, little-endian. Its header is read by numpy's own reader, which
-   evaluates nothing but literals. The dtype must be plain: booleans, integers, floats up to 64 bits, dates, durations,
-   bytes or text. The shape must give exactly as many bytes as the entry holds after the header; only then room is made
-   for it. Booleans are 0 or 1, and text holds characters only: other bytes would be read as something else each time.
-7. Objects are made by registered classes only, and each checks its parts (`mcce.storage.state`).
-
-Whatever goes wrong is an `InputError` that names the file. A checksum tells a damaged file from a sound one; it does
-not tell who wrote it, for whoever changes an entry can sign it again. So everything is checked all the same.
+Whatever goes wrong is an `InputError` that names the file. Checksums detect damage, not manipulation, so everything is
+checked all the same.
 """
 
 from __future__ import annotations
@@ -90,7 +78,6 @@ _ITEM_SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), 
 
 
 def to_bytes(array: Array) -> bytes:
-    """Return an array as npy (step 6)."""
     if array.dtype.hasobject or not _is_plain(array.dtype):
         raise InputError(f"an array of {array.dtype} cannot be stored; only numbers, booleans, dates and text can.")
     buffer = io.BytesIO()
@@ -99,7 +86,7 @@ def to_bytes(array: Array) -> bytes:
 
 
 def from_stream(stream: IO[bytes], size: int) -> Array:
-    """Return the array of an npy entry of so many bytes (step 6)."""
+    """Return the array of an npy entry of so many bytes."""
     magic = stream.read(len(_MAGIC))
     if magic != _MAGIC:
         raise InputError("it is no array of numpy's format 1.0")
@@ -156,7 +143,7 @@ def _fill(stream: IO[bytes], flat: Array) -> None:
 
 
 def _check_items(flat: Array) -> None:
-    """Refuse bytes that are no boolean and no character (step 6)."""
+    """Refuse bytes that are no boolean and no character."""
     if flat.dtype.kind == "b" and flat.size and flat.view(np.uint8).max() > 1:
         raise InputError("an array of booleans holds something else")
     if flat.dtype.kind == "U" and flat.size:
@@ -197,7 +184,6 @@ def save_fields(
 
 
 def _pack(kind: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> io.BytesIO:
-    """Return the bytes of the file (steps 1 and 2)."""
     arrays: list[bytes] = []
 
     def refer(array: Array, where: str) -> Fields:
@@ -244,7 +230,7 @@ _ENCRYPTED = 0x1
 
 
 def read_manifest(path: str | os.PathLike[str]) -> Fields:
-    """Return the manifest of a file, after comparing it with the entries, which are not read (step 4)."""
+    """Return the manifest of a file, after comparing it with the entries, which are not read."""
     with _opened(path) as file:
         return _check_entries(file)
 
@@ -323,7 +309,7 @@ def _said_of(error: Exception) -> str:
 
 
 def _check_entries(file: zipfile.ZipFile) -> Fields:
-    """Return the manifest, after comparing names and sizes (step 4)."""
+    """Return the manifest, after comparing names and sizes."""
     infos = file.infolist()
     names = [info.filename for info in infos]
     wrong = [name for name in names if name not in (MANIFEST, STATE) and not ARRAY.fullmatch(name)]
@@ -390,7 +376,7 @@ def _is_simple(told: Any) -> bool:
 
 
 def _read(file: zipfile.ZipFile, name: str, manifest: Fields, parse: Callable[[IO[bytes], int], Made]) -> Made:
-    """Return what an entry holds, which must have its checksum (step 5)."""
+    """Return what an entry holds, which must have its checksum."""
     size, digest = manifest["entries"][name]
     with file.open(name) as entry:
         hashed = _Hashed(entry)

@@ -1,23 +1,15 @@
-"""The fields of stored objects: a declaration of what each may hold, and the checks that read it when a file is loaded.
+"""The fields of stored objects: declarations of what each may hold, and their checks when a file is loaded.
 
-A kernel reads where an index points, without looking. So everything that comes from a file is checked before anything
-is computed with it:
+Kernels index without bounds checks, so everything from a file is checked before it is used. Fields of a stored
+dataclass are declared by `stored`, attributes of a sampler by `learned`::
 
-1. A field of a stored dataclass says what it may hold (`stored`), and so does what a sampler has learned (`learned`)::
+    feature: Int32s = stored(INT32, "nodes", least=-1, filled=True)
+    left: Int32s = stored(INT32, "nodes", least=-1, index_of="nodes")
+    edges: tuple[Floats, ...] = stored(tuple, "columns", of=stored(FLOAT, None, rising=True))
 
-       feature: Int32s = stored(INT32, "nodes", least=-1, filled=True)
-       left: Int32s = stored(INT32, "nodes", least=-1, index_of="nodes")
-       starts: Ints = stored(INT, "nodes + 1", rising="weakly")
-       edges: tuple[Floats, ...] = stored(tuple, "columns", of=stored(FLOAT, None, rising=True))
-
-   A length with a name ("nodes") is that of the first array or tuple that has it, or one that the caller knows (the
-   rows and levels of a sampler's target); all others have to agree. Bounds may be lengths too, and `index_of` is from 0
-   to the length, excluded.
-2. `check_fields` compares the types and shapes of all fields with their declarations, then what they hold. It is called
-   for every object that is read (`mcce.storage.state`), before the object's own `check_state`, which is left with what
-   relates several fields.
-
-Each check raises an `InputError` that names the field and what was found.
+A named length is that of the first field that has it, or known to the caller; all others must agree. Bounds may be
+lengths; `index_of` is from 0 to the length, excluded. `check_fields` runs before the object's own `check_state`, which
+relates several fields.
 """
 
 from __future__ import annotations
@@ -91,7 +83,6 @@ def check_rising(values: Array, name: str, *, strictly: bool = True) -> None:
 
 
 def check_codes(values: Array, name: str, n_levels: int) -> None:
-    """Require codes of levels, or missing values."""
     known = values[~np.isnan(values)]
     check_between(known, name, 0, n_levels - 1)
     if (np.floor(known) != known).any():
@@ -193,12 +184,10 @@ class Holds:
             holds.check_contents(item, name, lengths)
 
     def _known(self, lengths: Mapping[str, int]) -> list[int | None]:
-        """Return the shape as far as it is known."""
         parts = map(_parts, self.shape)
         return [more if not of else lengths[of] + (more or 0) if of in lengths else None for of, more in parts]
 
     def _learn(self, shape: tuple[int, ...], lengths: dict[str, int]) -> None:
-        """Add the lengths of a shape by name."""
         lengths.update({of: size - (more or 0) for (of, more), size in zip(map(_parts, self.shape), shape) if of})
 
     def _items(self, value: Any) -> list[tuple[Holds, Any]]:
@@ -306,7 +295,7 @@ def declarations(cls: type[Any]) -> dict[str, Holds]:
 
 
 def check_fields(obj: object, of: type[Any] | None = None, **lengths: int) -> None:
-    """Refuse fields that do not hold what they declare (step 2).
+    """Refuse fields that do not hold what they declare.
 
     `of` is the class whose declarations count, if not all that the object has; `lengths` are those known beforehand.
     """

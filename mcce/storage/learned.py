@@ -1,13 +1,9 @@
-"""What a sampler has learned, as state and in words: the storage layer reads what the class declares.
+"""What a sampler has learned, as state and in words, by the declarations of its class.
 
-A class with a method `fit` keeps what it learns in attributes that end in an underscore, and declares:
-
-1. What each of them may hold (`mcce.storage.fields.learned`); all of them are stored.
-2. ``unstorable``: why it cannot be stored, "" if it can.
-3. ``dispensable``: the attributes with training values that it can draw without, which become None in a file without
-   donors; None if it cannot. A class that consists of other samplers can do without donors if these can.
-4. ``discloses``: what the state tells of the training values, in words that go on from "holds". ``{donors_}`` stands
-   for the number of values in an attribute, ``{margin_.values}`` for that in a part of it, or of each of its items.
+Attributes that end in an underscore are stored, each declared by `mcce.storage.fields.learned`. ``unstorable`` says why
+a class cannot be stored. ``dispensable`` names the attributes with training values that become None in a file without
+donors; None if it needs them. ``discloses`` describes what the state reveals of training values; ``{donors_}`` and
+``{margin_.values}`` stand for numbers of values.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
-"""Fitted objects as plain values, and back: what a file has to hold, and nothing else.
+"""Fitted objects as plain values, and back.
 
-Plain are dicts with text keys, lists, str, int, float, bool, None, and numpy arrays that hold no Python objects.
-
-1. `to_state` goes down an object. What is plain stays as it is; an array is not copied. Anything else becomes a dict
-   whose entry "type" says what it was: an object of a registered class (`stateful`, `register`) with its fields; a
-   tuple; a scalar, dtype or index of numpy and pandas (`mcce.table.stored` registers those).
-2. `from_state` comes back up by the registered types; modules of ours that register more are loaded when one is not
-   known (`look_in`). No class is looked up by its path, and nothing runs but the constructors of registered classes,
-   and the check of each (`add_check`): a state may come from a file that somebody has changed, and whatever is computed
-   with an object relies on its parts fitting together.
-3. `take_out_arrays` leaves JSON values, with a reference in the place of each array; `put_back_arrays` finds them
-   again. `flatten` and `unflatten` do so by name, files by number (`mcce.storage.archive`).
-
-What would not come back the same is refused, with the place where it stands.
+Plain are dicts with text keys, lists, str, int, float, bool, None, and numpy arrays without Python objects. `to_state`
+writes anything else as a dict whose "type" names a registered class (`stateful`, `register`). `from_state` calls
+constructors of registered classes only, and their checks (`add_check`): a file may have been manipulated.
+`take_out_arrays` and `put_back_arrays` replace arrays by references. What would not come back the same is refused.
 """
 
 from __future__ import annotations

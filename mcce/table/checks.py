@@ -1,13 +1,7 @@
-"""Checks of a table before anything is learned from it or drawn for it, and warnings of columns that teach nothing.
+"""Checks of a table before it is used, and warnings of columns that are not informative.
 
-A user is warned of
-
-1. a column that looks like an identifier: nearly every row has a value of its own, of text, or of whole numbers that
-   run on (one after the other, or rising from row to row). Advice to change it is none, and it teaches nothing.
-2. a level of a feature that may change, seen in one training row only: nothing is learned of it, and a counterfactual
-   that takes it points at one person.
-
-Each is reported once for all columns. Tables of fewer than 200 rows are left alone: there these are nothing unusual.
+A warning is given for identifiers (nearly all values differ: text, or consecutive or rising whole numbers), and for
+levels of mutable features that a single training row has. Tables of fewer than 200 rows are not checked.
 """
 
 from __future__ import annotations
@@ -20,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats
+from mcce.base.checks import check
 from mcce.exceptions import InputError, did_you_mean, listing, spell, spell_all, warn
 from mcce.table.dtypes import holds_missing, is_dated
 from mcce.table.feature import Feature
@@ -118,15 +113,8 @@ LARGEST = 1e150  # beyond, squares overflow; a range below its inverse is lost w
 
 def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
-    if isinstance(fixed, str) or not isinstance(fixed, Iterable):
-        raise InputError(
-            Parameter("fixed"),
-            " is ",
-            Value(fixed),
-            "; give a list of column names, for example ",
-            Value(["age", "sex"]),
-            ".",
-        )
+    must_be = ("give a list of column names, for example ", Value(["age", "sex"]), ".")
+    check(isinstance(fixed, Iterable) and not isinstance(fixed, str), fixed, "fixed", *must_be)
     names = check_fixed_names(fixed, columns, "fixed", "X")
     return [name for name in columns if name in names]
 

@@ -1,9 +1,7 @@
-"""One column of a table: its kind and levels, and how its values are written as float64 and back.
+"""One column of a table: its kind and levels, and its values as float64 and back.
 
-1. `read_feature` reads a training column: its kind, levels, range, and for dates the unit they are counted in.
-2. `Feature.encode` writes values as numbers, or refuses what the training column's dtype could not hold.
-3. `Feature.decode` writes numbers back as values of exactly that dtype.
-4. `Feature.grid` says which numbers these are; `mcce.table.grid` puts others on it.
+`read_feature` reads a training column, `Feature.encode` raises on what its dtype could not hold, `Feature.decode`
+restores exactly that dtype, and `Feature.grid` says which numbers are possible.
 """
 
 from __future__ import annotations

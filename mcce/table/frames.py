@@ -1,14 +1,8 @@
-"""Frames of other libraries: polars, pyarrow and whatever else narwhals speaks for come in, and go out, as they are.
+"""Frames of other libraries: polars, pyarrow and others that narwhals supports are read, and results returned likewise.
 
-1. `frame_kind` reads what a frame is: its library and, as Arrow types, its columns. pandas and arrays are no kind.
-2. `read_frame` writes it as a pandas frame, without loss: whole numbers and booleans with nulls get nullable dtypes,
-   dates stay dates, Enum and ordered dictionaries are ordered categories, other dictionaries unordered ones.
-3. `FrameKind.build` writes a pandas frame in that library again. A column that it knows gets its own type; others get
-   the one that Arrow finds, or text if their values are of several types.
-
-A missing number is null or NaN, as the column writes it; a column that holds both is refused, since one of them would
-come back as the other. Frames that narwhals cannot make (they only speak the dataframe interchange protocol, or
-Arrow's) are read as pandas frames, and stay that.
+`frame_kind` reads the library and the Arrow types of the columns, `read_frame` converts to pandas without loss
+(nullable dtypes, ordered categories), and `FrameKind.build` converts back. A column with both null and NaN is refused.
+Frames that narwhals cannot build are read, and results are pandas.
 """
 
 from __future__ import annotations
@@ -119,7 +113,7 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 
 def read_frame(X: Any, where: str = "X") -> pd.DataFrame:
-    """Return a frame of another library as a pandas frame (step 2)."""
+    """Return a frame of another library as a pandas frame."""
     table = _arrow_table(X, where)
     _with_nan(table, where)
     columns = {name: _to_pandas(column) for name, column in zip(table.column_names, table.columns)}

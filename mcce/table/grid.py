@@ -1,14 +1,11 @@
-"""The grid that the numbers of a column lie on, and numbers put on it.
+"""The grid that the numbers of a column lie on, and rounding to it.
 
-1. Whole numbers: an integer dtype holds those in its range, as far as float64 counts them exactly.
-2. Dates: whole units, as far as their ticks go.
-3. Other numbers: the fewest decimals that write all training values, if 12 or fewer do; then the nearest value that the
-   dtype holds (float32, float16).
+1. Whole numbers: the range of the dtype, as far as float64 is exact. Dates: whole units.
+2. Other numbers: the fewest decimals that write all training values, if 12 or fewer do; then the nearest value of the
+   dtype (float32, float16).
+3. On request, multiples of a step, exact as decimals are (3 * 0.1 is 0.3).
 
-4. Coarser ones, on request: the multiples of a step, exact as decimals are (3 * 0.1 is 0.3).
-
-Rounding is to the nearest point of the grid and leaves its points as they are, so an observed value stays itself. A
-number on the grid is exactly what decoding and encoding it gives.
+Points of the grid stay as they are; a number on the grid survives decoding and encoding.
 """
 
 from __future__ import annotations
@@ -62,7 +59,6 @@ class Grid:
 
     @property
     def is_everything(self) -> bool:
-        """Whether all float64 lie on the grid."""
         return self.decimals is None and self.narrow is None
 
     def put(self, values: Floats) -> Floats:

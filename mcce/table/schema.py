@@ -1,12 +1,9 @@
 """The columns of a table, and the table as one float matrix.
 
-1. `Schema.from_data` reads the kind of every column once, from the training data: numeric (numbers, dates,
-   durations), categorical (unordered: strings, booleans, categories) or ordered (ordered categories).
-2. `Schema.encode` turns a table into a `Table`: one Fortran-ordered float64 matrix. Numbers stand for themselves,
-   dates are counted in their own unit from the earliest one, categories are level codes 0, 1, ...; NaN is missing.
-3. `Schema.decode` turns such a matrix back into a frame with exactly the training data's columns and dtypes.
-
-Encoding is lossless or an error: nothing is dropped, rounded or recoded in silence.
+`Schema.from_data` reads the kind of every column from the training data: numeric (numbers, dates, durations),
+categorical or ordered. `Schema.encode` returns a `Table`: a Fortran-ordered float64 matrix with dates counted in their
+own unit from the earliest, level codes, and NaN for missing. `Schema.decode` restores columns and dtypes. Encoding is
+lossless or an error.
 """
 
 from __future__ import annotations
@@ -22,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats
+from mcce.base.checks import check
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.storage.state import stateful
 from mcce.table.feature import KINDS, Feature, Kind, read_feature
@@ -75,15 +73,8 @@ class Schema:
                 Parameter(where),
                 f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each.",
             )
-        if kinds is not None and not isinstance(kinds, Mapping):
-            raise InputError(
-                Parameter("kinds"),
-                " is ",
-                Value(kinds),
-                "; give kinds by column, for example ",
-                Setting("kinds", {"age": "numeric"}),
-                ".",
-            )
+        must_be = ("give kinds by column, for example ", Setting("kinds", {"age": "numeric"}), ".")
+        check(kinds is None or isinstance(kinds, Mapping), kinds, "kinds", *must_be)
         overrides = dict(kinds or {})
         for name, kind in overrides.items():
             if name not in frame.columns:

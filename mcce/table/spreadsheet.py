@@ -1,13 +1,8 @@
-"""Tables that a spreadsheet may open: no text in them is run as a formula.
+"""Escape texts that a spreadsheet would run as a formula, and undo it.
 
-1. A spreadsheet runs a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break. An apostrophe in front
-   makes it text. A number, such as ``-5`` or ``-1.234,50``, is no formula and stays as it is.
-2. A text that has apostrophes before such a sign already gets one more, so that `unescape_formula` restores every text
-   exactly.
-3. What the package has written it reads back: in rows to explain, a name or level that is unknown as it stands and
-   known without the apostrophe is read without it; ids always are. All other texts are read as they are.
-
-A file is split elsewhere if it is opened with another separator than its own, and then nothing protects its cells.
+An apostrophe is put before texts that begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break (after any
+apostrophes), but not before numbers. In rows to explain, unknown names and levels that are known without the apostrophe
+are read without it; ids always are.
 """
 
 from __future__ import annotations

@@ -1,19 +1,11 @@
 """Tables as state (`mcce.storage.state`): scalars, dates, dtypes, indexes, frames and series, columns and schemas.
 
-1. Numbers and booleans of numpy stand as they are; dates as their ticks; categories as codes; nullable numbers as
-   numbers and a mask.
-2. Other columns (text, objects, Arrow) stand as codes of their distinct values. Values of different types are
-   different, so 1, 1.0 and True stay what they were, and so do None, NaN, NaT and NA.
-3. What would not come back the same is refused when it is written.
-
-A column label or a level may be any scalar here, or a tuple of them. A scalar or a dtype is read back at once when it
-is written, and refused if it is not the same. What is read may come from a file that somebody has changed: it opens no
-other file (time zones are names, never paths), and an index is as long as what the file holds. Columns are checked:
-
-4. The parts of a `Feature` are what `read_feature` could have made.
-5. Every level, the ends of its range and a missing value are decoded and encoded again: what does not come back the
-   same would fail later, in the middle of a draw.
-6. A `Schema` has columns, each under a label of its own.
+1. Numbers and booleans are stored as they are, dates as ticks, categories as codes, nullable numbers with a mask, other
+   columns as codes of their distinct values. Values of different types are different, also None, NaN, NaT and NA. What
+   would not come back the same is refused when it is written.
+2. A file may have been manipulated: no other file is opened (time zones are names), and an index is as long as what the
+   file holds. A `Feature` must be one that `read_feature` could have made; its levels, range and missing value must
+   survive decoding and encoding.
 """
 
 from __future__ import annotations
@@ -41,7 +33,7 @@ from mcce.table.schema import Schema
 
 
 def check_feature(feature: Feature) -> None:
-    """Refuse parts that are no column (steps 4 and 5)."""
+    """Refuse parts that are no column."""
     require(isinstance(feature.name, Hashable) and feature.name == feature.name, "name cannot be a label")
     require(feature.kind in KINDS, "kind is none of the three")
     check_dtype(feature.dtype)
@@ -59,7 +51,6 @@ def check_feature(feature: Feature) -> None:
 
 
 def check_dtype(dtype: Any) -> None:
-    """Refuse what is no dtype of a column."""
     known = isinstance(dtype, pd.api.extensions.ExtensionDtype)
     if isinstance(dtype, np.dtype):
         known = dtype.kind in "biufmMO" and dtype.itemsize <= 8 and dtype.isnative
@@ -92,7 +83,7 @@ def _check_levels(feature: Feature) -> None:
 
 
 def _check_there_and_back(feature: Feature) -> None:
-    """Refuse values that do not come back from the dtype as they were (step 5)."""
+    """Refuse values that do not come back from the dtype as they were."""
     values = np.arange(feature.n_levels, dtype=np.float64)
     if feature.is_numeric:
         values = np.array([] if math.isnan(feature.low) else [feature.low, feature.high])
@@ -106,7 +97,7 @@ def _check_there_and_back(feature: Feature) -> None:
 
 
 def check_schema(schema: Schema) -> None:
-    """Refuse a table without columns, or with a label twice (step 6)."""
+    """Refuse a table without columns, or with a label twice."""
     require(len(schema.features) > 0, "there are no columns")
     for feature in schema.features:
         check_type(feature, "a column", Feature)
@@ -369,7 +360,7 @@ def register_frames() -> None:
 
 
 def write_column(column: pd.Series[Any]) -> Fields:
-    """Return a column as its dtype, and arrays or codes (steps 1 and 2)."""
+    """Return a column as its dtype, and arrays or codes."""
     dtype: Any = column.dtype
     written: Fields = {"dtype": dtype}
     if isinstance(dtype, pd.CategoricalDtype):
@@ -395,7 +386,6 @@ def write_column(column: pd.Series[Any]) -> Fields:
 
 
 def read_column(written: Fields) -> Any:
-    """Return the array of a column."""
     check_type(written, "a column", dict)
     dtype = written["dtype"]
     check_dtype(dtype)

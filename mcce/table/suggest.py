@@ -1,24 +1,18 @@
-"""Features that look like unchangeable facts, or that should not be given as advice.
-
-A counterfactual is read as advice, and nobody can follow "no default last year". Listed are:
+"""Features that look like unchangeable facts, or that are not actionable.
 
 1. Dates, if all of them lie in the past.
-2. Identifiers (`mcce.table.checks`): texts of which nearly all differ, whole numbers one after the other; and whole
-   numbers that nearly all differ in a column that is called so (`CALLED`).
-3. Names with many levels: texts with 20 levels or more, and more than the square root of the number of rows.
-4. Facts of a person, by the name of the column: age, sex, birth, race, marital status, children (`AGE`, `PERSON`).
+2. Identifiers (`mcce.table.checks`), and whole numbers that nearly all differ in a column that is named so (`CALLED`).
+3. Names: texts with 20 levels or more, and more than the square root of the number of rows.
+4. Facts of a person, by the name of the column (`AGE`, `PERSON`).
 5. Past events, by the name of the column (`PAST`, or "last" with a time): whole numbers, truth values and levels.
-6. Durations, which grow by a year a year (`find_durations`):
-   a number that is a linear function of a past date, or of the time between two dates, of which one is past;
-   a number that no row has above its age minus some years, or hardly any above another duration, where many rows would
-   if the two were independent;
-   a number whose name says so: a unit of time, or a word of `DURATION`, and none of a contract (`TERM`).
+6. Durations (`find_durations`): a linear function of a past date or of the time between dates; a number that is bounded
+   by age or by another duration far more often than by chance; a name with a unit of time or a word of `DURATION`, and
+   none of a contract (`TERM`).
 7. Counts, by the name of the column (`COUNTED` in front, or "count"): whole numbers from 0 on.
 
-`MCCE.fit` does not warn of counts, nor of durations unless a date says so, because a name does not tell whether the
-present or the past is counted; `suggest_fixed` lists them.
-
-The words of names are those of `mcce.table.words`, in twelve languages. Nothing is fixed by any of this.
+`MCCE.fit` does not warn of counts, nor of durations unless a date says so: a name does not tell whether the present or
+the past is counted. `suggest_fixed` lists them. Words are those of `mcce.table.words`, in twelve languages. Nothing is
+fixed automatically.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""Weights of training rows: what they mean, what is refused, and statistics of weighted values.
+"""Weights of training rows.
 
-1. A weight counts copies. A row of weight 2 is two rows, a row of weight 0 is none: it is left out before anything is
-   learned, as if it had not been there.
-2. Whole numbers are taken as they are: what is fitted is what the repeated rows would give, minima of rows (`min_leaf`)
-   and degrees of freedom included.
-3. Other weights are relative, as survey weights are: they are scaled to a mean of 1 over the rows that have any, so
-   that together they count as many rows as there are, and multiplying all of them by a number changes nothing.
-
-A statistic of weighted values is that of the repeated ones, by a formula which has a meaning for fractions too.
+A weight counts copies; rows of weight 0 are left out. Whole numbers are taken as they are: a fit equals that on
+repeated rows. Other weights are relative, and scaled to a mean of 1 over the rows that have any.
 """
 
 from __future__ import annotations
@@ -34,7 +28,7 @@ MANY_COPIES = 100.0  # on average: whole weights that large are seldom counts of
 
 
 def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Floats:
-    """Return the weights of all rows, zeros included, scaled as they count (steps 2 and 3).
+    """Return the weights of all rows, zeros included, scaled as they count.
 
     With `tell`, a warning says if they do not look like counts.
     """
@@ -198,12 +192,10 @@ def equal_chances(values: Floats, weights: Floats | None) -> Floats:
 
 
 def mean_of(values: Floats, weights: Floats | None) -> Any:
-    """Return the mean of values, or of each column of a matrix."""
     return values.mean(axis=0) if weights is None else weights @ values / weights.sum()
 
 
 def deviation_of(values: Floats, weights: Floats | None, ddof: int = 0) -> Any:
-    """Return the standard deviation of values, or of each column of a matrix."""
     if weights is None:
         return values.std(axis=0, ddof=ddof)
     centred = values - mean_of(values, weights)

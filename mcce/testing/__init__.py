@@ -1,19 +1,9 @@
-"""The conformance suites that every sampler and every generator runs, ours or a plug-in's.
+"""Conformance suites for samplers and generators, ours or a plug-in's.
 
-1. Build small tables with known properties: numeric, ordered, categorical and two-level givens, one target
-   of each kind that the sampler declares to handle (`tables`).
-2. Run the checks of `CHECKS`, the contract, one after the other; each takes the sampler and a seed and works on
-   clones (`samplers`). Checks that only draw share one fitted clone for each problem; those of fitting fit their own.
-   No check of the contract depends on how well the sampler fits the tables.
-3. On request, run those of `GOODNESS_OF_FIT`, which compare draws with the training data. A flexible sampler passes
-   them; a family that the tables are not from, such as a log-normal distribution, need not.
-4. The first check that fails raises a `ConformanceError` that says which check failed, on what, and why
-   (`requirements`).
-
-Generators have checks of their own (`GENERATOR_CHECKS` in `generators`).
-
-Statistical checks compare distributions by chi-square (levels) or Kolmogorov-Smirnov (numbers) at level
-1e-4. The data and the draws are functions of the seed, so a sampler passes always or never.
+`CHECKS` is the contract of a sampler, on small tables with known properties (`tables`); each check takes the sampler
+and a seed. `GOODNESS_OF_FIT` compares draws with the training data, which a parametric family need not pass.
+`GENERATOR_CHECKS` is the contract of a generator. A failing check raises a `ConformanceError`. Distributions are
+compared by chi-square or Kolmogorov-Smirnov at level 1e-4; all data are functions of the seed.
 """
 
 from __future__ import annotations

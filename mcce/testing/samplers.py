@@ -1,19 +1,8 @@
 """Checks of a sampler: of the contract of `mcce.ConditionalSampler`, and of goodness of fit.
 
-Most checks require one part of the contract:
-
-1. Declarations, parameters, fit() and clone().
-2. Draws: valid values, from the sampler's own streams alone.
-3. Restricted draws: inside the restriction, distributed as unrestricted draws are there; rejected rows, and the mass
-   that is left.
-4. Optional methods: support, densities, state, threads.
-
-The contract compares a sampler with itself, never with the training data: its restricted draws and its density with
-its free draws, its weighted fit with its fit without weights. So a family that does not fit the data of the suite, such
-as a log-normal distribution, can keep it. Goodness of fit has checks of its own, which compare draws with the training
-data: `check_marginal`, `check_conditional` and `check_rounded`.
-
-A sampler refuses what it cannot do, `within` among it, by a `SamplerError`, which passes.
+The contract compares a sampler with itself (restricted draws, densities and weighted fits with its free draws), never
+with the training data; only `check_marginal`, `check_conditional` and `check_rounded` do. A sampler may refuse what it
+cannot do by a `SamplerError`, which passes.
 """
 
 from __future__ import annotations

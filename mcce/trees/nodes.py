@@ -1,10 +1,6 @@
-"""The nodes of a fitted tree, with the names and levels of its columns: rules, values and numbers as R writes them.
+"""The nodes of a fitted tree with the names and levels of its columns: rules, values and numbers as R writes them.
 
-1. Nodes are numbered as in R: party counts parents first, left before right; for CART the children of k are 2k and
-   2k + 1.
-2. A node has a parent, children, training rows, a prediction, and the rule that sends a row to it.
-
-Printing and drawing a tree read it here (`mcce.trees.display`).
+party numbers nodes parents first, left before right; for CART the children of k are 2k and 2k + 1.
 """
 
 from __future__ import annotations
@@ -41,7 +37,6 @@ class Nodes:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves."""
         return self.tree.n_leaves
 
     @cached_property
@@ -90,11 +85,9 @@ class Nodes:
         return sorted((left, left + 1), key=self.numbers.__getitem__)
 
     def responses(self, node: int) -> Floats:
-        """Return the encoded responses of the training rows of a node."""
         return self.values[self.tree.start[node] : self.tree.start[node] + self.tree.size[node]]
 
     def weights_of(self, node: int) -> Floats | None:
-        """Return the weights of the training rows of a node."""
         rows = slice(self.tree.start[node], self.tree.start[node] + self.tree.size[node])
         return None if self.weights is None else self.weights[rows]
 
@@ -175,11 +168,9 @@ class SplitRule(NamedTuple):
         return f"{self.name} {self.sign} " + (f"{{{values}}}" if self.sign == "in" else values)
 
     def as_party(self) -> str:
-        """Return the rule as party writes it."""
         return str(self) if self.sign != "in" else f"{self.name} == {{{', '.join(self.values)}}}"
 
     def as_rpart(self) -> str:
-        """Return the rule as rpart writes it."""
         if self.sign == "in":
             return f"{self.name}={','.join(self.values)}"
         return str(self) if self.sign == "is" else f"{self.name}{self.sign:<2}{self.values[0]}"

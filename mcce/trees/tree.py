@@ -113,7 +113,6 @@ class Tree:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves."""
         return int((self.feature == LEAF).sum())
 
     @property

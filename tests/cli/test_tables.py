@@ -10,13 +10,11 @@ import pytest
 
 import mcce
 from mcce.cli import main
-from mcce.cli.outputs import Spelling
-from mcce.cli.tables import NumberMarks, Reading, ReadOptions, TableFile, read_table
+from mcce.cli.tables import ReadOptions, read_table
 from mcce.exceptions import InputError
 
 WANTED = ["--response", "y", "--decision", "yes", "--n-samples", "100"]
 N = 200
-GERMAN = NumberMarks(",", ".")
 
 
 def column(cells, header="v"):
@@ -76,8 +74,7 @@ def test_numbers_with_too_many_digits_are_rounded_with_a_report(tmp_path, capsys
     ]
     said = capsys.readouterr().err
     assert "column 'v' of" in said
-    assert "is rounded: line 2 holds '123456789012345678901', which has too many digits for a number and is" in said
-    assert "is read as 1.2345678901234568e+20. If these are codes, add --kinds v=categorical" in said
+    assert "is rounded: line 2 holds '123456789012345678901', which has too many digits for a number. If" in said
     for exact in (["9007199254740993", "1"], ["100000000000000000000", "1"]):
         assert read(tmp_path, column(exact), kind="numeric").tolist() == [int(exact[0]), 1]
     assert "is rounded" not in capsys.readouterr().err
@@ -128,31 +125,7 @@ def test_a_name_that_stands_twice_is_refused(tmp_path):
         read(tmp_path, "a,b,a\n1,2,3\n")
 
 
-@pytest.mark.parametrize(
-    ("cells", "mark", "value", "text"),
-    [
-        (["12.000,00", "1.500,50"], GERMAN, 17_300.0, "17.300,00"),
-        (["12.000,00", "1.500,50"], GERMAN, 1_234_567.25, "1.234.567,25"),
-        (["12.000,00", "1.500,50"], GERMAN, 17_300.125, "17.300,125"),  # more decimals than the file has
-        (["12.000,00", "1.500,50"], GERMAN, -17_300.0, "-17.300,00"),
-        (["12.000", "1.500,5"], GERMAN, 17_300.25, "17.300,25"),
-        (["12,000.00", "1,500.50"], NumberMarks(), 17_300.0, "17,300.00"),
-        (["12'000", "1'500"], NumberMarks(".", "'"), 17_300, "17'300"),
-        (["12\u202f000,5", "1\u202f500,5"], NumberMarks(",", "\u202f"), 17_300.5, "17\u202f300,5"),
-        (["12000,00", "1500,50"], GERMAN, 17_300.0, "17300,00"),  # nothing stands apart
-        (["12.000,00", "1500,50"], GERMAN, 17_300.0, "17300,00"),  # not in all of them
-        (["900,00", "12,50"], GERMAN, 17_300.0, "17300,00"),  # no number shows it
-        (["2019", "2024"], NumberMarks(), 2020, "2020"),
-    ],
-)
-def test_a_new_number_is_written_as_the_numbers_of_the_file(cells, mark, value, text):
-    reading = Reading("number", mark)
-    column = TableFile("t.csv", pd.DataFrame({"v": cells}), ReadOptions(), ";").column("v")
-    spelling = Spelling.from_cells(column, reading, reading)
-    assert spelling.write(pd.Series([value]), pd.Series([0.0]), pd.Series(["0"])) == [text]
-
-
-def test_a_changed_cell_of_a_german_file_is_written_as_its_other_cells(tmp_path, monkeypatch):
+def test_numbers_of_a_german_file_are_written_with_its_marks(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X = pd.DataFrame({"Gehalt": np.tile(np.arange(1000.0, 41_000.0, 400.0), 2), "Alter": np.arange(200) % 50 + 20})
     explainer = mcce.MCCE(lambda rows: rows["Gehalt"] >= 17_300, decision=True, fixed=["Alter"], random_state=1).fit(X)
@@ -162,8 +135,8 @@ def test_a_changed_cell_of_a_german_file_is_written_as_its_other_cells(tmp_path,
     arguments = ["explain", "bank.mcce", "neu.csv", "--id", "Nr", "--n-samples", "200", "--sparse", "--out", "cf.csv"]
     assert main(arguments) == 0
     found = pd.read_csv("cf.csv", sep=";", dtype=str)["Gehalt"]
-    assert found.str.fullmatch(r"\d\d\.\d{3},\d\d").tolist() == [True, True]
-    assert (found.str.replace(".", "").str.replace(",", ".").astype(float) >= 17_300).all()
+    assert found.str.fullmatch(r"\d{5},\d").tolist() == [True, True]
+    assert (found.str.replace(",", ".").astype(float) >= 17_300).all()
 
 
 # ---- files as they are written in different places: what is read, what is reported, what is refused
@@ -184,7 +157,7 @@ def readings_of(path, **options):
 
 def test_a_german_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
     (tmp_path / "de.csv").write_text(GERMAN_FILE, encoding="utf-8-sig")
-    with pytest.raises(InputError, match=r"2001-12-31. Add --date-format Seit=%d.%m.%Y; for levels, --kinds Seit="):
+    with pytest.raises(InputError, match=r"'31.12.2001'. For dates add --date-format Seit=FORMAT"):
         readings_of(tmp_path / "de.csv")
     table = readings_of(tmp_path / "de.csv", date_format={"Seit": "%d.%m.%Y"})
     assert table["Gehalt"].tolist() == [1234.5, 12000.0, 999.25]
@@ -235,7 +208,7 @@ def test_options_state_what_is_otherwise_detected(tmp_path, capsys):
             DATES_FILE,
             "utf-8",
             {},
-            "1980-04-03 or 1980-03-04. Add --date-format born=%d/%m/%Y or --date-format born=%m/",
+            "neither plain numbers nor ISO dates: line 2 holds '03/04/1980'. For dates add --date-format born=FORMAT",
         ),
         ("a;b\n1.234;1\n5.678;2\n", "utf-8", {}, r"is 1.234 with a decimal '.' and 1234 with .* Add --decimal . or"),
         ("a;b\n1,5;1.5\n2,5;2.5\n", "utf-8", {}, "decimal '.', by --decimal or by other columns, but in column 'a'"),
@@ -334,7 +307,7 @@ def as_text(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["cart", "parametric"])
-def test_every_cell_is_spelled_as_in_the_files(sampler, files, capsys):
+def test_codes_and_levels_are_written_as_in_the_files_and_numbers_with_their_values(sampler, files, capsys):
     assert explain("--id", "who", "--out", "cf.csv", "--fixed", "zip,rooms", "--sampler", sampler) in (0, 3)
     said = capsys.readouterr().err
     assert "column 'zip' of train.csv is read as text: line " in said
@@ -342,27 +315,27 @@ def test_every_cell_is_spelled_as_in_the_files(sampler, files, capsys):
     found, train, new = as_text("cf.csv"), as_text("train.csv"), as_text("new.csv").set_index("who")
     assert len(found) > 5
     own = new.loc[found["id"]].reset_index(drop=True)  # ids are the file's own text
-    pd.testing.assert_frame_equal(found[["zip", "rooms"]], own[["zip", "rooms"]])
-    for name in ("zip", "alley", "rooms", "pool"):
+    pd.testing.assert_series_equal(found["zip"], own["zip"])
+    np.testing.assert_array_equal(pd.to_numeric(found["rooms"]), pd.to_numeric(own["rooms"]))
+    for name in ("zip", "alley"):
         assert set(found[name]) <= set(train[name])
-    assert found["price"].str.fullmatch(r"\d+\.\d\d").mean() > (0.99 if sampler == "cart" else 0)
+    assert set(found["pool"]) <= {"True", "False"}
     if sampler == "cart":
-        assert set(found["price"]) <= set(train["price"])
-        assert set(found["ratio"]) <= set(train["ratio"])
-    unchanged = found["price"].astype(float) == own["price"].astype(float)
-    assert (found["price"] == own["price"])[unchanged].all()
+        for name in ("price", "ratio"):
+            assert set(found[name].astype(float)) <= set(train[name].astype(float))
 
 
 @pytest.mark.slow
-def test_missing_words_that_are_named_are_missing_and_written_back(files):
+def test_missing_words_that_are_named_are_missing(files):
     for name in ("train.csv", "new.csv"):
         table = as_text(name)
         table.assign(rooms=table["rooms"].replace("", "NA")).to_csv(name, index=False)
     assert explain("--out", "cf.csv") == 2
     assert explain("--out", "cf.csv", "--missing", "NA", "--fixed", "rooms", "--id", "who") in (0, 3)
     found, new = as_text("cf.csv"), as_text("new.csv").set_index("who")
-    assert (found["rooms"].to_numpy() == new.loc[found["id"], "rooms"].to_numpy()).all()
-    assert set(found["alley"]) <= {"None", "Grvl", "NA", ""}
+    own = new.loc[found["id"], "rooms"].replace("NA", "")
+    np.testing.assert_array_equal(pd.to_numeric(found["rooms"]), pd.to_numeric(own))
+    assert set(found["alley"]) <= {"None", "Grvl", ""}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
+from mcce.exceptions import InputError
 from tests.cli.files_of_people import NAMES, N, as_cells, as_text, csv, explain, truth, workbook, workbook_with_notes
 
 
@@ -117,20 +118,21 @@ def test_the_values_are_those_that_were_written(name, seen, tmp_path, capsys):
         assert list(X["risk"].cat.categories) == ["low", "medium", "high"]
     assert X["rooms"].dtype == ("category" if name == "kinds and order" else np.int64)
     if cells is not None:
-        check_spelling(tmp_path / "cf.csv", cells, refused)
+        check_written(tmp_path / "cf.csv", cells, refused, table)
 
 
-def check_spelling(path, cells, refused):
-    """Every value is written as in the file that was read, and the file opens where that one does."""
+def check_written(path, cells, refused, table):
+    """Text and dates are written as in the file that was read, numbers with their values and its decimal mark."""
     raw = path.read_bytes()
     sep = next(c for c in ",;\t|" if c in raw.decode("utf-8-sig").splitlines()[0])
     found = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     assert len(found)
     assert set(found["id"]) <= set(refused["who"])
     own = cells.set_index("who").loc[found["id"]]
-    assert list(found["born"]) == list(own["born"])
+    if "T" not in own["born"].iloc[0]:
+        assert list(found["born"]) == list(own["born"])
     assert list(found["city"]) == list(own["city"])
-    assert set(found["amount"]) <= set(cells["amount"])
+    assert set(found["amount"].str.replace(",", ".").astype(float)) <= set(table["amount"])
 
 
 def test_tables_for_a_decimal_comma_have_it_everywhere_and_excel_knows_their_encoding(seen, tmp_path):
@@ -151,7 +153,7 @@ def test_marks_may_differ_from_file_to_file_if_that_is_clear(seen, tmp_path, cap
     csv(sep=";", swap=",.")(tmp_path / "new.csv", table[table["paid"] == "no"].head(4))
     assert explain("csv", "--out", "cf.csv") in (0, 3)
     assert "new.csv is read with separator ';', decimal ','" in capsys.readouterr().err
-    assert set(pd.read_csv("cf.csv", dtype=str)["amount"]) <= set(as_cells(table)["amount"])
+    assert set(pd.read_csv("cf.csv")["amount"]) <= set(table["amount"])
 
 
 @pytest.mark.parametrize("options", [[], ["--decimal", ","]])
@@ -160,8 +162,7 @@ def test_a_workbook_has_numbers_whatever_the_mark_of_the_other_file(options, see
     csv(sep=";", swap=",.")(tmp_path / "train.csv", table)
     workbook(tmp_path / "new.xlsx", table[table["paid"] == "no"].head(4))
     assert explain("csv", *options, "--out", "cf.csv", new="new.xlsx") in (0, 3)
-    found = pd.read_csv("cf.csv", sep=";", dtype=str)
-    assert set(found["amount"]) <= set(as_cells(table, swap=",.")["amount"])
+    assert set(pd.read_csv("cf.csv", sep=";", decimal=",")["amount"]) <= set(table["amount"])
 
 
 def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, tmp_path):
@@ -175,30 +176,13 @@ def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, t
         np.testing.assert_array_equal(seen["X"]["rooms"], (table["rooms"] + 0.25) * factor)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "code", "said"),
-    [
-        (
-            "paid",
-            0,
-            "is the class 'paid' (30 training rows); others are spelled nearly alike: 'Paid' (3 training rows)",
-        ),
-        ("Paid", 0, "is the class 'Paid' (3 training rows)"),
-        ("PAID", 2, "--decision is 'PAID', which could be 'Paid' (3 training rows), 'paid' (30 training rows)"),
-        ("OPEN", 0, ""),
-    ],
-)
-def test_a_class_is_matched_exactly_first(wanted, code, said, capsys):
+@pytest.mark.parametrize(("wanted", "found"), [("paid", "paid"), ("Paid", "Paid"), ("OPEN", "open"), ("2", 2.0)])
+def test_a_class_is_matched_exactly_first(wanted, found):
     from mcce.cli.checking import read_decision
-    from mcce.exceptions import InputError
 
-    counts = {"Paid": 3, "open": 7, "paid": 30}
-    if code:
-        with pytest.raises(InputError, match=re.escape(said)):
-            read_decision(wanted, None, list(counts), counts)
-        return
-    assert read_decision(wanted, None, list(counts), counts) == {"OPEN": "open"}.get(wanted, wanted)
-    assert said in capsys.readouterr().err
+    assert read_decision(wanted, None, ["Paid", "open", "paid", 2.0]) == found
+    with pytest.raises(InputError, match="'PAID', which could be 'Paid', 'paid'"):
+        read_decision("PAID", None, ["Paid", "open", "paid"])
 
 
 @pytest.mark.slow
@@ -214,7 +198,7 @@ def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypat
     assert set(pd.read_csv("cf.csv")["prediction"]) == {"paid"}
     capsys.readouterr()
     assert main(["explain", *asked, "--decision", "PAID"]) == 2
-    assert re.search(r"could be 'paid' \(19 training rows\), 'Paid' \(3 training rows\)", capsys.readouterr().err)
+    assert "could be 'paid', 'Paid'" in capsys.readouterr().err
 
 
 def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
@@ -243,12 +227,11 @@ def test_two_sheets_of_one_workbook(seen, tmp_path, capsys):
     refused = book.create_sheet("Refused")
     for row in other["Customers"].values:
         refused.append(row)
-    book["Customers"].row_dimensions[5].hidden = True
     book.save(tmp_path / "train.xlsx")
     assert explain("xlsx", "--sheet", "train=Customers,explain=Refused", "--out", "cf.csv", new="train.xlsx") in (0, 3)
     assert len(seen["X"]) == N
     assert len(pd.read_csv("cf.csv")) <= 3
-    assert "sheet 'Customers': 1 hidden row(s) are read too, the first is row 5" in capsys.readouterr().err
+    capsys.readouterr()
     assert explain("xlsx", "--sheet", "Customer", new="train.xlsx") == 2
     assert (
         "--sheet 'Customer' is not a sheet of --train train.xlsx; did you mean 'Customers'" in capsys.readouterr().err

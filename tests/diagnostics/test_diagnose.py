@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.diagnostics import Diagnostics, visit_effect
+from mcce.diagnostics import Diagnostics
 from mcce.diagnostics.pairs import candidate_table, draw_like
 
 
@@ -96,46 +96,21 @@ def test_evaluation_is_that_of_the_counterfactuals(diagnostics, explainer):
     assert (e.n_factuals, e.n_explained) == (20, len(found))
 
 
-def test_visit_sequences(diagnostics):
-    table = diagnostics.visit
-    assert list(table.index) == ["data", "correlation", "reversed", "another seed"]
-    mutable = [name for name in NEW if name not in ("age", "sex")]
-    assert table.loc["data", "sequence"] == table.loc["another seed", "sequence"] == mutable
-    assert table.loc["reversed", "sequence"] == mutable[::-1]
-    assert table.loc["data", "same"] == 1.0
-    assert table.loc["data", "L0"] == pytest.approx(diagnostics.evaluation.summary.loc["L0", "mean"])
-    assert table.loc["another seed", "same"] < 1.0
-    assert (table[["L0", "L1", "distance", "pMSE", "correlation_difference"]] > 0).all(axis=None)
-
-
-def test_a_given_order_alone(explainer):
-    order = [name for name in NEW if name not in ("age", "sex")][::-1]
-    factuals = NEW[score(NEW) < 0.6].head(5)
-    table = visit_effect(explainer, factuals, training=TRAINING, visit_sequences=[order], n_samples=50)
-    assert table["sequence"].iloc[0] == order
-    assert len(table) == 2
-    with pytest.raises(mcce.InputError, match="visit_sequences is empty"):
-        visit_effect(explainer, factuals, training=TRAINING, visit_sequences=[])
-
-
 @pytest.mark.slow
 def test_one_seed_gives_one_answer_for_any_number_of_threads(diagnostics):
     other = mcce.MCCE(score, decision=(0.6, np.inf), fixed=["age", "sex"], random_state=1, n_jobs=1).fit(TRAINING)
     again = other.diagnose(NEW, n_samples=200, max_factuals=20)
     pd.testing.assert_frame_equal(again.generated, diagnostics.generated)
     pd.testing.assert_frame_equal(again.evaluation.rows, diagnostics.evaluation.rows)
-    columns = [c for c in again.visit if c != "seconds_fit"]
-    pd.testing.assert_frame_equal(again.visit[columns], diagnostics.visit[columns])
     assert again.discriminator.accuracies == diagnostics.discriminator.accuracies
 
 
 def test_words_and_pages(diagnostics):
     text = repr(diagnostics)
-    for word in ("discriminator accuracy", "S_pMSE", "valid candidates", "distance_wanted", "another seed", "20 of 20"):
+    for word in ("discriminator accuracy", "S_pMSE", "valid candidates", "distance_wanted", "20 of 20"):
         assert word in text
     html = diagnostics._repr_html_()
     assert "discriminator accuracy" in html
-    assert "another seed" in html
     summary = diagnostics.summary()
     assert list(summary.columns) == ["value", "how to read it"]
     assert {"L0", "copy", "explained"} <= set(summary.index)
@@ -154,17 +129,17 @@ def test_pictures(diagnostics):
 @pytest.mark.slow
 def test_the_method_that_is_used_is_diagnosed(explainer):
     asked = {"sparse": True, "floor": 0.1, "constraints": ["loan_amount <= was(loan_amount)"]}
-    d = explainer.diagnose(NEW, n_samples=100, max_factuals=15, visit_sequences=["data"], **asked)
+    d = explainer.diagnose(NEW, n_samples=100, max_factuals=15, **asked)
     found = explainer.explain(d.found.factuals, n_samples=100, **asked)
     pd.testing.assert_frame_equal(d.found.frame, found.frame)
-    assert d.evaluation.summary.loc["L0", "mean"] == d.visit.loc["data", "L0"] == found.measures["L0"].mean()
+    assert d.evaluation.summary.loc["L0", "mean"] == found.measures["L0"].mean()
     assert "crossed with the factuals" in repr(d)
     with pytest.raises(TypeError, match="flor"):
-        explainer.diagnose(NEW, flor=0.1, visit_sequences=())
+        explainer.diagnose(NEW, flor=0.1)
 
 
 def test_training_rows_are_pointed_out(explainer):
-    d = explainer.diagnose(TRAINING.head(60), n_samples=20, max_factuals=3, visit_sequences=())
+    d = explainer.diagnose(TRAINING.head(60), n_samples=20, max_factuals=3)
     assert any("100% of the rows of X are training rows" in note for note in d.notes)
     assert "note: 100%" in repr(d)
 
@@ -174,11 +149,10 @@ def test_a_saved_explainer_does_not_hold_the_training_table(explainer):
     saved = pickle.dumps(with_tree)
     loaded = pickle.loads(saved)
     d = loaded.diagnose(NEW, n_samples=20, max_factuals=3)
-    assert d.visit is None
     assert "distance" not in d.evaluation.rows
     assert any("give them as `training`" in note for note in d.notes)
     assert len(d.plot()) == 3
-    d = loaded.diagnose(NEW, training=TRAINING, n_samples=20, max_factuals=3, visit_sequences=["data"])
+    d = loaded.diagnose(NEW, training=TRAINING, n_samples=20, max_factuals=3)
     assert d.evaluation.rows["distance"].notna().all()
 
 
@@ -190,7 +164,7 @@ class Steady:
 
 
 def test_few_rows_and_nothing_to_explain(explainer):
-    d = explainer.diagnose(NEW[score(NEW) < 0.6].head(3), n_samples=50, visit_sequences=())
+    d = explainer.diagnose(NEW[score(NEW) < 0.6].head(3), n_samples=50)
     assert d.discriminator is None
     assert any("needs at least 10" in note for note in d.notes)
     assert d.evaluation.n_factuals == 3
@@ -198,7 +172,6 @@ def test_few_rows_and_nothing_to_explain(explainer):
         d.plot()
     fine = explainer.diagnose(NEW[score(NEW) >= 0.6].head(20), n_samples=50)
     assert fine.evaluation is None
-    assert fine.visit is None
     assert len(fine.plot()) == 2
     assert "nothing to explain" in repr(fine)
     with pytest.raises(mcce.InputError, match="no counterfactuals to draw"):
@@ -210,9 +183,8 @@ def test_arrays_and_no_decision_to_condition_on():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 4))
     plain = mcce.MCCE(lambda rows: rows.sum(axis=1), decision=(0, np.inf), condition_on_decision=False, random_state=1)
-    d = plain.fit(X).diagnose(X[:100], n_samples=50, max_factuals=5, visit_sequences=["data", "reversed"])
+    d = plain.fit(X).diagnose(X[:100], n_samples=50, max_factuals=5)
     assert d.evaluation.rows["success"].all()
-    assert list(d.visit.index) == ["data", "reversed", "another seed"]
 
 
 def test_draws_depend_on_the_row_alone(explainer):

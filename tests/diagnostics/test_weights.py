@@ -10,33 +10,6 @@ import mcce
 from mcce.table.weights import rows_by_weight
 
 
-@pytest.fixture(scope="module")
-def weighted():
-    X = mcce.datasets.load_loans(200).X.select_dtypes("number")
-    weights = np.where(X["salary"] > 45_000, 2.5, 0.5)
-    explainer = mcce.MCCE(lambda rows: rows["salary"] > 45_000, decision=True, fixed=["age"], random_state=1)
-    return explainer.fit(X, sample_weight=weights), X
-
-
-@pytest.mark.slow
-def test_other_visit_sequences_are_fitted_by_weight(weighted):
-    """The order of the explainer itself gives its own counterfactuals again."""
-    explainer, X = weighted
-    poor = X[X["salary"] < 40_000].iloc[:8]
-    orders = ("data", "reversed")
-    effect = mcce.diagnostics.visit_effect(
-        explainer, poor, training=X, visit_sequences=orders, n_samples=50, max_rows=100
-    )
-    found = explainer.explain(poor, n_samples=50)
-    assert effect.loc["data", "L0"] == pytest.approx(found.measures["L0"].mean())
-
-
-def test_training_rows_without_their_weights_are_refused(weighted):
-    explainer, X = weighted
-    with pytest.raises(mcce.InputError, match="fitted with weights of 200 rows, and training has 50; give the rows"):
-        mcce.diagnostics.visit_effect(explainer, X.iloc[:5], training=X.iloc[:50], n_samples=20)
-
-
 def rich(rows):
     return rows["salary"] > 45_000
 
@@ -119,7 +92,7 @@ def test_equal_weights_judge_out_of_fold_as_none_do(loans):
 def test_diagnostics_of_counts_are_those_of_the_repeated_rows(loans, counts):
     seen, new = loans
     explainer = mcce.MCCE(rich, decision=True, fixed=["age"], random_state=1).fit(seen)
-    options = {"n_samples": 30, "max_factuals": 10, "visit_sequences": ()}
+    options = {"n_samples": 30, "max_factuals": 10}
     found = explainer.diagnose(new, sample_weight=counts, **options)
     expected = explainer.diagnose(repeated(new, counts), **options)
     pd.testing.assert_frame_equal(found.marginals, expected.marginals)

@@ -134,7 +134,7 @@ def test_everything_else_takes_them_too(fitted):
     )
     held = explainer.explain(denied, n_samples=100, constraints=[mcce.per_factual(limits)])
     assert 0 not in held or held[0].frame["job"].tolist() == ["clerk"]
-    assert explainer.diagnose(denied, n_samples=50, visit_sequences=()).evaluation.n_explained > 0
+    assert explainer.diagnose(denied, n_samples=50).evaluation.n_explained > 0
     assert mcce.diagnostics.stability(explainer, denied, n_samples=50, n_seeds=2).summary["same_row"] <= 1
     assert explainer.feature_names_in_.tolist()[:2] == ["age", "income"]
 

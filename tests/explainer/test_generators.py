@@ -12,7 +12,6 @@ from pandas.testing import assert_frame_equal
 
 import mcce
 from mcce import MCCE, ChainModel, InputError
-from mcce.diagnostics import visit_effect
 from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
 from tests.generators.row_bootstrap import RowBootstrap
 
@@ -74,15 +73,11 @@ def test_select_is_the_second_half_of_explain(bootstrapped):
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_diagnose_leaves_out_the_order_that_there_is_not(bootstrapped):
+def test_a_generator_without_a_chain_is_diagnosed(bootstrapped):
     d = bootstrapped.diagnose(TABLE, n_samples=50, max_factuals=10)
-    assert d.visit is None
-    assert "a RowBootstrap visits the features in no order; none are compared." in d.notes
     # among training rows a bootstrap of them is no different from them
     assert d.marginals["distance"].max() < 0.15
     assert d.evaluation.summary.loc["success", "mean"] == 1.0
-    with pytest.raises(InputError, match="draws from a RowBootstrap, which visits the features in no order"):
-        visit_effect(bootstrapped, DENIED, training=TABLE)
 
 
 def test_there_is_no_chain_but_a_generator(bootstrapped):
@@ -120,17 +115,6 @@ def test_a_given_chain_is_the_chain():
     made = fitted(random_state=3, visit_sequence="correlation", sampler="marginal")
     assert_same(given.explain(DENIED, n_samples=50), made.explain(DENIED, n_samples=50))
     assert given.explain(DENIED.iloc[:1], n_samples=5).run.settings["sampler"] == "marginal"
-
-
-@pytest.mark.slow
-def test_orders_are_compared_for_a_given_chain_too():
-    chain = ChainModel(fixed=FIXED, random_state=3)
-    given, made = (
-        visit_effect(explainer, DENIED.iloc[:5], training=TABLE, n_samples=20)
-        for explainer in (fitted(random_state=None, generator=chain), fitted(random_state=3))
-    )
-    assert_frame_equal(given.drop(columns="seconds_fit"), made.drop(columns="seconds_fit"))
-    assert given["sequence"].map(tuple).nunique() > 1
 
 
 @pytest.mark.parametrize(

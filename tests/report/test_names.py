@@ -217,7 +217,7 @@ def test_diagnostics_have_them_too():
         random_state=1,
         names=mcce.Names({"salary": "pay"}, {"salary": "EUR"}, {"home": {"own": "owned"}}),
     )
-    d = said.fit(X).diagnose(X.iloc[::2], n_samples=20, visit_sequences=())
+    d = said.fit(X).diagnose(X.iloc[::2], n_samples=20)
     assert set(d.marginals.index) == {"salary", "home", "since"}
     drawn = d.plot("marginals")
     titles = " ".join(ax.get_title(loc="left") + ax.get_title() for ax in drawn)

@@ -108,5 +108,5 @@ def test_conditionals_and_diagnostics_leave_such_rows_out(explainer, table):
     kept = np.arange(120) != 5
     same = chain.criticise(table.head(120)[kept], n_draws=5, sample_weight=weights[kept])
     pd.testing.assert_frame_equal(judged.table.drop(columns="seconds"), same.table.drop(columns="seconds"))
-    told = explainer.diagnose(new, n_samples=20, max_factuals=5, visit_sequences=())
+    told = explainer.diagnose(new, n_samples=20, max_factuals=5)
     assert any("with a level that is not known: 5 (column 'job' holds 'pilot')" in note for note in told.notes)

@@ -1,1 +1,1 @@
-"""Disclosure by explanations and generated rows: counts on keys, attacks beside a control, membership, extraction."""
+"""Disclosure by explanations and generated rows: counts on keys, attacks beside a control, membership."""

@@ -1,26 +1,21 @@
 """Singling out, linkability and inference: attacks with released rows, on training rows and on control rows.
 
-As anonymeter (Giomi, Boenisch, Wehmeyer and Tasnadi 2023, "A unified framework for quantifying privacy risk in
-synthetic data") defines them. Each counts its successes on training rows, on as many control rows, which nothing was
-fitted on, and those of a baseline that guesses; `mcce.diagnostics.disclosure_risk.rates` makes a risk of them.
+As in anonymeter (Giomi, Boenisch, Wehmeyer and Tasnadi 2023, "A unified framework for quantifying privacy risk in
+synthetic data"). Successes are counted on training rows, on equally many control rows, and for a baseline that guesses;
+`rates` computes the risk.
 
-1. Singling out. A query is a conjunction of conditions on columns. One that exactly one released row meets is a guess
-   that exactly one person meets it; it succeeds if that is so among the training rows. With several columns a query is
-   made from a released row: at least its number where that is above the median, at most where it is not, its level,
-   missing where it is missing. With one column: the smallest and largest number, values that one released row has. The
-   baseline makes conditions of random values and comparisons.
-2. Linkability. The columns are cut in two, as if two parties knew a half each. For both halves of a person the nearest
-   released rows are found; the attack succeeds if one is among those of both halves. The baseline draws them.
-3. Inference. The nearest released row in what is known is found, and its value of the secret is the guess. It succeeds
-   if a level is the same, or a number within 5 per cent of the guess. The baseline guesses the value of any row.
+1. Singling out. A query is a conjunction of conditions that exactly one released row meets; it succeeds if exactly one
+   training row meets it. Several columns: conditions from a released row (>= its number above the median, <= otherwise,
+   its level, missing). One column: extreme numbers, and values of a single released row. The baseline asks random
+   conditions.
+2. Linkability. The columns are split in two. The attack succeeds if a released row is among the nearest of a person by
+   both halves.
+3. Inference. The secret is guessed from the released row that is nearest in the known columns; a level must be equal, a
+   number within 5 per cent.
 
-Queries meet the same people, so they are not independent; whether the attack is ahead of its control is tested by
-shuffling training and control rows, for the other two attacks by Fisher's test.
-
-Two things differ from anonymeter, on purpose. There, a negative guess always counts as right: the difference is divided
-by the guess with its sign; here by its size. And where the tables differ in size, anonymeter extrapolates the successes
-of singling out on the control; here both tables have as many rows. Distances are Gower's, with the ranges of the
-training rows; a missing value is at distance 0 from a missing one.
+Queries are not independent, so singling out is tested by permuting training and control rows, the other attacks by
+Fisher's test. Unlike anonymeter, relative errors divide by the size of the guess, and both tables have as many rows.
+Distances are Gower's, with the ranges of the training rows.
 """
 
 from __future__ import annotations
@@ -88,7 +83,6 @@ class Attack:
 
 
 def count_matches(query: Query, table: Floats) -> int:
-    """Return how many rows of a table meet a query."""
     meets = np.ones(table.shape[0], dtype=bool)
     for column, comparison, value in query:
         meets &= COMPARISONS[comparison](table[:, column], value)
@@ -96,14 +90,13 @@ def count_matches(query: Query, table: Floats) -> int:
 
 
 def distinct_rows(table: Floats) -> Floats:
-    """Return each row of a table once, in its order."""
     return np.asarray(table[np.sort(np.unique(hash_rows(table), return_index=True)[1])])
 
 
 def queries_of_rows(
     released: Floats, features: Sequence[Feature], n: int, n_columns: int, rng: np.random.Generator
 ) -> list[Query]:
-    """Return up to `n` queries on several columns that single out a released row (step 1)."""
+    """Return up to `n` queries on several columns that single out a released row."""
     known = [~np.isnan(released[:, j]) for j in range(released.shape[1])]
     medians = [float(np.median(released[held, j])) if held.any() else np.nan for j, held in enumerate(known)]
     found: dict[Query, None] = {}
@@ -127,7 +120,7 @@ def _comparison(value: float, median: float, feature: Feature) -> str:
 
 
 def queries_of_columns(released: Floats, features: Sequence[Feature], n: int, rng: np.random.Generator) -> list[Query]:
-    """Return up to `n` queries on one column that single out a released row (step 1)."""
+    """Return up to `n` queries on one column that single out a released row."""
     queries: list[Query] = []
     for j, feature in enumerate(features):
         values, counts = np.unique(released[:, j], return_counts=True)
@@ -143,7 +136,7 @@ def queries_of_columns(released: Floats, features: Sequence[Feature], n: int, rn
 def random_queries(
     released: Floats, features: Sequence[Feature], n: int, n_columns: int, rng: np.random.Generator
 ) -> list[Query]:
-    """Return queries with random values and comparisons, which the baseline asks (step 1)."""
+    """Return queries with random values and comparisons, which the baseline asks."""
     values = [np.unique(released[:, j]) for j in range(released.shape[1])]
     queries = []
     for _ in range(n):
@@ -167,7 +160,7 @@ def singling_out(
     rng: np.random.Generator,
     confidence: float,
 ) -> Attack:
-    """Attack by queries on `n_columns` columns; training and control should have as many rows (step 1)."""
+    """Attack by queries on `n_columns` columns; training and control should have as many rows."""
     rows, people, others = (distinct_rows(table) for table in (released, training, control))
     if n_columns == 1:
         queries = queries_of_columns(rows, features, n_attacks, rng)
@@ -210,7 +203,7 @@ def linkability(
     rng: np.random.Generator,
     confidence: float,
 ) -> Attack:
-    """Attack all given rows by linking their two halves (step 2)."""
+    """Attack all given rows by linking their two halves."""
     k = min(n_neighbours, released.shape[0])
 
     def linked(first: Ints, second: Ints) -> Bools:
@@ -236,7 +229,7 @@ def inference(
     rng: np.random.Generator,
     confidence: float,
 ) -> Attack:
-    """Attack all given rows by guessing a secret from what is known of them (step 3)."""
+    """Attack all given rows by guessing a secret from what is known of them."""
     found = []
     for people in (training, control):
         guesses = released[_nearest(people, released, features, known, 1)[:, 0], secret]

@@ -14,124 +14,35 @@
    DCAP = sum d_tq s_tq / s_q, in per cent; TCAP = DiSCO over iS, as synthpop has it; TCAP_certain = DiSCO over DiS, as
    Little, Elliot and Allmendinger (2022) do.
 4. Denominators: the largest and the mean d_tq of the cells that DiSCO counts; large ones come from relations that
-   anybody knows. `check_1way` is the level of the target that makes up more than 90 per cent of what DiSCO counts, of
-   more than 50 rows; `check_2way` the number of pairs of a target's level and a key's level, within cells of more than
-   4 rows, where more than 80 per cent of the original rows with the key's level have that of the target.
+   anybody knows.
 5. Linkage (Goethals, Soerensen and Martens 2023, "The privacy issue of counterfactual explanations"): the share of
    released rows whose keys k or fewer original rows have, and at least one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import check_count
-from mcce.diagnostics.pairs import TablePair, read_pair
-from mcce.diagnostics.tables import group_breaks
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.rng import hash_rows
-from mcce.table import Data, Feature, Kind
-
-ONE_WAY = (50, 90.0)  # rows, and per cent of what DiSCO counts, above which one level is told
-TWO_WAY = (4, 80.0)  # rows of a cell, and per cent of the rows with the key's level
 
 
-def disclosure_tables(
-    real: Data,
-    released: Data,
-    *,
-    keys: Sequence[Hashable],
-    targets: Sequence[Hashable] | None = None,
-    n_groups: Mapping[Any, int] | None = None,
-    kinds: Mapping[Any, Kind] | None = None,
-) -> pd.DataFrame:
-    """Count what a released table tells of the people in the real one to whom knows the keys.
-
-    Parameters
-    ----------
-    real, released : DataFrame or array
-        Tables with the same columns, of any sizes.
-    keys : list of column names
-        What an attacker knows.
-    targets : list of column names or None
-        What the attacker wants to know; None takes all other columns.
-    n_groups : dict or None
-        For numeric columns, keys or targets, into how many groups they are cut; others are compared exactly.
-    kinds : dict or None
-        Overrides of column kinds, as for `ChainModel`.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by target, in per cent: UiO, UiS, UiOiS, RepU (the same for all targets), Dorig, Dsyn, iS, DiS, DiSCO,
-        DiSDiO, then max_denom and mean_denom, baseCAPd, CAPd, CAPs, DCAP, TCAP, TCAP_certain, check_1way and
-        check_2way; see `mcce.diagnostics.disclosure_risk.counts`.
-
-    Examples
-    --------
-    >>> import mcce
-    >>> X = mcce.datasets.load_loans(1000).X[["age", "sex", "housing"]]
-    >>> drawn = mcce.ChainModel(random_state=1).fit(X).sample(1000)
-    >>> told = mcce.diagnostics.disclosure_tables(X, drawn, keys=["age", "sex"])
-    >>> bool(told.loc["housing", "DiSCO"] < told.loc["housing", "iS"])
-    True
-    """
-    pair = read_pair(real, released, kinds)
-    places = find_columns(keys, pair.names, "keys")
-    wanted = [name for name in pair.names if name not in set(keys)] if targets is None else list(targets)
-    aims = find_columns(wanted, pair.names, "targets")
-    both = sorted(set(places) & set(aims))
-    if both:
-        raise InputError(f"{listing([pair.names[j] for j in both])} is among keys and targets; name it in one of them.")
-    groups = dict(n_groups or {})
-    find_columns(list(groups), pair.names, "n_groups", fewest=0)
-    cells = [_grouped(pair, j, groups.get(name)) for j, name in enumerate(pair.names)]
-    n_real = pair.real.shape[0]
-    original, other = (np.column_stack([c[part] for c in cells]) for part in (slice(n_real), slice(n_real, None)))
-    rows = []
-    for j in aims:
-        rows.append(name_level(measure_target(original, other, places, j), pair.features[j]))
-    return pd.DataFrame(rows, index=pd.Index(wanted, name="target", tupleize_cols=False))
-
-
-def name_level(measured: dict[str, Any], feature: Feature) -> dict[str, Any]:
-    """Return the measures of a target with the level of `check_1way` as its value, if the target has levels."""
-    level, levels = measured["check_1way"], feature.levels
-    if level is None or levels is None or np.isnan(level):
-        return measured
-    return {**measured, "check_1way": levels[int(level)]}
-
-
-def find_columns(names: Sequence[Hashable], known: Sequence[Hashable], what: str, fewest: int = 1) -> list[int]:
-    """Return the places of named columns."""
+def find_columns(names: Sequence[Hashable], known: Sequence[Hashable], what: str) -> list[int]:
     if isinstance(names, str):
         raise InputError(f"{what} is the text {names!r}; give a list of column names, as [{names!r}].")
     given = list(names)
-    if len(given) < fewest:
-        raise InputError(f"{what} is empty; name at least {fewest} of the columns {listing(known)}.")
+    if not given:
+        raise InputError(f"{what} is empty; name at least one of the columns {listing(known)}.")
     for name in given:
         if name not in known:
             raise InputError(f"{what} names {name!r}, which is no column; {did_you_mean(name, known)}")
     if len(set(given)) < len(given):
         raise InputError(f"{what} names a column twice ({listing(given)}); name each once.")
     return [list(known).index(name) for name in given]
-
-
-def _grouped(pair: TablePair, j: int, n_groups: int | None) -> Floats:
-    """Return a column of both tables, real rows first, cut into groups if that is asked for."""
-    values = np.concatenate([pair.real[:, j], pair.generated[:, j]])
-    if n_groups is None:
-        return values
-    if not pair.features[j].is_numeric:
-        raise InputError(f"n_groups names {pair.names[j]!r}, which has levels; only numbers are cut into groups.")
-    check_count(n_groups, f"n_groups of {pair.names[j]!r}", least=2)
-    groups = np.searchsorted(group_breaks(values, n_groups)[1:-1], values, side="right").astype(np.float64)
-    return np.where(np.isnan(values), np.nan, groups)
 
 
 def count_by(original: Floats, released: Floats, columns: Sequence[int]) -> tuple[Ints, Ints, Ints]:
@@ -144,15 +55,11 @@ def count_by(original: Floats, released: Floats, columns: Sequence[int]) -> tupl
 
 
 def measure_target(original: Floats, released: Floats, keys: Sequence[int], target: int) -> dict[str, Any]:
-    """Return steps 2 to 4 for one target, by the places of the columns."""
     n_d, n_s = original.shape[0], released.shape[0]
     of_keys, d_q, s_q = count_by(original, released, keys)
     of_cell, d_tq, s_tq = count_by(original, released, [*keys, target])
     q = np.zeros(d_tq.size, dtype=np.int64)
     q[of_cell] = of_keys
-    values = np.concatenate([original[:, target], released[:, target]])
-    t = np.zeros(d_tq.size)
-    t[of_cell] = values
     certain = (s_tq == s_q[q]) & (s_tq > 0)
     told = np.where(certain, d_tq, 0)
     any_certain = np.bincount(q[certain], minlength=d_q.size) > 0
@@ -183,43 +90,15 @@ def measure_target(original: Floats, released: Floats, keys: Sequence[int], targ
         **{name: 100 * float(value) for name, value in figures.items()},
         "max_denom": int(told.max()),
         "mean_denom": float(told[told > 0].mean()) if disco else np.nan,
-        "check_1way": _one_way(told, t),
-        "check_2way": _two_way(told, t, original, keys, target, of_cell),
     }
 
 
-def _one_way(told: Ints, t: Floats) -> float | None:
-    """Return the level that makes up most of what is disclosed, if it does."""
-    levels, place = np.unique(t, return_inverse=True, equal_nan=True)
-    by_level = np.bincount(place, weights=told, minlength=levels.size)
-    most = int(by_level.argmax())
-    rows, share = ONE_WAY
-    return float(levels[most]) if by_level[most] > rows and 100 * by_level[most] > share * by_level.sum() else None
-
-
-def _two_way(told: Ints, t: Floats, original: Floats, keys: Sequence[int], target: int, of_cell: Ints) -> int:
-    """Return how many pairs of a key's level and the target's tell what anybody knows."""
-    n = original.shape[0]
-    rows, share = TWO_WAY
-    inside = told[of_cell[:n]] > rows
-    known = 0
-    for key in keys:
-        pairs, of_key = (hash_rows(original[:, columns]) for columns in ([key, target], [key]))
-        kinds, first, with_pair = np.unique(pairs, return_index=True, return_counts=True)
-        of_each = dict(zip(*np.unique(of_key, return_counts=True)))
-        for pair in np.unique(pairs[inside]):
-            at = int(np.searchsorted(kinds, pair))
-            known += 100 * int(with_pair[at]) > share * int(of_each[of_key[first[at]]])
-    return known
-
-
 def copies_of(released: Floats, original: Floats) -> Bools:
-    """Return which released rows equal an original one in every column (step 1)."""
     return np.isin(hash_rows(released), hash_rows(original))
 
 
 def distinguishing_cells(released: Floats, original: Floats, handed_out: Bools) -> Bools:
-    """Return which cells, of those handed out, hold a value that exactly one original row has (step 1)."""
+    """Return which cells, of those handed out, hold a value that exactly one original row has."""
     found = np.zeros(released.shape, dtype=bool)
     for j in range(released.shape[1]):
         values = np.sort(original[:, j])
@@ -229,7 +108,7 @@ def distinguishing_cells(released: Floats, original: Floats, handed_out: Bools) 
 
 
 def linked(released: Floats, original: Floats, keys: Sequence[int], k: int) -> Bools:
-    """Return which released rows have keys that k or fewer original rows have, and at least one (step 5)."""
+    """Return which released rows have keys that k or fewer original rows have, and at least one."""
     number, counts, _ = count_by(original, released, keys)
     matched = counts[number[original.shape[0] :]]
     return (matched >= 1) & (matched <= k)

@@ -1,24 +1,17 @@
 """Disclosure by an explainer, of the people it was fitted on: one table, with intervals and a sentence a line.
 
-1. Three groups of people. X are those that the explainer was fitted on. The holdout was not: half of it, dealt by the
-   seed, is the control; the other half are the attacker's own rows, among them those who ask for an explanation.
-2. Three releases, as they are returned: counterfactuals of the paper's method ("plain") and sparse ones ("sparse") for
-   those who ask, and rows that are drawn for the attacker's own rows, given fixed values and decision, as many as X has
-   ("generated").
-3. Counts (`counts`): copies, distinguishing cells, RepU, DiSCO, linkage by keys. `value` is by
-   all of X; `matched` and `control` are the same by equally many rows of X and of the control. Released rows are not
-   independent, so the difference is tested by permutation: both groups are shuffled 199 times, and `chance` is the
-   share of shuffles, the true one included, that are as far ahead; 1 where training is not ahead.
-4. Attacks (`attacks`): singling out, linkability, inference; of the last the secret at which
-   the attack is farthest ahead, its intervals widened for the choice (Bonferroni); `targets` has all.
-5. Membership (`membership`) and extraction (`extraction`).
+1. X are the training rows. Half of the holdout, by the seed, is the control; the other half are the attacker's rows,
+   among them those who ask for an explanation.
+2. Releases: counterfactuals of the paper's method ("plain") and sparse ones ("sparse"), and as many rows as X has,
+   drawn for the attacker's rows given fixed values and decision ("generated").
+3. Counts (`counts`): `value` is by all of X; `matched` and `control` by equally many rows of X and of the control. The
+   difference is tested by 199 permutations of both groups (`chance`).
+4. Attacks (`attacks`): singling out, linkability, inference; of the last the secret at which the attack is farthest
+   ahead, with Bonferroni's correction; `targets` has all. Membership (`membership`).
 
-The distance of released rows to the closest training row is no evidence, and is not here: a table of copies of outliers
-can be far from most rows, and rows that give nothing away can be near (Yao et al. 2025, "The DCR delusion").
-
-A line leaks if its `chance` is at most one in forty (at 95 per cent) and the interval of its risk, if it has one, is
-above 0; an area if its interval is above 0.5. An attack that is no better than guessing is worthless: it says nothing
-about better ones.
+The distance to the closest training row is no evidence (Yao et al. 2025, "The DCR delusion"). A line leaks if its
+`chance` is at most one in forty (at 95 per cent) and the interval of its risk, if it has one, is above 0; an area if
+its interval is above 0.5. An attack that is no better than guessing is worthless.
 """
 
 from __future__ import annotations
@@ -38,14 +31,11 @@ from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
 from mcce.diagnostics.disclosure_risk import counts
 from mcce.diagnostics.disclosure_risk.attacks import Attack, inference, linkability, singling_out
-from mcce.diagnostics.disclosure_risk.extraction import extract
 from mcce.diagnostics.disclosure_risk.membership import (
     Membership,
-    by_person,
     explain_rows,
     measured,
     queries_about,
-    shadow_distances,
     surprise,
 )
 from mcce.diagnostics.disclosure_risk.rates import FALSE_POSITIVES, Estimate, Rate, chance_at, expected_at, wilson
@@ -81,8 +71,8 @@ class Disclosure:
         is found at few false positives; `n`, the number of attacks or rows; `verdict`: "leaks", "no leak seen" or
         "worthless" (no better than guessing).
     targets : DataFrame
-        Indexed by release and target: the columns of `disclosure_tables`, in per cent, DiSCO of the control, and
-        attack, control, baseline and risk of inference.
+        Indexed by release and target: the measures of `mcce.diagnostics.disclosure_risk.counts`, in per cent, DiSCO of
+        the control, and attack, control, baseline and risk of inference.
     sentences : Series
         One plain sentence a line of `table`.
     notes : tuple of str
@@ -100,7 +90,7 @@ class Disclosure:
     ...     def predict(self, rows):
     ...         return model.predict(rows[["salary", "savings"]])
     >>> explainer = mcce.MCCE(Told(), decision=True, fixed=["age", "sex"], random_state=1).fit(X[:500])
-    >>> given_away = mcce.diagnostics.disclosure(explainer, X[:500], holdout=X[500:], releases=["plain"], n_shadows=0)
+    >>> given_away = mcce.diagnostics.disclosure(explainer, X[:500], holdout=X[500:], releases=["plain"])
     >>> given_away.table.loc["plain"].loc["distinguishing cells", "verdict"]
     'leaks'
     """
@@ -169,7 +159,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class People:
-    """Who is attacked, with what, and how: encoded rows of step 1.
+    """Encoded rows: who is attacked, with what, and how.
 
     `matched` and `control` have as many rows; `asking` are refused rows, explained in the releases.
     """
@@ -188,23 +178,19 @@ class People:
     k: int
     n_attacks: int
     most: int
-    n_shadows: int
     confidence: float
     seed: int
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """The columns."""
         return tuple(self.explainer.generator_.schema_.features)
 
     @property
     def fixed(self) -> Ints:
-        """Places of the fixed columns."""
         generator = self.explainer.generator_
         return np.array([generator.schema_.names.index(name) for name in generator.fixed_], dtype=np.int64)
 
     def rng(self, *labels: object) -> np.random.Generator:
-        """Return random numbers for a purpose."""
         return np.random.default_rng(derive_key(self.seed, "disclosure", *labels))
 
     def some(self, rows: Floats, n: int, *labels: object) -> Floats:
@@ -214,7 +200,7 @@ class People:
 
 @dataclass(frozen=True)
 class Release:
-    """Rows as they are returned (step 2), and which cells were handed out; `settings` of `explain`, None if drawn."""
+    """Rows as they are returned, and which cells were handed out; `settings` of `explain`, None if drawn."""
 
     name: str
     rows: Floats
@@ -237,7 +223,6 @@ def disclosure(
     releases: Sequence[str] = RELEASES,
     n_attacks: int = 500,
     max_factuals: int = 100,
-    n_shadows: int = 4,
     confidence: float = 0.95,
     **settings: Any,
 ) -> Disclosure:
@@ -264,8 +249,6 @@ def disclosure(
         Attacks of each kind, at most.
     max_factuals : int
         Rows to explain, and people whose membership is asked for, at most.
-    n_shadows : int
-        Explainers that the attacker fits to know how far each person has to go; 0 leaves this attack out.
     confidence : float
         Of all intervals.
     **settings
@@ -294,13 +277,8 @@ def disclosure(
     """
     chosen = _check_releases(releases)
     check_share(confidence, "confidence")
-    for name, value, least in (
-        ("k", k, 1),
-        ("n_attacks", n_attacks, 1),
-        ("max_factuals", max_factuals, 1),
-        ("n_shadows", n_shadows, 0),
-    ):
-        check_count(value, name, least=least)
+    for name, value in (("k", k), ("n_attacks", n_attacks), ("max_factuals", max_factuals)):
+        check_count(value, name)
     for name in ("sparse", "n_counterfactuals", "progress"):
         if name in settings:
             raise InputError(f"disclosure sets {name} itself; leave it out, and choose by `releases` what is measured.")
@@ -314,9 +292,7 @@ def disclosure(
     if set(places) & set(aims):
         both = [schema.names[j] for j in sorted(set(places) & set(aims))]
         raise InputError(f"{listing(both)} is among keys and targets; name it in one of them.")
-    people, notes = _gather(
-        explainer, X, holdout, factuals, places, aims, k, n_attacks, max_factuals, n_shadows, confidence
-    )
+    people, notes = _gather(explainer, X, holdout, factuals, places, aims, k, n_attacks, max_factuals, confidence)
     lines: dict[tuple[str, str], Finding] = {}
     by_target = []
     for name in chosen:
@@ -327,7 +303,7 @@ def disclosure(
         found, table = _attack_targets(people, release)
         by_target.append(pd.concat({name: table}, names=["release", "target"]))
         parts = [*_count(people, release), *found, *_attack_rows(people, release), *_membership(people, release)]
-        lines |= {(name, line.measure): line for line in [*parts, *_extraction(people, release)]}
+        lines |= {(name, line.measure): line for line in parts}
     if not lines:
         raise InputError(f"no row was returned for {len(people.asking)} factuals, so nothing can be attacked.")
     index = pd.MultiIndex.from_tuples(list(lines), names=["release", "measure"])
@@ -369,10 +345,9 @@ def _gather(
     k: int,
     n_attacks: int,
     max_factuals: int,
-    n_shadows: int,
     confidence: float,
 ) -> tuple[People, list[str]]:
-    """Read the tables, and deal the holdout (step 1)."""
+    """Read the tables, and deal the holdout."""
     generator = explainer.generator_
     schema, seed = generator.schema_, generator.seed_
     training, others = schema.encode(X, "X").matrix, schema.encode(holdout, "holdout").matrix
@@ -424,7 +399,6 @@ def _gather(
         k=k,
         n_attacks=n_attacks,
         most=max_factuals,
-        n_shadows=n_shadows,
         confidence=confidence,
         seed=seed,
     )
@@ -437,7 +411,6 @@ def _gather(
 
 
 def _release(people: People, name: str, settings: Mapping[str, Any]) -> Release:
-    """Return rows as they are returned (step 2)."""
     if name != "generated":
         plain = {key: value for key, value in settings.items() if key not in OF_SPARSE}
         asked = {**settings, "sparse": True} if name == "sparse" else plain
@@ -460,7 +433,7 @@ def _in_words(rate: Rate | Estimate) -> str:
 def _share_line(
     people: People, measure: str, count: Callable[[Floats], int], n: int, all_rows: int | None, sentence: str
 ) -> Finding:
-    """Return a line of a count among `n`, by all of X, by the matched rows and by the control (step 3).
+    """Return a line of a count among `n`, by all of X, by the matched rows and by the control.
 
     `count` counts by a table of people. Where what is counted are people, `all_rows` is how many X has, and `n` is not
     used.
@@ -499,7 +472,7 @@ def _one_sided(confidence: float) -> float:
 
 
 def _count(people: People, release: Release) -> list[Finding]:
-    """Return the lines of copies, cells, keys and linkage (step 3)."""
+    """Return the lines of copies, cells, keys and linkage."""
     rows, names = release.rows, [str(people.features[j].name) for j in people.keys]
     n = len(rows)
 
@@ -530,7 +503,7 @@ def _count(people: People, release: Release) -> list[Finding]:
 
 
 def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd.DataFrame]:
-    """Return the lines of DiSCO and of inference at their worst targets, and the table of all (steps 3 and 4)."""
+    """Return the lines of DiSCO and of inference at their worst targets, and the table of all."""
     targeted = people.some(people.matched, people.n_attacks, "targets")
     controls = people.some(people.control, people.n_attacks, "controls")
     names = [people.features[j].name for j in people.targets]
@@ -552,7 +525,7 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
             attacks.append((name, attack))
         rows.append(
             {
-                **counts.name_level(measured_all, people.features[j]),
+                **measured_all,
                 "DiSCO_matched": alike,
                 "DiSCO_control": chance,
                 "inference": np.nan if attack is None else attack.attack.share,
@@ -579,7 +552,7 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
 
 
 def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float, times: int = 1) -> Finding:
-    """Return the line of an attack with control and baseline, the best of so many `times` (step 4)."""
+    """Return the line of an attack with control and baseline, the best of so many `times`."""
     rate, control, baseline = attack.attack, attack.control, attack.baseline
     compared = f", of others for {control.share:.1%}, by guessing for {baseline.share:.1%}"
     leaks = attack.risk.low > 0 and times * attack.chance <= _one_sided(confidence)
@@ -604,7 +577,7 @@ def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float,
 
 
 def _attack_rows(people: People, release: Release) -> list[Finding]:
-    """Return the lines of singling out and linkability (step 4)."""
+    """Return the lines of singling out and linkability."""
     features, confidence = people.features, people.confidence
     lines = []
     for n_columns, name in ((1, "singling out, one column"), (N_COLUMNS, "singling out")):
@@ -630,7 +603,6 @@ def _attack_rows(people: People, release: Release) -> list[Finding]:
 
 
 def _membership(people: People, release: Release) -> list[Finding]:
-    """Return the lines of the attacks on membership (step 5)."""
     lines = []
     if release.settings is not None:
         refused = [
@@ -641,13 +613,7 @@ def _membership(people: People, release: Release) -> list[Finding]:
         ]
         both, n = np.concatenate(refused), len(refused[0])
         _, owner, measures = explain_rows(people.explainer, both, release.settings)
-        distance = measured(owner, measures["gower"], len(both))
-        scores = {"distance": distance}
-        if people.n_shadows:
-            shadows = shadow_distances(
-                people.explainer, people.own, both, release.settings, people.n_shadows, people.seed
-            )
-            scores["distance by person"] = by_person(distance, shadows)
+        scores = {"distance": measured(owner, measures["gower"], len(both))}
         if "plausibility" in measures:
             scores["plausibility"] = measured(owner, measures["plausibility"], len(both))
         for name, score in scores.items():
@@ -722,25 +688,3 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
             )
         )
     return lines
-
-
-def _extraction(people: People, release: Release) -> list[Finding]:
-    """Return the line of extraction; rows that were drawn answer no query (step 5)."""
-    if release.settings is None:
-        return []
-    taken = np.arange(len(people.own))[spread(len(people.own), 2 * people.most)]
-    queries, decisions = people.own[taken], people.own_wanted[taken]
-    refused = queries[~decisions]
-    answers = explain_rows(people.explainer, refused, release.settings)[0] if len(refused) else refused
-    found = extract(queries, decisions, answers, people.control, people.control_wanted, people.seed, people.confidence)
-    rate, alone, gain = found.with_answers, found.labels_alone, found.gain
-    words = (
-        f"a copy of the model made of {len(queries)} decisions and {len(answers)} counterfactuals agrees with it on "
-        f"{_in_words(rate)} of other rows, one made of the decisions alone on {alone.share:.1%}."
-    )
-    return [
-        Finding(
-            "extraction", rate.share, rate.low, rate.high, words, len(queries), control=alone.share, risk=gain,
-            verdict=LEAKS if gain.low > 0 else NOTHING,
-        )
-    ]  # fmt: skip

@@ -1,14 +1,11 @@
-"""Rates of attacks with their errors, and how far an attack on training rows is ahead of one on control rows.
+"""Rates of attacks with their errors, and the risk by which an attack on training rows exceeds one on control rows.
 
-1. Of n attacks s succeed. Wilson's interval (1927) has its middle at (s + z^2/2) / (n + z^2) and half the width
-   z / (n + z^2) sqrt(s (n - s) / n + z^2/4); z is the normal quantile of the confidence.
-2. The risk is what the attack does on training rows beyond what it does on rows that nobody was fitted on, as a share
-   of what was left to do: (r_attack - r_control) / (1 - r_control), r the middles of step 1 (Giomi, Boenisch,
-   Wehmeyer and Tasnadi 2023, "A unified framework for quantifying privacy risk in synthetic data"). Its error is
-   propagated from both half widths; the ends are cut at 0 and 1.
-3. A score that should be higher for members: AUC, the chance that a member's is above that of another row, ties counted
-   by half, with the error of DeLong, DeLong and Clarke-Pearson (1988); and the share of members above a threshold that
-   at most so many of the others are above (Carlini et al. 2022, "Membership inference attacks from first principles").
+1. Wilson's interval (1927) has its middle at (s + z^2/2) / (n + z^2) and half the width z / (n + z^2) sqrt(s (n - s) /
+   n + z^2/4).
+2. The risk is (r_attack - r_control) / (1 - r_control), r the middles (Giomi, Boenisch, Wehmeyer and Tasnadi 2023). Its
+   error is propagated from both half widths; the ends are cut at 0 and 1.
+3. AUC of a membership score has the error of DeLong, DeLong and Clarke-Pearson (1988); the rate of members found at few
+   false positives is that of Carlini et al. (2022), "Membership inference attacks from first principles".
 """
 
 from __future__ import annotations
@@ -60,7 +57,7 @@ def quantile(confidence: float) -> float:
 
 
 def wilson(successes: float, n: int, confidence: float = 0.95) -> Rate:
-    """Return the rate of `successes` among `n` attacks (step 1); of no attacks it is unknown, between 0 and 1.
+    """Return the rate of `successes` among `n` attacks; of no attacks it is unknown, between 0 and 1.
 
     Examples
     --------
@@ -78,7 +75,7 @@ def wilson(successes: float, n: int, confidence: float = 0.95) -> Rate:
 
 
 def risk(attack: Rate, control: Rate) -> Estimate:
-    """Return how far the attack is ahead of the control, as a share of what was left to do (step 2)."""
+    """Return how far the attack is ahead of the control, as a share of what was left to do."""
     left = 1 - control.middle
     ahead = (attack.middle - control.middle) / left
     error = math.hypot(attack.error / left, control.error * (1 - attack.middle) / left**2)
@@ -87,7 +84,7 @@ def risk(attack: Rate, control: Rate) -> Estimate:
 
 
 def auc(members: Floats, others: Floats, confidence: float = 0.95) -> Estimate:
-    """Return the area under the curve of a score that is higher for members (step 3)."""
+    """Return the area under the curve of a score that is higher for members."""
     if not members.size or not others.size:
         return Estimate(math.nan, 0.0, 1.0)
     above, below = _share_below(members, others), 1 - _share_below(others, members)
@@ -105,7 +102,7 @@ def _share_below(scores: Floats, others: Floats) -> Floats:
 
 
 def found_at(members: Floats, others: Floats, false_positives: float, confidence: float = 0.95) -> Rate:
-    """Return the rate of members above the lowest threshold that at most a share of the others is above (step 3)."""
+    """Return the rate of members above the lowest threshold that at most a share of the others is above."""
     allowed = math.floor(false_positives * others.size)
     threshold = np.sort(others)[others.size - allowed - 1] if others.size else math.inf
     return wilson(int((members > threshold).sum()), members.size, confidence)

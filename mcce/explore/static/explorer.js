@@ -17,7 +17,7 @@ const EXPORTS = [
   ["letter", "Letter, as text"], ["page", "Letter, as a page to print"], ["row", "Row, as CSV"],
   ["python", "Call of Python that repeats it"], ["r", "Call of R that repeats it"],
 ];
-const SCALES = { even: "", log: ", logarithmic axis", quantiles: ", axis of quantiles" };
+const SCALES = { even: "", log: ", logarithmic axis" };
 let count = 0; // of explorers on a page, so that ids differ
 
 // ---------------------------------------------------------------- small tools

@@ -1,4 +1,4 @@
-"""Pictures of counterfactuals, of generated rows beside real ones, and of measurements.
+"""Pictures of counterfactuals, of generated rows beside real ones, and of the plausibility floor.
 
 Every function draws with matplotlib and returns its Axes (several: an array of them); the figure is neither shown nor
 closed. `ax=` draws on given axes. Without it the size of a new figure follows what is drawn.
@@ -7,9 +7,9 @@ closed. `ax=` draws on given axes. Without it the size of a new figure follows w
 from mcce.report.plots.change import change_plot
 from mcce.report.plots.changes import changes_plot
 from mcce.report.plots.comparison import comparison_plot
-from mcce.report.plots.curves import runtime_plot, samples_plot, trade_off_plot
 from mcce.report.plots.generated import correlation_plot, marginal_plot, overview_plot
 from mcce.report.plots.groups import groups_plot
+from mcce.report.plots.trade_off import trade_off_plot
 
 __all__ = [
     "change_plot",
@@ -19,7 +19,5 @@ __all__ = [
     "groups_plot",
     "marginal_plot",
     "overview_plot",
-    "runtime_plot",
-    "samples_plot",
     "trade_off_plot",
 ]

@@ -1,15 +1,10 @@
-"""The picture of one counterfactual: a row for each feature that changes.
+"""The picture of one counterfactual: a row for each changed feature.
 
-1. a number is placed on a line of its own, an arrow runs from the old to the new position, the values below its ends:
-   a. with rows to compare with (`alike`), the line spans what 98 in 100 of them have, and both values; how they are
-      spread is shaded above it;
-   b. without, it runs from the lowest to the highest training value;
-   c. where few values take most of the line, it is logarithmic (`LineScale`), so that the two marks are apart;
-2. where constraints leave only a part of a line, a bar is below this part;
-3. anything else (category, truth value, ordered level, missing value) is written out, old to new;
-4. changes that come along, which the decision does not need, stand below those that are needed, with a dashed arrow;
-5. the features that stay are named below, so that the whole explanation can be read off one picture. If more than 30
-   change, the first 30 have a row and the others are named below as well: a taller picture is not read, and takes long.
+1. A number is placed on a line, with an arrow from the old to the new value. With reference rows (`alike`) the line
+   spans 98 per cent of them and both values, and their distribution is shaded; otherwise it spans the training values.
+   It is logarithmic where few values take most of it (`LineScale`). A bar marks the part that constraints allow.
+2. Other values are written out, old to new. Incidental changes stand below the needed ones, with a dashed arrow.
+3. Unchanged features are named below, and so are changes beyond the first 30.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Changes over many factuals: which features, in which direction, how often.
+"""Changes over many factuals: a bar for each feature, the share of the factuals in which it changes.
 
-A bar for each feature, its length the share of the factuals in which it changes, the most changed first. Numbers and
-ordered levels: a dark part for those that go up, a light part for those that go down; other levels, a hatched part;
-changes from or to a missing value, a dotted one. Features that never change are named below; of those that do, the 30
-most changed have a bar.
+Increases are dark, decreases light, other levels hatched, changes from or to missing dotted. At most 30 features have a
+bar; features that never change are named below.
 """
 
 from __future__ import annotations

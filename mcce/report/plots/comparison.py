@@ -1,8 +1,6 @@
-"""How far samplers are behind the best one: a panel for each feature, a point with its standard error for each sampler.
+"""How far samplers are behind the best one: a panel for each feature, with standard errors of the paired difference.
 
-1. 0 is the best of the feature; bars are one standard error of the paired difference. A filled point is within one
-   standard error of the best.
-2. What is so far behind that the others would be squeezed is drawn at the edge, with its figure.
+Filled points are within one standard error of the best. Points far behind are drawn at the edge, with their figure.
 """
 
 from __future__ import annotations
@@ -91,7 +89,7 @@ def _draw(ax: Axes, behind: pd.Series[Any], error: pd.Series[Any]) -> None:
 
 
 def _edge(behind: pd.Series[Any], error: pd.Series[Any]) -> float:
-    """Return where the axis ends (step 2)."""
+    """Return where the axis ends."""
     known = behind.notna() & (behind > 0)
     if not known.any():
         return 1.0

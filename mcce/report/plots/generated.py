@@ -1,27 +1,12 @@
 """Generated rows beside real rows: distributions, correlations, and an overview of the diagnostics.
 
-`marginal_plot`: histograms of generated rows over those of real rows, a panel for each feature (paper, figures of
-Experiment 3).
+`marginal_plot`: histograms of both tables, in shares (paper, Experiment 3). Bars are common; outliers are collected in
+the first and last bar, rare levels in one bar, and missing values are a level or a note.
 
-1. Filled bars are real rows, outlines are generated rows; heights are shares, so the sizes may differ.
-2. Numbers and dates share the bars of both tables together. Few distinct whole numbers have a bar each. Where some
-   rows lie far out, the first and last bar collect them, and the panel says so.
-3. Levels are bars that lie; the rarest of many are put together. A missing value is one more level, and for numbers a
-   line in words.
+`correlation_plot`: circles whose area is the absolute correlation, filled if positive (paper, Experiment 3).
 
-`correlation_plot`: a correlation matrix as circles (paper, figures of Experiment 3).
-
-1. The area of a circle is the absolute value of the correlation; a circle that fills its cell is 1 (or `scale`).
-2. Filled circles are positive, open ones negative: told apart without colour.
-3. The lower triangle is drawn; with few features the upper one has the numbers.
-
-`overview_plot`: diagnostics in four panels.
-
-1. How far each feature's distribution is from the real one: the largest distances as bars.
-2. Correlations of the generated rows against those of the real rows, a point for each pair; on the line they agree.
-3. How far counterfactuals are from the nearest training row, and from the nearest one with the wanted decision: the
-   share of the counterfactuals within each distance.
-4. The share of valid candidates, over the factuals.
+`overview_plot`: distances of the marginals; correlations of generated against real rows; distances of counterfactuals
+to training rows; share of valid candidates.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Positions of numbers on a line, on which most of them, and two marks, are apart.
 
-1. The line spans what 98 in 100 of the values have, and the marks.
-2. Where one side of the median is more than three times as long as the other, the scale is logarithmic on that side:
-   position(v) = log(1 + d / b) / log(1 + w / b), with d the distance of v from the crowded end, w the width, and b, the
-   bend, the distance of the median from that end. Zeros and negative numbers have a place on it.
-3. Without values, the line spans a given range, and is bent where both marks lie within a tenth of it at one end.
+The line spans 98 per cent of the values, and the marks. Where one side of the median is more than three times as long
+as the other, it is logarithmic: position(v) = log(1 + d / b) / log(1 + w / b), with d the distance from the crowded
+end, w the width, and b the distance of the median from that end. Without values the line spans a given range, and is
+logarithmic where both marks lie within a tenth of it at one end.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import pandas as pd
 from mcce.base.arrays import Floats
 
 SHOWN = (0.01, 0.99)
-SKEWED, CLOSE = 3.0, 0.1  # steps 2 and 3
+SKEWED, CLOSE = 3.0, 0.1  # longer side over shorter side; share of the range
 LEAST_BEND = 2.0**-1000  # of the width, whose ratio to the bend is then a number
 BEYOND = 0.04  # how far outside the line a value beyond its ends is drawn
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -97,7 +96,7 @@ def _shifted(values: Any, exponent: int) -> Floats:
 
 
 def bent_scale(values: Floats, low: float, high: float) -> LineScale:
-    """Return a scale between two ends, logarithmic where values crowd at one of them (step 2)."""
+    """Return a scale between two ends, logarithmic where values crowd at one of them."""
     exponent = _exponent_of(low, high)
     numbers, (first, last) = _shifted(values, -exponent), _shifted([low, high], -exponent).tolist()
     middle = float(np.median(numbers))
@@ -118,7 +117,7 @@ def _typical(distances: Floats, width: float) -> float:
 
 
 def scale_of(values: Sequence[Any], marks: tuple[Any, Any]) -> tuple[LineScale, tuple[Any, Any]]:
-    """Return the scale on which values and two marks are told apart, and what stands at its ends (steps 1 and 2)."""
+    """Return the scale on which values and two marks are told apart, and what stands at its ends."""
     numbers = np.array([as_number(value) for value in values])
     first, last = (float(np.quantile(numbers, share, method="nearest")) for share in SHOWN)
     inside = [value for value, number in zip(values, numbers) if number in (first, last)]
@@ -127,7 +126,7 @@ def scale_of(values: Sequence[Any], marks: tuple[Any, Any]) -> tuple[LineScale, 
 
 
 def scale_of_range(low: Any, high: Any, marks: tuple[Any, Any]) -> LineScale:
-    """Return a scale over a range, on which two marks near one end of it are apart (step 3)."""
+    """Return a scale over a range, on which two marks near one end of it are apart."""
     begin, end = as_number(low), as_number(high)
     near = max(as_number(mark) - begin for mark in marks)
     far = max(end - as_number(mark) for mark in marks)

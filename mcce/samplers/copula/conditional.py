@@ -1,16 +1,13 @@
 """The conditional of a target's latent variables given what was observed of the other columns.
 
-1. The givens' latents z are points where the value is continuous; the others are drawn inside their intervals and cones
-   by Gibbs sweeps (`mcce.samplers.copula.kernels`), never set to a midpoint.
+1. The givens' latents z are points where the value is continuous; others are drawn inside their intervals and cones by
+   Gibbs sweeps (`mcce.samplers.copula.kernels`).
 2. The target's latents are z_t | z ~ N(B'z, C), with B = R_gg^-1 R_gt and C = R_tt - R_tg B.
-3. A restricted number joins the Gibbs variables, because z must follow the restriction as well. Of restricted levels
-   one is drawn by its probability (step 4, the lattice shifted at random in each row).
-4. A probability or density of the target is the mean of its value given z, over particles of z weighted as in
-   `latent_gibbs` and made from the points of a lattice: a ratio of two integrals, with an error near 1 / points.
-   With many discrete givens few particles have all the weight, and say little of the others; a row whose particles
-   count for less than a tenth of their number takes the mean over states of Gibbs sweeps instead (`_average_swept`).
-   With utilities, C = delta I + E, delta its smallest eigenvalue: a draw of N(0, E) leaves independent utilities of
-   equal variance, whose argmax has its probabilities by an integral over one variable.
+3. A restricted number joins the Gibbs variables, because z must follow the restriction. Of restricted levels one is
+   drawn by its probability.
+4. A probability or density is the mean over weighted lattice particles of z. A row whose particles count for less than
+   a tenth of their number uses Gibbs states instead (`_average_swept`). With utilities, C = delta I + E: a draw of N(0,
+   E) leaves independent utilities, whose argmax probabilities are one-dimensional integrals.
 """
 
 from __future__ import annotations
@@ -80,7 +77,6 @@ class GibbsState:
     axes: Floats
 
     def sweep(self, sweeps: int, rng: RowStreams) -> None:
-        """Make Gibbs sweeps."""
         sweep_rows(
             self.z,
             self.low,
@@ -105,7 +101,7 @@ class GibbsState:
 
 
 class LatentConditional:
-    """Steps 1 to 4 for given margins, a target margin, and the correlations of their latents, the target's last."""
+    """The conditional for given margins, a target margin, and the correlations of their latents, the target's last."""
 
     def __init__(
         self, givens: Sequence[Margin | Utilities], target: Margin | Utilities, correlation: Floats, particles: int
@@ -147,11 +143,11 @@ class LatentConditional:
                 self.offset[end - margin.n_latents : end] = margin.offsets
 
     def start(self, given: Floats, rng: RowStreams) -> GibbsState:
-        """Step 1: read what the givens say of their latents, and draw a first state."""
+        """Read what the givens say of their latents, and draw a first state."""
         return self._start(*self._read(given), rng)
 
     def draw_given(self, given: Floats, sweeps: int, rng: RowStreams) -> Floats:
-        """Draw the givens' latents (step 1), in the order of the columns; takes `GIVEN_CALLS` calls on the streams."""
+        """Draw the givens' latents, in the order of the columns; takes `GIVEN_CALLS` calls on the streams."""
         state = self.start(given, rng)
         if state.is_known:
             rng.next_key()  # else a row's later numbers would depend on the rows beside it
@@ -160,14 +156,14 @@ class LatentConditional:
         return state.z[:, self.back]
 
     def draw_target(self, z: Floats, rng: RowStreams) -> Floats:
-        """Draw the target's latents given the others, in the order of the columns (step 2)."""
+        """Draw the target's latents given the others, in the order of the columns."""
         noise = np.empty((len(z), len(self.rest)))
         for k in range(len(self.rest)):
             noise[:, k] = rng.normal()
         return times(z, self.slopes[self.back]) + times(noise, self.rest_root.T)
 
     def draw_number_within(self, given: Floats, low: Floats, high: Floats, sweeps: int, rng: RowStreams) -> Floats:
-        """Draw a single target latent between bounds (step 3)."""
+        """Draw a single target latent between bounds."""
         lows, highs, allowed = self._read(given)
         always = np.ones((len(low), 1), dtype=bool)
         columns = np.column_stack([lows, low]), np.column_stack([highs, high]), np.hstack([allowed, always])
@@ -180,7 +176,7 @@ class LatentConditional:
         return self.interval_probability(given, low, high, RESTRICTED_POINTS, self._shifts(rng.child("mass")))
 
     def draw_level_within(self, given: Floats, levels: Bools, rng: RowStreams) -> tuple[Ints, Floats]:
-        """Draw the position of one of the allowed levels of the target (step 3); return also their probability."""
+        """Draw the position of one of the allowed levels of the target; return also their probability."""
         probabilities = self.level_probabilities(given, RESTRICTED_POINTS, self._shifts(rng))
         weights = np.where(levels, probabilities, 0.0)
         # levels too improbable to have a number are as probable as in the margin
@@ -230,8 +226,6 @@ class LatentConditional:
         )
         moves = (self.joint_precision, self.joint_axes) if joint else (self.precision, self.axes)
         return GibbsState(z, low, high, allowed, *groups, *moves)
-
-    # ---- step 4
 
     def interval_probability(
         self, given: Floats, low: Floats, high: Floats, points: int, shift: Floats | None = None

@@ -1,26 +1,16 @@
 """The latent correlation matrix of a table with columns of mixed kinds.
 
-1. Read every complete column's margin (`mcce.samplers.copula.margins`): one latent variable, or one utility for each
-   of three or more unordered levels. Columns with missing values or a single value have none.
-2. Estimate the correlation of each pair, by what its columns are:
+1. Complete columns have one latent variable, or one utility for each of three or more unordered levels (`margins`).
+2. Two continuous columns: the correlation of the normal scores, semiparametrically efficient (Klaassen and Wellner
+   1997) and positive semidefinite. Continuous and discrete: polyserial; two discrete: polychoric, both by two-step
+   maximum likelihood (Olsson 1979; Olsson, Drasgow and Dorans 1982), on at most 16 cells and 256 scores.
+3. Unordered levels: by matching moments E[s_a s_b'] of indicators (or cell means); linear in the correlations for a
+   continuous partner, else by damped Gauss-Newton on Latin hypercube points, with the ridge |G|^2 / n.
+4. Project to the nearest correlation matrix with uncorrelated utilities (Higham 2002, with Dykstra's correction),
+   eigenvalues at least 1e-4 and (d / n)^2, a quarter at most, for d latents and n rows: the smallest eigenvalue of a
+   sample is too small by about (1 - sqrt(d / n))^2.
 
-   - two continuous columns: the correlation of the normal scores. It is semiparametrically efficient in the Gaussian
-     copula (Klaassen and Wellner 1997) and, unlike 2 sin(pi/6 Spearman), positive semidefinite over many columns;
-   - continuous and discrete: polyserial, two discrete: polychoric, both by two-step maximum likelihood (Olsson 1979;
-     Olsson, Drasgow and Dorans 1982): thresholds from the margins, then one number rho from the table of counts.
-     A discrete column of more than 16 values is coarsened to 16 cells, a continuous one to 256 scores, for this only;
-   - unordered levels and anything else: by matching moments. With s the indicators of the levels (or the mean of Z in
-     its cell), E[s_a s_b'] is linear in the correlations G for a continuous partner: J_a G = E[s_a z]. For a discrete
-     one the same linear map, inverted, is the step of a damped Gauss-Newton iteration against the exact E[s_a s_b'](G),
-     computed by stratified Latin hypercube points. The ridge |G|^2 / n, a standard normal prior on each
-     correlation, holds levels of few rows in check.
-
-3. Project to the nearest correlation matrix in which utilities of one column stay uncorrelated (Higham 2002, with
-   Dykstra's correction), eigenvalues at least 1e-4 and, for d latents and n rows, (d / n)^2, a quarter at most: of many
-   latents and few rows some combination has nearly no variance by chance alone (the smallest eigenvalue of a sample
-   is too small by a factor near (1 - sqrt(d / n))^2), and a target given the others would be taken for certain.
-
-Weights of rows count as copies, in margins, scores and tables alike; n is then their sum.
+Weights of rows count as copies; n is then their sum.
 """
 
 from __future__ import annotations
@@ -212,7 +202,7 @@ def _coarsen(masses: Floats) -> Ints:
 
 
 def _correlate(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
-    """Step 2: the block of correlations between the latents of two columns."""
+    """Return the block of correlations between the latents of two columns."""
     if isinstance(a.margin, Utilities) or isinstance(b.margin, Utilities):
         # the column of more levels gives the strata; the other one's levels need an integral at every point
         if not isinstance(a.margin, Utilities) or (isinstance(b.margin, Utilities) and len(a.scores) < len(b.scores)):
@@ -237,7 +227,7 @@ def _cross(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
 
 
 def _match_moments(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
-    """Step 2 for the utilities of `a`, unordered: a damped Gauss-Newton iteration on E[s_a s_b']."""
+    """Match moments for the utilities of `a`, unordered: a damped Gauss-Newton iteration on E[s_a s_b']."""
     assert isinstance(a.margin, Utilities)
     map_a, spread_a = a.margin.jacobian, a.margin.shares
     if isinstance(b.margin, Utilities):

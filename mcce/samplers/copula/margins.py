@@ -1,26 +1,16 @@
 """Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
 
-1. A column that has an order (numbers, ordered levels, two levels) is a cut standard normal Z: the value v is seen
-   when Phi(Z) lies between the shares F(v-) and F(v) of training rows below v and up to v. A value that few rows have
-   (a continuous one) is taken as the point Z = Phi^-1((F(v-) + F(v)) / 2), its normal score; a level, or a value
-   with point mass (`mcce.samplers.density`), as the whole interval.
-2. A column of three or more unordered levels is the argmax of as many utilities U_k = a_k + e_k, with e ~ N(0, I); the
-   offsets a solve P(argmax U = k) = share of level k.
-3. Levels without an order are numbered by their frequency (ties by their first row), never by their codes: relabelling
-   them changes nothing.
+1. An ordered column (numbers, ordered levels, two levels) is a cut standard normal Z: v is seen when Phi(Z) lies
+   between F(v-) and F(v). A continuous value is the point Phi^-1((F(v-) + F(v)) / 2); a level, or a value with point
+   mass (`mcce.samplers.density`), is the whole interval.
+2. Three or more unordered levels are the argmax of utilities U_k = a_k + e_k, e ~ N(0, I), with offsets a that solve
+   P(argmax U = k) = share of level k. Levels are numbered by frequency, so that relabelling changes nothing.
 
-With W(u) = prod_m Phi(u - a_m), G_k = phi(u - a_k) / Phi(u - a_k):
+With W(u) = prod_m Phi(u - a_m), G_k = phi(u - a_k) / Phi(u - a_k), P_k = integral of G_k W du, and J_kl = dP_k / da_l =
+-integral of G_k G_l W du (k != l) = E[e_l 1{level k}]; integrals are sums over an even grid.
 
-    P_k = integral of G_k W du,     J_kl = dP_k / da_l = -integral of G_k G_l W du  (k != l),  rows of J sum to 0,
-
-and by Stein's lemma E[e_l 1{level k}] = J_kl. The integrals are sums over an even grid (spectrally accurate).
-
-Densities of numbers, by where they lie on the latent scale of their margin:
-
-4. A number with point mass stands for an interval, as long as its share; the others for a point, by the share of the
-   column below it: of the atoms, and of a kernel estimate of the rest (`kernel_margin`).
-5. With q the density of the latent variable given what is known, phi the standard normal one and s the margin's slope
-   at a number without point mass, its density is s q(z) / phi(z). So densities integrate to 1.
+A density at a number without point mass is s q(z) / phi(z): q the density of the latent variable given what is known, s
+the slope of the margin's kernel estimate (`kernel_margin`).
 """
 
 from __future__ import annotations
@@ -97,7 +87,6 @@ class Margin:
 
     @property
     def n_latents(self) -> int:
-        """Number of latent variables."""
         return int(self.values.size > 1)
 
     @property
@@ -204,7 +193,6 @@ class Utilities:
 
     @property
     def n_latents(self) -> int:
-        """Number of latent variables."""
         return self.values.size
 
     def position(self, values: Floats) -> Ints:
@@ -258,7 +246,7 @@ def winning_noise(utilities: Utilities, uniforms: Floats) -> Floats:
 def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
     """Return knots and distribution function of the values that are no atoms, linear in between.
 
-    See step 2 of `mcce.samplers.density`; empty without such values. A kernel estimate reaches over an atom, as
+    See `mcce.samplers.density`; empty without such values. A kernel estimate reaches over an atom, as
     below the zero of amounts that are zero or more. So at every atom the function is brought to the share of the values
     below it, but for a thousandth, which keeps numbers between two atoms possible.
     """

@@ -1,33 +1,16 @@
 """Gaussian copula: empirical margins, one latent correlation matrix for the whole chain.
 
-1. Each column is a function of latent normal variables (`mcce.samplers.copula.margins`): a number, an ordered level
-   or one of two levels is a cut standard normal; one of three or more unordered levels is the argmax of utilities.
-2. The correlation matrix R of all latents is estimated once on the chain's whole table (`mcce.samplers.copula.latent`).
-3. To draw given the values g: the latents z of g are points (continuous values) or are drawn inside their intervals
-   and cones by `sweeps` Gibbs sweeps (`mcce.samplers.copula.kernels`), never set to a midpoint. Then
-
-       z_t | z ~ N(B'z, C),    B = R_gg^-1 R_gt,    C = R_tt - R_tg B,
-
-   and the target is the training value at share Phi(z_t) of its margin, or the argmax of its utilities. In a chain
-   (z, z_t) is what the next sampler needs, and is taken over by it (steps 6 to 8).
-4. Restricted numbers put the target's latent among the Gibbs variables, inside what is allowed: then z follows the
-   restriction too, as it must. Of restricted levels one is drawn by its probability, as in 5.
-5. The density is the mean of the density given z over weighted points of a lattice: rectangle probabilities.
+1. Each column is a function of latent normal variables (`margins`), whose correlation matrix is estimated once on the
+   chain's whole table (`latent`).
+2. Draws, restricted draws and densities are those of `conditional`: given the latents z of the givens, the target's
+   latents are N(B'z, C); the target is the training value at share Phi(z_t), or the argmax of its utilities.
+3. In a chain the next sampler conditions on the same values and the target, so it takes (z, z_t) over instead of
+   drawing all latents again (`DrawnLatents`, `ConditionalSampler.sample_carrying`): a block is one draw of a
+   multivariate normal distribution. It may do so only with the same correlations, all former givens and the drawn
+   value.
 
 References: Song (2000), "Multivariate dispersion models generated from Gaussian copula"; Hoff (2007), "Extending the
 rank likelihood for semiparametric copula estimation"; in explanations: Aas, Jullum and Loland (2021).
-
-Latents that the samplers of a chain take over from each other while one block of rows is drawn (`DrawnLatents`):
-
-6. A sampler draws its target's latents z_t given the latents z of its givens; the target's value x_t is a function of
-   z_t. So if z follows its distribution given the values x of the givens, (z, z_t) follows its own given (x, x_t).
-7. The chain's next sampler conditions on just these values. It takes (z, z_t) over instead of drawing all latents
-   anew: the block is one draw of a multivariate normal distribution, given its fixed values.
-8. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
-   correlations, and only rows that hold the drawn value. Fewer givens know less than z does.
-
-The chain carries them from one sampler to the next (`ConditionalSampler.sample_carrying`); a call of `sample` draws for
-itself.
 """
 
 from __future__ import annotations
@@ -151,7 +134,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         self.density_points = density_points
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Estimate, or look up, margins and latent correlations (steps 1 and 2)."""
         self._check_parameters()
         self.check_target(target.feature)
         self._check_complete(given)
@@ -178,13 +160,11 @@ class GaussianCopulaSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw the latents of the givens, then the target (step 3, restricted step 4)."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         return self.sample_carrying(given, rng, None)[0]
 
     def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
-        """Draw the target given the latents that the sampler before it drew, or new ones; return all latents too."""
         self.check_fitted("correlation_")
         self._check_complete(given)
         z = self._draw_given(given, rng, carried)
@@ -193,7 +173,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         return drawn, DrawnLatents(given.positions, drawn, self.correlation_, np.hstack([z, latent]))
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw inside what is allowed (step 4)."""
         self.check_fitted("correlation_")
         self._check_complete(given)
         margin, n = self.target_margin_, given.n_rows
@@ -267,7 +246,6 @@ class GaussianCopulaSampler(ConditionalSampler):
             return np.where(at >= 0, np.log(density), -np.inf)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to: probabilities of levels and atoms."""
         self.check_fitted("correlation_")
         margin = self.target_margin_
         if not self.is_number_ or margin.n_latents == 0 or isinstance(margin, Utilities) or margin.atoms.all():
@@ -275,7 +253,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         return "mixed" if margin.atoms.any() else "lebesgue"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse margins that are not of these columns, and numbers that are no correlations of their latents."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")

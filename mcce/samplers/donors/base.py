@@ -1,26 +1,14 @@
-"""Drawing donors from the leaves of trees: what all samplers that grow trees share, one tree or many.
+"""Drawing donors from the leaves of trees: what all samplers that grow trees share.
 
-1. Grow trees for the target on the given columns: each subclass its own kind. All rows grow a tree and are its donors,
-   unless
+1. All rows grow a tree and are its donors, unless `proper`: a bootstrap sample takes the place of the rows, as in
+   synthpop; or `honest`: half of the rows grow the tree, the others are its donors (in a forest, those outside its
+   bootstrap sample), because donors that a tree was grown on are less spread out than new rows.
+2. With `min_donors`, a tree with copies or weights is grown again with larger leaves until each has enough donors.
+3. A draw is a training value among the donors of the row's leaf, uniformly or by weight (`engine`).
 
-   proper   a bootstrap sample of the rows takes the place of the rows, as in synthpop: what is fitted varies from fit
-            to fit as it would with other training data, and so the uncertainty of the trees reaches what is drawn.
-   honest   half of the rows, drawn at random, grow the tree; the others are its donors (`mcce.trees.cart`). Donors that
-            a tree was grown on have been sorted by their values, and are less spread out than new rows are. The trees
-            of a forest have bootstrap samples of their own: the rows outside are the donors.
-
-2. With `min_donors`, and copies of rows among the donors or weights that count as such, a single tree is grown again
-   with larger leaves until each has enough.
-3. Route every row of `given` to its leaves.
-4. Draw one training value of the target among the donors of these leaves (`mcce.samplers.donors.engine`): uniformly,
-   or by the weights of the training rows.
-
-The values drawn are observed values; their combinations are new (paper, section 2.2). Missing values of a categorical
-target are one more level. For a numeric or ordered target with missing values first trees decide whether the draw is
-missing, and others, grown on the complete rows, give the value.
-
-Rows with weights are drawn by these, as many as the weights sum up to: a sample of the repeated rows. The rows that an
-honest forest's tree is grown on are chosen whatever their weight first, so that those outside are like all others.
+The values drawn are observed; their combinations are new (paper, section 2.2). Missing values of a categorical target
+are one more level. Otherwise separate trees decide whether a draw is missing. With weights, as many rows are drawn as
+the weights sum to.
 """
 
 from __future__ import annotations
@@ -34,7 +22,8 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.exceptions import InputError, SamplerError
+from mcce.base.checks import check
+from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
@@ -91,19 +80,8 @@ def outside(rows: Ints, growing: Ints) -> Ints:
 def check_resampling(owner: object, proper: object, honest: object) -> None:
     """Check the two parameters of a sampler."""
     for name, value in (("proper", proper), ("honest", honest)):
-        if not isinstance(value, bool):
-            raise InputError(
-                Parameter(name),
-                " of ",
-                Value(type(owner)),
-                " is ",
-                Value(value),
-                "; it must be ",
-                Value(True),
-                " or ",
-                Value(False),
-                ".",
-            )
+        must_be = ("it must be ", Value(True), " or ", Value(False), ".")
+        check(isinstance(value, bool), value, name, *must_be, owner=owner)
 
 
 Self = TypeVar("Self", bound="DonorSampler")
@@ -132,14 +110,13 @@ class DonorSampler(ConditionalSampler):
 
     @abstractmethod
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
-        """Grow trees for a target without missing values (step 1): for its value, or for whether it is missing."""
+        """Grow trees for a target without missing values: for its value, or for whether it is missing."""
 
     @abstractmethod
     def _check_parameters(self) -> None:
         """Raise an InputError for a parameter out of its range."""
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Grow the trees (step 1) and keep the donors of their leaves."""
         self._check_parameters()
         self.check_target(target.feature)
         feature, values = target.feature, target.values
@@ -171,7 +148,6 @@ class DonorSampler(ConditionalSampler):
         return self.proper
 
     def _donors_of(self, trees: Sequence[Tree], values: Floats, weights: Floats | None) -> DonorForest:
-        """Join trees with the values of their donors, and their weights."""
         weighed = weights is not None and not self._resamples_by_weight
         of_donors = [weights[tree.donors] for tree in trees] if weights is not None and weighed else None
         return DonorForest.of(trees, [values[tree.donors] for tree in trees], of_donors)
@@ -190,7 +166,6 @@ class DonorSampler(ConditionalSampler):
             )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a donor of each row's leaves (steps 3 and 4); restricted draws choose among the allowed donors."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
@@ -217,7 +192,6 @@ class DonorSampler(ConditionalSampler):
         return supported if self._keeps_donors else supported | reaches(self.donors_, given, values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return a smoothed log density of each value among its donors, see `mcce.samplers.donors.density`."""
         self.check_fitted("donors_")
         return self._source.log_density(given, values, training_rows)
 
@@ -232,12 +206,10 @@ class DonorSampler(ConditionalSampler):
         return self.smoothing is None or not self.donors_.is_number
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return self.donors_.margin.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse donors that are not of these columns and training rows."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         self.donors_.check_columns(given, target, n_rows)
@@ -252,7 +224,6 @@ def fewest_donors(tree: Tree) -> int:
 
 
 def with_missing_level(feature: Feature) -> Feature:
-    """Return the feature with "missing" as one more level."""
     levels = pd.Index([*range(feature.n_levels + 1)])
     return Feature(feature.name, "categorical", levels.dtype, levels, 0.0, float(feature.n_levels))
 
@@ -310,7 +281,6 @@ class LeafDonorSampler(DonorSampler):
             least += (least + 1) // 2  # some rows are several times in a bootstrap sample
 
     def fit(self: LeafSelf, given: Table, target: Column) -> LeafSelf:
-        """Grow the tree and keep the donors of its leaves."""
         return super().fit(given, target).name_columns(given.features, target.feature)
 
     def name_columns(self: LeafSelf, given: Sequence[Feature], target: Feature) -> LeafSelf:
@@ -320,7 +290,6 @@ class LeafDonorSampler(DonorSampler):
 
     @property
     def tree_(self) -> Tree:
-        """The tree as arrays."""
         return self.donors_.forest.trees[0]
 
     @property

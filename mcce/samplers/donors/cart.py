@@ -1,11 +1,7 @@
 """Leaf-donor sampling from a classification or regression tree.
 
-1. Grow a tree for the target on the given columns (`mcce.trees.cart`; Gini for levels, squared error for numbers), or
-   the one that R's rpart grows (`mcce.trees.rpart`).
-2. Route every row of `given` to its leaf.
-3. Draw one training value of the target among the rows of that leaf, uniformly or by their weights.
-
-The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`.
+The tree is that of `mcce.trees.cart`, or of R's rpart (`mcce.trees.rpart`). Donors, missing values and weights are
+those of `mcce.samplers.donors.base`.
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from mcce.base.checks import check_count, is_number
+from mcce.base.checks import check, check_count, is_number
 from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
@@ -136,7 +132,6 @@ class CartSampler(LeafDonorSampler):
 
     @property
     def leaf_size(self) -> int:
-        """The fewest rows of a leaf in the dialect "mcce", of an honest tree the fewest donors too."""
         return self._least_leaf(5) or 5
 
     def _least_leaf(self, default: int) -> int | None:
@@ -149,14 +144,8 @@ class CartSampler(LeafDonorSampler):
         check_resampling(self, self.proper, self.honest)
         check_smoothing(self.smoothing, self)
         resolve_seed(self.random_state)
-        if self.dialect not in DIALECTS:
-            raise InputError(
-                "dialect of ",
-                Value(CartSampler),
-                " is ",
-                Value(self.dialect),
-                f"; {did_you_mean(self.dialect, DIALECTS)}",
-            )
+        known = self.dialect in DIALECTS
+        check(known, self.dialect, "dialect", did_you_mean(self.dialect, DIALECTS), owner=self)
         like_r = self.dialect == "rpart"
         if like_r and self.honest:
             raise InputError('a tree in the dialect "rpart" is not honest; leave honest out, or the dialect.')
@@ -166,23 +155,9 @@ class CartSampler(LeafDonorSampler):
             check_count(self.min_leaf, "min_leaf", self, 1)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
-            if like_r and self.max_depth > MAX_DEPTH:
-                raise InputError(
-                    "max_depth of ",
-                    Value(CartSampler),
-                    f" is {self.max_depth}; a tree of rpart is at most {MAX_DEPTH} deep.",
-                )
-        if self.cp is not None and not (is_number(self.cp) and np.isfinite(float(self.cp))):
-            raise InputError(
-                "cp of ", Value(CartSampler), " is ", Value(self.cp), "; it must be ", Value(None), " or a number."
-            )
-        if self.cp is not None and self.cp < 0 and not like_r:
-            raise InputError(
-                "cp of ",
-                Value(CartSampler),
-                " is ",
-                Value(self.cp),
-                "; it must be ",
-                Value(None),
-                " or a number of at least 0.",
-            )
+            shallow = not like_r or self.max_depth <= MAX_DEPTH
+            check(shallow, self.max_depth, "max_depth", f"a tree of rpart is at most {MAX_DEPTH} deep.", owner=self)
+        if self.cp is not None:
+            fits = is_number(self.cp) and np.isfinite(float(self.cp)) and (like_r or self.cp >= 0)
+            least = "." if like_r else " of at least 0."
+            check(fits, self.cp, "cp", "it must be ", Value(None), f" or a number{least}", owner=self)

@@ -1,11 +1,7 @@
 """Leaf-donor sampling from a conditional inference tree.
 
-1. Grow a tree for the target on the given columns (`mcce.trees.ctree.tree`: it splits only where a test of
-   independence says that there is something to split on, and does not favour variables with many values).
-2. Route every row of `given` to its leaf.
-3. Draw one training value of the target, uniformly, among the rows of that leaf.
-
-The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`.
+The tree (`mcce.trees.ctree.tree`) splits only where a test of independence rejects, and does not favour variables with
+many values. Donors and missing values are those of `mcce.samplers.donors.base`.
 """
 
 from __future__ import annotations
@@ -14,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mcce.base.checks import check_count, is_number
-from mcce.exceptions import InputError, SamplerError, listing
+from mcce.base.checks import check, check_count, is_number
+from mcce.exceptions import SamplerError, listing
 from mcce.rng import resolve_seed
 from mcce.samplers.base import samplers_of_weights
 from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
@@ -125,37 +121,18 @@ class CtreeSampler(LeafDonorSampler):
 
     @property
     def leaf_size(self) -> int:
-        """The fewest rows of a leaf, of an honest tree the fewest donors too."""
         return max(self.min_leaf, self.min_donors)
 
     def _check_parameters(self) -> None:
         for name, allowed in (("statistic", _STATISTICS), ("p_values", _P_VALUES)):
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"{name} of ",
-                    Value(CtreeSampler),
-                    " is ",
-                    Value(getattr(self, name)),
-                    f"; allowed: {listing(allowed)}.",
-                )
+            value = getattr(self, name)
+            check(value in allowed, value, name, f"allowed: {listing(allowed)}.", owner=self)
         highest = np.inf if self.p_values == "none" else 1.0
-        if not (is_number(self.mincriterion) and 0 <= self.mincriterion <= highest):
-            least = "at least 0" if self.p_values == "none" else "from 0 to 1"
-            raise InputError(
-                "mincriterion of ",
-                Value(CtreeSampler),
-                " is ",
-                Value(self.mincriterion),
-                f"; it must be a number {least}.",
-            )
-        if not (is_number(self.minprob) and 0 <= self.minprob < 0.5):
-            raise InputError(
-                "minprob of ",
-                Value(CtreeSampler),
-                " is ",
-                Value(self.minprob),
-                "; it must be a share from 0 to below 0.5.",
-            )
+        fits = is_number(self.mincriterion) and 0 <= self.mincriterion <= highest
+        least = "at least 0" if self.p_values == "none" else "from 0 to 1"
+        check(fits, self.mincriterion, "mincriterion", f"it must be a number {least}.", owner=self)
+        fits = is_number(self.minprob) and 0 <= self.minprob < 0.5
+        check(fits, self.minprob, "minprob", "it must be a share from 0 to below 0.5.", owner=self)
         check_count(self.min_split, "min_split", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
         check_count(self.min_donors, "min_donors", self)

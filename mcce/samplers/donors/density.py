@@ -1,16 +1,9 @@
-"""A smoothed density for samplers that draw donors.
+"""A smoothed density for samplers that draw donors: a declared surrogate, since they draw observed values.
 
-How likely is a value among the donors of a row? Donor samplers draw observed values, so their own distribution has no
-density. This is a declared surrogate, for m donors and c = 5 pseudo-donors, spread like the target's margin:
-
-1. A level, or a number with point mass: (donors equal to it + c times its share in the margin) / (m + c), with respect
-   to the counting measure.
-2. Any other number: (sum of normal kernels at the donors without point mass + c margin density) / (m + c), with respect
-   to the Lebesgue measure, in encoded units. The bandwidth is Silverman's, 0.9 min(sd, IQR / 1.34) k^(-1/5) over the k
-   such donors in the leaf, or the margin's where these do not differ.
-3. Which numbers have point mass is the same for all samplers (`mcce.samplers.density`).
-4. For training rows, a row's own copies are taken out of its donors and out of the margin first, so that it does not
-   vouch for itself. Bandwidths stay as they are.
+With m donors and c = 5 pseudo-donors, spread like the target's margin: a level or a number with point mass has (donors
+equal to it + c times its share) / (m + c); any other number (sum of normal kernels at the donors + c margin density) /
+(m + c), with Silverman's bandwidth 0.9 min(sd, IQR / 1.34) k^(-1/5) over the k donors without point mass, or the
+margin's where these do not differ. For training rows, a row's own copies are left out of donors and margin.
 """
 
 from __future__ import annotations

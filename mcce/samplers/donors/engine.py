@@ -1,14 +1,8 @@
 """Donors in the leaves of trees: routing, drawing, supports and densities, for one tree and for many alike.
 
-1. `DonorForest` puts the nodes and the donors of its trees one after the other; a tree is a forest of one. A row's
-   donors are those of the leaves it reaches.
-2. A draw is one of these donors, uniformly or by their weights; a restricted draw one of those allowed.
-3. What supports and densities read is prepared once, when it is first asked for, because most chains only draw: the
-   *runs* of each leaf (its distinct donors, ascending, with their counts), its median gap, its bandwidth, and Taylor
-   polynomials of its sum of kernels.
-
-`mcce.samplers.donors.model` joins the donors of a target with what decides on missing values.
-Memory is proportional to rows plus donors, never to their product: `mcce.samplers.donors.kernels` has the loops.
+`DonorForest` concatenates the nodes and donors of its trees; a row's donors are those of the leaves it reaches. What
+supports and densities need is prepared at first use: the *runs* of each leaf (its distinct donors with their counts),
+median gap, bandwidth and Taylor polynomials of the sum of kernels. Memory is proportional to rows plus donors.
 """
 
 from __future__ import annotations
@@ -65,7 +59,7 @@ class DonorForest:
     def of(
         cls, trees: Sequence[Tree], values: Sequence[Floats], weights: Sequence[Floats] | None = None
     ) -> DonorForest:
-        """Join trees and the values, and weights, of their donors (step 1)."""
+        """Join trees and the values, and weights, of their donors."""
         joined = None if weights is None else np.concatenate(weights)
         if len(trees) == 1:
             zero = np.zeros(1, dtype=np.int32)
@@ -82,12 +76,10 @@ class DonorForest:
 
     @property
     def values_by_tree(self) -> list[Floats]:
-        """The donors' values, one array a tree."""
         return self._by_tree(self.values)
 
     @property
     def weights_by_tree(self) -> list[Floats] | None:
-        """The donors' weights, one array a tree."""
         return None if self.weights is None else self._by_tree(self.weights)
 
     def _by_tree(self, of_donors: Floats) -> list[Floats]:
@@ -103,7 +95,7 @@ class DonorForest:
         return leaves
 
     def draw(self, leaves: Nodes, rng: RowStreams) -> Floats:
-        """Draw a donor of each row's leaves (step 2)."""
+        """Draw a donor of each row's leaves."""
         out = np.empty(leaves.shape[1])
         of_leaves = (leaves, self.start, self.size)
         if self.weights is None:
@@ -113,7 +105,7 @@ class DonorForest:
         return out
 
     def draw_within(self, leaves: Nodes, rng: RowStreams, within: Within) -> tuple[Floats, npt.NDArray[Any]]:
-        """Draw one of each row's allowed donors (step 2), NaN where there are none; return their number, or weight."""
+        """Draw one of each row's allowed donors, NaN where there are none; return their number, or weight."""
         n = leaves.shape[1]
         out = np.empty(n)
         levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
@@ -138,7 +130,6 @@ class DonorForest:
         return counts
 
     def mean(self, leaves: Nodes) -> Floats:
-        """Return the mean of the donors in each row's leaves."""
         pooled = self.sums[leaves].sum(axis=0) / self.mass[leaves].sum(axis=0)
         return np.asarray(pooled, dtype=np.float64)
 
@@ -177,7 +168,7 @@ class DonorForest:
 
     @cached_property
     def runs(self) -> kernels.Runs:
-        """The distinct donors of each node at which rows may stop, and their counts (step 3)."""
+        """The distinct donors of each node at which rows may stop, and their counts."""
         return self.runs_of(np.flatnonzero(np.concatenate([tree.stops for tree in self.trees])))
 
     def runs_of(self, nodes: Ints) -> kernels.Runs:
@@ -233,7 +224,7 @@ class DonorForest:
         return rank[row_of_donor.ravel()], values[order], weights
 
     def smoothing(self, margin: MarginalDensity, donors: kernels.Runs) -> Smoothing:
-        """Prepare the sums of kernels over the donors that have no point mass in the margin (step 3)."""
+        """Prepare the sums of kernels over the donors that have no point mass in the margin."""
         smooth = ~margin.is_atom(donors.value)
         first = np.concatenate([[0], np.cumsum(smooth)])[donors.first]
         runs = kernels.Runs(first, donors.value[smooth], donors.count[smooth])

@@ -1,13 +1,8 @@
 """Donors pooled over the leaves of bootstrapped trees (synthpop's rf, bag and ranger; Breiman 1996, 2001).
 
-1. Grow `n_trees` trees, each on a bootstrap sample of the rows, drawn by their weights if they have some; each node
-   tries `max_features` of the columns.
-2. Route every row of `given` through all trees.
-3. Pool the training values in the leaves it reaches, and draw one of them uniformly: a tree is chosen in proportion to
-   the size of the leaf, then a donor of that leaf. With `pooling="trees"` all trees have the same chance
-   (`mcce.samplers.donors.model`).
-
-Drawing, and what missing values of the target do, is that of `mcce.samplers.donors.base`, as for a single tree.
+Each tree is grown on a bootstrap sample (by weight), and each node tries `max_features` columns. A draw is uniform over
+the training values in all leaves that a row reaches; with `pooling="trees"` all trees have the same chance
+(`mcce.samplers.donors.model`). Missing values are those of `mcce.samplers.donors.base`.
 """
 
 from __future__ import annotations
@@ -19,8 +14,8 @@ from typing import Literal
 import numpy as np
 
 from mcce.base.arrays import Floats, Ints
-from mcce.base.checks import check_count, is_whole
-from mcce.exceptions import InputError, did_you_mean
+from mcce.base.checks import check, check_count, is_whole
+from mcce.exceptions import did_you_mean
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.donors.base import (
     DonorSampler,
@@ -116,7 +111,6 @@ class ForestSampler(DonorSampler):
 
     @property
     def _source(self) -> DonorModel | TreesApart:
-        """All donors of a row alike, or tree by tree; prepared once a fit."""
         if self.pooling == "donors":
             return self.donors_
         if self._apart is None or self._apart.model is not self.donors_:
@@ -125,7 +119,6 @@ class ForestSampler(DonorSampler):
 
     @property
     def trees_(self) -> tuple[Tree, ...]:
-        """The trees as arrays."""
         return self.donors_.forest.trees
 
     @property
@@ -135,7 +128,6 @@ class ForestSampler(DonorSampler):
 
     @property
     def _resamples_by_weight(self) -> bool:
-        """Whether donors weigh the same: those outside a bootstrap sample do not, unless they were drawn by weight."""
         return self.proper or not self.honest
 
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> list[Tree]:
@@ -197,26 +189,13 @@ class ForestSampler(DonorSampler):
         check_count(self.random_state, "random_state", self, 0)
         check_resampling(self, self.proper, self.honest)
         check_smoothing(self.smoothing, self)
-        if self.pooling not in POOLINGS:
-            raise InputError(
-                "pooling of ",
-                Value(ForestSampler),
-                " is ",
-                Value(self.pooling),
-                f"; {did_you_mean(self.pooling, POOLINGS)}",
-            )
+        known = self.pooling in POOLINGS
+        check(known, self.pooling, "pooling", did_you_mean(self.pooling, POOLINGS), owner=self)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
         features = self.max_features
         share = isinstance(features, float) and 0 < features <= 1
         number = is_whole(features) and features >= 1
-        if not (features in ("third", "sqrt", None) or share or number):
-            raise InputError(
-                "max_features of ",
-                Value(ForestSampler),
-                " is ",
-                Value(features),
-                "; allowed: 'third', 'sqrt', a share above 0 and at most 1, a number of columns, or ",
-                Value(None),
-                " for all.",
-            )
+        fits = features in ("third", "sqrt", None) or share or number
+        allowed = "allowed: 'third', 'sqrt', a share above 0 and at most 1, a number of columns, or "
+        check(fits, features, "max_features", allowed, Value(None), " for all.", owner=self)

@@ -1,8 +1,4 @@
-"""Bootstrap of one column: the conditional that ignores what is given (synthpop's `sample`).
-
-1. Keep the training values of the target, missing ones included.
-2. Draw one of them for each row, uniformly or by their weights.
-"""
+"""Bootstrap of one column: the conditional that ignores what is given (synthpop's `sample`)."""
 
 from __future__ import annotations
 
@@ -65,7 +61,6 @@ class MarginalSampler(ConditionalSampler):
         self.min_donors = min_donors
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Keep the target's values, sorted (missing ones last)."""
         check_count(self.min_donors, "min_donors", self)
         self.check_target(target.feature)
         if self.min_donors > 1 and target.values.size < self.min_donors:
@@ -86,7 +81,6 @@ class MarginalSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw an observed value for each row; restricted draws are exact."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
@@ -95,7 +89,6 @@ class MarginalSampler(ConditionalSampler):
         return self.donors_[rng.integer(self.donors_.size)]
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one of the allowed observed values, or a missing one by its share."""
         self.check_fitted("donors_")
         known, n = self._known, given.n_rows
         upto = np.arange(self.donors_.size + 1) if self.weights_ is None else np.append(0.0, self._upto)
@@ -125,13 +118,11 @@ class MarginalSampler(ConditionalSampler):
         return found.or_missing(allowed / upto[-1], missing / upto[-1], rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the value was observed or, for a number, lies as close to observed ones as they do."""
         self.check_fitted("donors_")
         supported = supported_by(self.donors_, values, is_number=self.n_levels_ == 0, weights=self.weights_)
         return supported | (np.isnan(values) & bool(np.isnan(self.donors_).any()))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log share of each value, or a kernel density at it, see `mcce.samplers.donors.density`."""
         self.check_fitted("donors_")
         margin = self._margin
         own = np.full(values.size, float(training_rows is not None))
@@ -143,12 +134,10 @@ class MarginalSampler(ConditionalSampler):
             return np.asarray(np.where(is_missing, np.log(margin.missing_share), known))
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return self._margin.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse donors that are not those of this target."""
         check_count(self.min_donors, "min_donors", self)
         super().check_state(given, target, n_rows)
         known = self._known

@@ -1,32 +1,13 @@
 """The donors of a target, with the trees that decide on missing values and the target's margin: draws and densities.
 
-1. A value is drawn from the target's own trees (`mcce.samplers.donors.engine`); where the target had missing values,
-   other trees, or the missing donors among the same ones, say with which probability a draw is missing.
-2. Supports and densities read the same, and the margin (`mcce.samplers.donors.density`).
+With `smoothing="density"` (`draw_around`) a donor y becomes a draw of the normal distribution with mean y and the
+bandwidth of its leaf, by which its density is computed, restricted to the range of the training values; numbers with
+point mass stay as they are. (synthpop has one bandwidth for the column.)
 
-Donors may be spread (`draw_around`, for `smoothing="density"`), each moved a little by the kernel of its leaf:
-
-3. Draw a donor y of the row's leaf; of a forest, a tree in proportion to the size of its leaf first.
-4. Draw a number of the normal distribution with mean y and standard deviation h, restricted to the range of the
-   training values. h is the bandwidth of the leaf, by which the density of these draws is computed
-   (`mcce.samplers.donors.density`: Silverman's rule over its donors).
-5. A number with point mass, a level and a missing value stay as they are. The chain puts the others on the column's
-   grid.
-
-(synthpop, whose option this is, has one bandwidth for the whole column, as `pmm` and `normrank` have here: that widens
-a narrow leaf as much as a wide one.)
-
-Trees may count the same (`TreesApart`), which gives the weights of a quantile regression forest (Meinshausen 2006):
-
-6. Training row i has the weight w_i(x) = mean over the trees of 1{i in the leaf of x} / (rows of that leaf): a draw is
-   a donor of one tree, chosen uniformly. (A pool of all leaves would weigh a tree by the size of its leaf, and large
-   leaves, in which a tree has not found much, would drown the small ones.)
-7. So the conditional is the mean of the trees' own conditionals: of their densities, of the probabilities of what is
-   allowed, of a missing value. A restricted draw chooses a tree in proportion to the probability of what is allowed.
-
-The rows of a leaf are those of the tree's bootstrap sample, with copies; Meinshausen counts all training rows.
-
-A file holds the trees of a `DonorForest` and the values of their donors; all else follows.
+`TreesApart` gives all trees the same weight, as in a quantile regression forest (Meinshausen 2006): w_i(x) = mean over
+the trees of 1{i in the leaf of x} / (rows of that leaf). So the conditional is the mean of the trees' conditionals; a
+restricted draw chooses a tree in proportion to the probability of what is allowed. The rows of a leaf are those of the
+bootstrap sample, with copies.
 """
 
 from __future__ import annotations
@@ -54,7 +35,7 @@ from mcce.trees.tree import Tree
 
 
 def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
-    """Draw a number around a donor for each row, missing as the model says (steps 3 to 5)."""
+    """Draw a number around a donor for each row, missing as the model says."""
     forest = model.forest
     leaves = forest.route(given)
     if len(leaves) > 1:
@@ -279,7 +260,7 @@ class TreesApart:
         ]
 
     def draw(self, given: Table, rng: RowStreams, how: Draw = DonorModel.draw) -> Floats:
-        """Draw from one tree for each row (step 6), `how` a model of one tree is drawn from."""
+        """Draw from one tree for each row, `how` a model of one tree is drawn from."""
         chosen, within_tree = rng.integer(len(self.trees)), rng.child("tree")
         drawn = np.empty(given.n_rows)
         for t, tree in enumerate(self.trees):
@@ -289,7 +270,7 @@ class TreesApart:
         return drawn
 
     def draw_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw an allowed donor of one tree, chosen by the probability of what is allowed (step 7)."""
+        """Draw an allowed donor of one tree, chosen by the probability of what is allowed."""
         found = [tree.draw_within(given, rng.child("tree", t), within) for t, tree in enumerate(self.trees)]
         mass = np.exp(np.stack([each.log_mass for each in found if each.log_mass is not None], axis=1))  # all have one
         total = mass.sum(axis=1)
@@ -300,7 +281,6 @@ class TreesApart:
         return RestrictedDraw.of(values, rejected, log_mass)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None) -> Floats:
-        """Return the log of the mean density of the trees."""
         each = [tree.log_density(given, values, training_rows) for tree in self.trees]
         return np.asarray(scipy.special.logsumexp(each, axis=0) - np.log(len(each)))
 

@@ -1,28 +1,14 @@
 """Training rows as donors, weighted by their distance from the row (shapr's approach "empirical").
 
-1. The distance d_i of a row from training row i is, for numbers without missing values, the scaled Mahalanobis distance
-   of their givens, d^2 = (x - x')' S^-1 (x - x') / q, q the number of columns and S their covariance in the training
-   rows. Rows are scaled by S^(-1/2), so that d is a Euclidean distance; directions in which the training rows do not
-   vary do not count. With levels or missing values among the givens it is Gower's distance, the mean over the columns
-   of |x - x'| / range (numbers, and ordered levels by their codes), and of 1 for different unordered levels. A missing
-   value is at 1 from any value, at 0 from another missing one; a constant column does not count.
-2. Training row i has the weight w_i = exp(-d_i^2 / (2 h^2)), with the bandwidth h given or chosen by AICc (steps 5 and
-   6). Of the donors, ordered by weight, the fewest are kept that have the share `keep` of the total.
-3. Draw the target of one of them, with a chance proportional to its weight; a training row with a weight of its own
-   counts as so many copies.
-4. A density is that of samplers with donors (`mcce.samplers.donors.density`): the donors' weighted share or kernel
-   estimate with five pseudo-donors from the margin, beside m = (sum w)^2 / sum w^2 donors.
-
-The bandwidth by the corrected Akaike criterion (Hurvich, Simonoff and Tsai 1998), with H the matrix of the weights of n
-rows for each other, each row summing to 1, and Y the responses:
-
-    AICc(h) = log(|Y - H Y|^2 / n) + 1 + 2 (tr H + 1) / (n - tr H - 2)
-
-5. The responses say how the target is distributed, not only where: an indicator for each level (a missing value is
-   one), or for numbers of lying at or below each decile. (In shapr the response is the model's prediction, of which the
-   mean is wanted there.)
-6. The criterion is computed on 500 rows at most, drawn at random, for bandwidths from 0.01 in steps of a factor 1.4 up
-   to 3, which is as good as none. The best one is taken, the larger one of equals. Of weighted rows, copies are drawn.
+1. For numbers without missing values, d^2 = (x - x')' S^-1 (x - x') / q, the scaled Mahalanobis distance of q givens
+   with covariance S. Otherwise Gower's distance; a missing value is at 1 from any value, at 0 from a missing one.
+2. Training row i has the weight exp(-d_i^2 / (2 h^2)); the fewest donors with the share `keep` of the total are kept. A
+   draw is one of them by weight; weights of training rows count as copies.
+3. The density is that of `mcce.samplers.donors.density`, beside m = (sum w)^2 / sum w^2 donors.
+4. The bandwidth h is given or minimises AICc(h) = log(|Y - H Y|^2 / n) + 1 + 2 (tr H + 1) / (n - tr H - 2) (Hurvich,
+   Simonoff and Tsai 1998), H the weights of n rows for each other. The responses Y are indicators of levels, or of
+   lying at or below each decile (in shapr, the model's prediction). At most 500 rows and bandwidths from 0.01 to 3 in
+   steps of a factor 1.4 are used; the larger one wins ties.
 """
 
 from __future__ import annotations
@@ -34,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import is_number
+from mcce.base.checks import check, is_number
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
@@ -66,7 +52,7 @@ _DECILES = np.arange(1, 10) / 10.0
 def choose_bandwidth(
     points: Floats, scaling: Scaling, values: Floats, n_levels: int, rows: Ints, weights: Floats | None = None
 ) -> float:
-    """Return the best bandwidth by some of the training rows (step 6)."""
+    """Return the best bandwidth by some of the training rows."""
     responses = _responses(values, n_levels, weights)[rows]
     distances = np.empty((rows.size, rows.size))
     kernels.squared_distances(np.ascontiguousarray(points[rows]), scaling.whole, scaling.adds, distances)
@@ -87,7 +73,7 @@ def aicc(weights: Floats, responses: Floats) -> float:
 
 
 def _responses(values: Floats, n_levels: int, weights: Floats | None) -> Floats:
-    """Return what says how the target is distributed (step 5)."""
+    """Return what says how the target is distributed."""
     missing = np.isnan(values)
     if n_levels:
         columns = [values == level for level in range(n_levels)]
@@ -234,7 +220,6 @@ class EmpiricalSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Scale the givens, put the donors in order, and choose the bandwidth."""
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
@@ -260,14 +245,12 @@ class EmpiricalSampler(ConditionalSampler):
         return choose_bandwidth(self.points_, self.scaling_, self.donors_, self.n_levels_, rows, weights)
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a donor for each row (step 3); restricted draws choose among the allowed ones."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
         return self._draw(given, rng, Within(), freely=True)[0]
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one of the allowed donors of each row, or a missing value by its probability."""
         self.check_fitted("donors_")
         drawn, share, missing = self._draw(given, rng, within, freely=False)
         found = RestrictedDraw.of(drawn, np.isnan(drawn), log_of(share))
@@ -276,7 +259,6 @@ class EmpiricalSampler(ConditionalSampler):
         return found.or_missing(share, missing * within.allows_missing(given.n_rows), rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a donor of the row has the value or, for a number, is as close as donors are."""
         self.check_fitted("donors_")
         supported = np.empty(values.size, dtype=bool)
         values = np.ascontiguousarray(values, dtype=np.float64)
@@ -285,7 +267,6 @@ class EmpiricalSampler(ConditionalSampler):
         return supported
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the smoothed log density of each value (step 4)."""
         self.check_fitted("donors_")
         values = np.ascontiguousarray(values, dtype=np.float64)
         n, margin, known = values.size, self.margin_, self.donors_[: self._n_known]
@@ -307,12 +288,10 @@ class EmpiricalSampler(ConditionalSampler):
         return np.where(is_missing, log_of(gone), log_of(density) + log_of(1.0 - gone))
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return self.margin_.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse donors and points that are not of these columns and training rows."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.scaling_.centre.size == len(given), "scaling_ is not of the columns")
@@ -353,20 +332,8 @@ class EmpiricalSampler(ConditionalSampler):
 
     def _check_parameters(self) -> None:
         fixed = is_number(self.bandwidth) and LEAST_BANDWIDTH <= float(self.bandwidth) <= MOST_BANDWIDTH
-        if self.bandwidth != "aicc" and not fixed:
-            raise InputError(
-                "bandwidth of ",
-                Value(EmpiricalSampler),
-                " is ",
-                Value(self.bandwidth),
-                f"; it must be 'aicc', or a number from {LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}.",
-            )
-        if not (is_number(self.keep) and 0 < self.keep <= 1):
-            raise InputError(
-                "keep of ",
-                Value(EmpiricalSampler),
-                " is ",
-                Value(self.keep),
-                "; it must be a share above 0, at most 1.",
-            )
+        must_be = f"it must be 'aicc', or a number from {LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}."
+        check(self.bandwidth == "aicc" or fixed, self.bandwidth, "bandwidth", must_be, owner=self)
+        fits = is_number(self.keep) and 0 < self.keep <= 1
+        check(fits, self.keep, "keep", "it must be a share above 0, at most 1.", owner=self)
         resolve_seed(self.random_state)

@@ -1,49 +1,21 @@
 """A finite mixture over columns of all kinds: any column given any others.
 
-1. A row has a component k with probability w_k. Given it, the symbols of the columns (steps 5 to 7)
-   are independent, with probabilities p_kjs, and the scores normal with mean m_k and covariance S_k; a column that has
-   no score in a row is left out of the normal.
-2. What is known of a row gives each component the weight
-
-       w_k(x) ~ w_k prod_j p_kj(x_j) N(z; m_k, S_k),
-
-   over the known columns j and their known scores z.
-3. A column that is not known has the symbol s with probability sum_k w_k(x) p_kjs. If that is "another number", its
-   score is sum_k w_k(x) p_kjs N(mean and variance of the score given z, in component k), normalised: a mixture again.
-4. Several columns are drawn and scored one after the other, each given the known ones and those before it. (A number
-   stands for its own interval of scores as a target, for the middle of it as a given; in all else the order of the
-   columns makes no difference.)
-
-A column is a symbol, and some numbers have a score (`Levels`, `Numbers`):
-
-5. Levels are symbols, and so is a missing value, if the training rows have any.
-6. Numbers that many rows share are symbols too, and all of them, if they are few (`ColumnDensity.classes`). All others
-   are one more symbol, "another number", with a score: the normal quantile of the share of these numbers below it, half
-   of its own included. A number between two training values has the score of the share below it.
-7. What the training rows do not have, a level or a missing value, is no symbol (-1): it says nothing.
-
-One column given others (`MixtureConditional`): the symbols have probabilities, and "another number" a mixture of normal
-scores (step 3). A score stands for the training number whose share of the margin it falls into; what lies between
-bounds is an interval of scores, so that restricted draws are exact. Densities are placed as those of the copula
-(`mcce.samplers.copula.margins`).
-
-Fitting is by expectation and maximisation, the number of components chosen by rows that were held out:
-
-8. For 1, 2, 4, 8, ... components, fit four rows in five, drawn at random, and take the mean log density of the others;
-   stop when two of these in a row are worse than one before. Fit all rows with the best number.
-9. A fit begins at rows that lie far apart (Arthur and Vassilvitskii 2007, "k-means++": each next one drawn with a
-   chance proportional to its squared distance from the nearest one before; different symbols are at distance 1), each
-   row in the component of the nearest.
-10. E: the share of each component in each row (`Mixture.log_joint`), scores that a row does not have filled by their
-   means given its others, with their covariance (Ghahramani and Jordan 1994, "Supervised learning from incomplete data
-   via an EM approach"). M: weights, shares of symbols, means and covariances of these. Until the mean log density
-   grows by less than 1e-4, or 100 times.
-11. Each component has pseudo-rows beside its own: 2 with symbols as in all rows, and d + 2, for d scores and K
-   components, with covariance K^(-2/d) I (the scale of Fraley and Raftery 2007, "Bayesian regularization for normal
-   mixture estimation and model-based clustering"). So no component shrinks to a point, and no symbol that rows have is
-   impossible.
-12. Weights that are counts repeat their rows, copies are held out one by one. Other weights multiply the shares of step
-   10, the log densities of all means, and the chances of step 9; rows are held out as they are.
+1. A column is a symbol: a level, a missing value, a number that many rows share (`ColumnDensity.classes`), or "another
+   number", which has a score: the normal quantile of the share of these numbers below it. What training rows do not
+   have is no symbol (-1).
+2. Given component k (probability w_k), symbols are independent with probabilities p_kjs, and scores normal with mean
+   m_k and covariance S_k. Known columns give the weights w_k(x) ~ w_k prod_j p_kj(x_j) N(z; m_k, S_k).
+3. An unknown column has the symbol s with probability sum_k w_k(x) p_kjs, and a mixture of normal scores. A score
+   stands for the training number whose share it falls into, so restricted draws are exact. Several columns are drawn
+   one after the other. Densities are placed as in `mcce.samplers.copula.margins`.
+4. Fitting is by EM, from rows that lie far apart (Arthur and Vassilvitskii 2007, "k-means++"), with missing scores
+   filled by their conditional means and covariances (Ghahramani and Jordan 1994), until the mean log density grows by
+   less than 1e-4, at most 100 times. 1, 2, 4, ... components are compared on a held-out fifth, until two are worse than
+   one before.
+5. Each component has pseudo-rows: 2 with the symbols of all rows, and d + 2 with covariance K^(-2/d) I for d scores and
+   K components (Fraley and Raftery 2007).
+6. Weights that are counts repeat rows; others multiply the shares of the E step, log densities and the chances of
+   starting rows.
 """
 
 from __future__ import annotations
@@ -85,7 +57,6 @@ class Levels:
 
     @property
     def n_symbols(self) -> int:
-        """How many symbols the column has."""
         return self.n_levels + self.missing
 
     @property
@@ -94,7 +65,6 @@ class Levels:
         return 0
 
     def symbols(self, values: Floats) -> Ints:
-        """Return the symbol of each value (steps 1 and 3)."""
         is_missing = np.isnan(values)
         return np.where(is_missing, self.n_levels if self.missing else -1, np.where(is_missing, 0, values)).astype(
             np.int64
@@ -102,7 +72,6 @@ class Levels:
 
     @property
     def base_measure(self) -> BaseMeasure:
-        """The measure that densities of the column are with respect to."""
         return "counting"
 
 
@@ -124,7 +93,7 @@ class Numbers:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None = None) -> Numbers:
-        """Read the training values of a column (step 6); weights count as copies."""
+        """Read the training values of a column; weights count as copies."""
         is_known = ~np.isnan(values)
         known, weight = values[is_known], None if weights is None else weights[is_known]
         missing = known.size < values.size
@@ -152,7 +121,6 @@ class Numbers:
 
     @property
     def n_symbols(self) -> int:
-        """How many symbols the column has."""
         return self.classes.size + self.n_scores + self.missing
 
     @property
@@ -161,14 +129,13 @@ class Numbers:
         return int(self.margin is not None)
 
     def symbols(self, values: Floats) -> Ints:
-        """Return the symbol of each value (steps 6 and 7)."""
         k = self.classes.size
         found = np.searchsorted(self.classes, values).astype(np.int64)
         found[~np.isin(values, self.classes)] = k if self.margin is not None else -1
         return np.where(np.isnan(values), self.n_symbols - 1 if self.missing else -1, found)
 
     def scores(self, values: Floats) -> Floats:
-        """Return the scores (step 6), NaN of symbols without."""
+        """Return the scores, NaN of symbols without."""
         if self.margin is None:
             return np.full(values.size, np.nan)
         after = np.searchsorted(self.margin.values, values)
@@ -186,14 +153,12 @@ class Numbers:
 
     @property
     def base_measure(self) -> BaseMeasure:
-        """The measure that densities of the column are with respect to."""
         if self.margin is None or self.margin.atoms.all():
             return "counting"
         return "mixed" if self.classes.size or self.margin.atoms.any() else "lebesgue"
 
 
 def read_column(column: Column) -> Levels | Numbers:
-    """Return what a mixture sees of a column."""
     if column.feature.is_numeric:
         return Numbers.of(column.values, column.weights)
     return Levels(column.feature.n_levels, bool(np.isnan(column.values).any()))
@@ -219,7 +184,6 @@ class MixtureConditional:
 
     @cached_property
     def symbols(self) -> Floats:
-        """Probabilities of the symbols, by row."""
         weights = np.exp(self.log_weights)
         found = np.zeros((len(weights), self.shares.shape[1]))
         for k in range(len(self.shares)):  # a matrix product may round by the number of rows
@@ -332,7 +296,6 @@ class Seen:
     weights: Floats | None = None
 
     def take(self, rows: Ints) -> Seen:
-        """Return some rows."""
         return Seen(self.symbols[rows], self.scores[rows], None if self.weights is None else self.weights[rows])
 
 
@@ -352,7 +315,6 @@ class Patterns:
 
     @classmethod
     def of(cls, is_known: Bools, covariances: Floats) -> Patterns:
-        """Find the patterns of rows by which scores are known of each."""
         return cls.among(*find_patterns(is_known), covariances)
 
     @classmethod
@@ -373,7 +335,6 @@ class Patterns:
 
 
 def find_patterns(is_known: Bools) -> tuple[Ints, Bools]:
-    """Return the pattern of each row, and which scores are known in each pattern."""
     n, d = is_known.shape
     if is_known.all():
         return np.zeros(n, dtype=np.int64), np.ones((1, d), dtype=bool)
@@ -421,7 +382,6 @@ class Mixture:
 
     @property
     def n_components(self) -> int:
-        """How many components there are."""
         return int(self.weights.size)
 
     @cached_property
@@ -435,7 +395,6 @@ class Mixture:
         return np.cumsum([0, *(column.n_scores for column in self.columns)]).astype(np.int64)
 
     def take(self, columns: Sequence[int]) -> Mixture:
-        """Return the mixture of some columns alone."""
         symbols = [s for j in columns for s in range(self.first[j], self.first[j + 1])]
         scores = [s for j in columns for s in range(self.place[j], self.place[j + 1])]
         return Mixture(
@@ -458,7 +417,7 @@ class Mixture:
         return Seen(symbols.astype(np.int64), scores)
 
     def log_joint(self, seen: Seen, patterns: Patterns | None = None) -> Floats:
-        """Return the log of w_k times the density of what is seen, by row and component (step 2)."""
+        """Return the log of w_k times the density of what is seen, by row and component."""
         patterns = patterns or Patterns.of(~np.isnan(seen.scores), self.covariances)
         out = np.tile(np.log(self.weights), (len(seen.symbols), 1))
         kernels.add_symbols(seen.symbols, self.first, self._log_shares, out)
@@ -467,7 +426,7 @@ class Mixture:
         return out
 
     def conditional(self, matrix: Floats, known: Sequence[int], target: int) -> MixtureConditional:
-        """Return the distribution of one column in each row, given the known ones (step 3)."""
+        """Return the distribution of one column in each row, given the known ones."""
         seen = self.see(matrix, known)
         patterns = Patterns.of(~np.isnan(seen.scores), self.covariances)
         joint = self.log_joint(seen, patterns)
@@ -482,7 +441,7 @@ class Mixture:
         return MixtureConditional(column, log_weights, shares, means, sds)
 
     def draw(self, matrix: Floats, known: Sequence[int], targets: Sequence[int], rng: RowStreams) -> Floats:
-        """Return the rows with the target columns drawn given the known ones (step 4)."""
+        """Return the rows with the target columns drawn given the known ones."""
         drawn, known = np.array(matrix, dtype=np.float64), list(known)
         for j in targets:
             drawn[:, j] = self.conditional(drawn, known, j).draw(rng.child("column", j))
@@ -490,7 +449,7 @@ class Mixture:
         return drawn
 
     def log_density(self, matrix: Floats, known: Sequence[int], targets: Sequence[int]) -> Floats:
-        """Return the log density of the target columns of each row given the known ones (step 4)."""
+        """Return the log density of the target columns of each row given the known ones."""
         total, known = np.zeros(len(matrix)), list(known)
         for j in targets:
             total += self.conditional(matrix, known, j).log_density(matrix[:, j])
@@ -555,7 +514,7 @@ def _margin(blank: Mixture, seen: Seen) -> Floats:
 
 
 def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: np.random.Generator) -> Mixture:
-    """Fit so many components (steps 9 and 10)."""
+    """Fit so many components."""
     d = int(blank.place[-1])
     shares = np.eye(n_components)[_nearest_starts(seen, n_components, chance)]
     repeat = (n_components, 1)
@@ -582,7 +541,7 @@ def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: 
 
 
 def _nearest_starts(seen: Seen, n_components: int, chance: np.random.Generator) -> Ints:
-    """Choose rows that lie far apart, and return which of them is the nearest to each row (step 9)."""
+    """Choose rows that lie far apart, and return which of them is the nearest to each row."""
     n = len(seen.symbols)
     scores = np.nan_to_num(seen.scores)
     nearest, least = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
@@ -601,7 +560,7 @@ def _nearest_starts(seen: Seen, n_components: int, chance: np.random.Generator) 
 
 
 def _maximise(old: Mixture, seen: Seen, patterns: Patterns, shares: Floats, margin: Floats) -> Mixture:
-    """Return the parameters that fit rows with these shares of the components best (steps 10 and 11)."""
+    """Return the parameters that fit rows with these shares of the components best."""
     k, d = old.means.shape
     if seen.weights is not None:
         shares = shares * seen.weights[:, None]

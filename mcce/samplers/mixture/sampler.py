@@ -1,9 +1,7 @@
-"""The conditional of a finite mixture of all columns.
+"""The conditional of a finite mixture of all columns (`mcce.samplers.mixture.model`).
 
-1. Fit one mixture to all columns of the chain, or to the givens and the target of a sampler that is fitted alone
-   (`mcce.samplers.mixture.model`), and keep what it says of the givens and the target.
-2. Given a row, its components have weights, and the target is a mixture again (`mcce.samplers.mixture.model`): draws,
-   densities and restricted draws are exact, and a missing value is a value like others.
+One mixture is fitted to all columns of the chain, or to givens and target of a sampler that is fitted alone. Draws,
+densities and restricted draws are exact, and missing is a value like others.
 """
 
 from __future__ import annotations
@@ -83,7 +81,6 @@ class MixtureSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Fit the mixture, or look it up (step 1)."""
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
@@ -103,32 +100,26 @@ class MixtureSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 2); restricted draws are exact."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         return self._conditional(given).draw(rng)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, or a missing one by its probability; exact."""
         return self._conditional(given).draw_within(rng, within)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value could be drawn, or a number as close to training values as these are."""
         return self._conditional(given).supports(values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability or density of each value, of a number as in `mcce.samplers.copula.margins`."""
         self.check_fitted("mixture_")
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("mixture_")
         return self.mixture_.columns[-1].base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a mixture that is not of these columns."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         self.mixture_.check_columns([*given, target])

@@ -1,34 +1,14 @@
 """A D-vine whose first variable is the target: the distribution of that given all others (pyvinecopulib).
 
-1. The variables stand in a path, the target first, then the givens. A pair copula stands on each edge of the path, and
-   on each pair of variables given those between them (Bedford and Cooke 2002). Each is chosen among families by AIC.
-2. H(u | givens), the probability that the target's share is at most u, is the target's part of the Rosenblatt
-   transform (steps 4 to 6): exact, and all that draws and densities need.
-3. Pair copulas are kept as arrays (family, rotation, parameters), and a vine is built of them again: a file holds
-   nothing that the library reads by itself.
-
-Going along the path from its end, each variable has a distribution given those that follow it. With x_p, x_(p+1), ...
-the variables of the path, F(p | q) the distribution function of x_p given x_(p+1), ..., x_q, and B(q | p) that of x_q
-given x_p, ..., x_(q-1), the pair copula of p and q has the two conditional functions
-
-    F(p | q) = h_2(F(p | q - 1), B(q | p + 1)),     B(q | p) = h_1(F(p | q - 1), B(q | p + 1))
-
-(Aas, Czado, Frigessi and Bakken 2009, algorithm 4).
-
-4. `Known` has B(q | p + 1) of all variables q behind the next one, p: all that H(u) = F(p | last) needs.
-5. When p is known as well, one pass gives B(q | p) for the next.
-6. A discrete variable has both functions at the ends of what its value covers.
-
-The conditional functions of a pair copula (`Pair`), with C the copula, one share in (a, b] and the other in
-(c, d],
-
-    h_1(v) = (C(b, v) - C(a, v)) / (b - a),     h_2(u) = (C(u, d) - C(u, c)) / (d - c)
-
-are the distribution functions of the other and of the one (Panagiotelis, Czado and Joe 2012); of points, slopes of C.
-
-7. Both functions at both ends need C at the four corners only; and C(u, 0) = 0, C(u, 1) = u need no copula: one end of
-   an indicator is always such.
-8. Points are left to the library, and intervals that are too narrow for a difference.
+1. The variables stand in a path, the target first. A pair copula, chosen by AIC, stands on each edge, and on each pair
+   given those between them (Bedford and Cooke 2002). Pair copulas are stored as arrays (family, rotation, parameters).
+2. H(u | givens) is the target's part of the Rosenblatt transform. With F(p | q) the distribution function of x_p given
+   x_(p+1), ..., x_q, and B(q | p) that of x_q given x_p, ..., x_(q-1) (Aas, Czado, Frigessi and Bakken 2009, algorithm
+   4): F(p | q) = h_2(F(p | q - 1), B(q | p + 1)), B(q | p) = h_1(F(p | q - 1), B(q | p + 1)). `Known` has B(q | p + 1)
+   for the next p.
+3. For one share in (a, b] and the other in (c, d], h_1(v) = (C(b, v) - C(a, v)) / (b - a) and h_2(u) = (C(u, d) - C(u,
+   c)) / (d - c) (Panagiotelis, Czado and Joe 2012); of points, slopes of C. Points, and intervals too narrow for a
+   difference, are left to the library.
 """
 
 from __future__ import annotations
@@ -66,7 +46,7 @@ class Pair:
         return self._by_difference(2, share, other, self._copula(share, other[0]), self._copula(share, other[1]))
 
     def both(self, one: Cover, other: Cover) -> tuple[Cover, Cover]:
-        """Return h_1 at both ends of the other variable, and h_2 at both ends of the one (step 1)."""
+        """Return h_1 at both ends of the other variable, and h_2 at both ends of the one."""
         if self._is_independence:
             return other, one
         ends, others = ((0, 1) if each else (1,) for each in self.discrete)
@@ -100,7 +80,6 @@ class Pair:
         return np.asarray(self.bicop.hfunc2(joined((at, at), cover)))
 
     def _copula(self, u: Floats, v: Floats) -> Floats:
-        """Return C(u, v)."""
         found = np.where(v >= 1.0, u, np.where(u >= 1.0, v, 0.0))
         inside = (u > 0.0) & (u < 1.0) & (v > 0.0) & (v < 1.0)
         if inside.any():
@@ -135,7 +114,7 @@ class Known:
     discrete : whether each variable of the path has point masses.
     at : the place of the next variable.
     n_trees : so many variables behind it count.
-    behind : B of each of them, at both ends of what its value covers, the nearest first (step 4).
+    behind : B of each of them, at both ends of what its value covers, the nearest first.
     """
 
     pairs: Pairs
@@ -155,7 +134,7 @@ class Known:
         return np.clip(np.where(inside, found, share), 0.0, 1.0)
 
     def and_next(self, below: Floats, upto: Floats) -> Known:
-        """Return what is known if the value of the next variable covers the shares from `below` to `upto` (step 5)."""
+        """Return what is known if the value of the next variable covers the shares from `below` to `upto`."""
         return self.passed(below, upto)[0]
 
     def passed(self, below: Floats, upto: Floats) -> tuple[Known, Cover]:
@@ -214,7 +193,7 @@ class DVine:
         families: str,
         weights: Floats | None = None,
     ) -> DVine:
-        """Choose and fit the pair copulas (step 1); the columns are the variables in the order of the path.
+        """Choose and fit the pair copulas; the columns are the variables in the order of the path.
 
         Weights that are counts repeat their rows; others weigh likelihoods and Kendall's tau.
         """
@@ -306,7 +285,6 @@ class DVine:
         return known
 
     def below(self, given_below: Floats, given_upto: Floats, share: Floats) -> Floats:
-        """Return H(share | givens), row by row (step 2)."""
         return self.given(given_below, given_upto).below(share)
 
 

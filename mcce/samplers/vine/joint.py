@@ -1,33 +1,15 @@
 """A D-vine over the variables of all columns: each column given those before it.
 
-1. The variables stand in a path, those of the last column first and those that are given last, so that each variable
-   given those behind it is the variable given all columns before it. One fit has all of them.
-2. Going along the path from its end (`mcce.samplers.vine.dvine`), a variable has the distribution function H given
-   those behind it, its part of the Rosenblatt transform. With `n_trees` trees it depends on so many of them.
-3. A number or an ordered level is drawn by inverting H, and scored by its differences
-   (`mcce.samplers.vine.sampler`): column after column, this is the inverse Rosenblatt transform, discrete columns
-   included.
-4. Unordered levels are drawn as the first indicator that is 1, given that those before it are 0,
-
-       P(level k) = q_k prod_(i < k) (1 - q_i),     q_k = P(indicator k is 1 | those before it are 0, columns before),
-
-   the most frequent level if none is. The same for missing values, of which the indicator comes first.
-
-Columns as variables with an order (`JointColumn`):
-
-5. A number, or an ordered level, is one variable, with the margin of its training values.
-6. Unordered levels are an indicator each, the most frequent one has none. A column with missing values has one more
-   indicator before these, or before its number.
-7. A variable is seen only where all indicators before it in its column are 0, and its margin is that of these rows; so
-   they are independent of each other. Elsewhere nothing is known of it: it covers all shares, from 0 to 1, which is no
-   condition at all.
-
-Fitting tree by tree, pair by pair, so that some pairs can be left out (pyvinecopulib):
-
-8. A pair copula is chosen and fitted for each edge of the path, to the rows in which neither variable is missing.
-9. Its two conditional functions (`mcce.samplers.vine.dvine`) give what the next tree is fitted to, and so on (Aas,
-   Czado, Frigessi and Bakken 2009, section 4.2). In rows in which one is missing the other stays as it is.
-10. Variables that stand `apart`, or of which one does not vary, are independent.
+1. The path begins with the last column and ends with what is given, so one fit has every column given those before it.
+   With `n_trees` trees a variable depends on that many others.
+2. A number or an ordered level is one variable, drawn by inverting H and scored by its differences
+   (`mcce.samplers.vine.sampler`). Unordered levels are an indicator each, except the most frequent; missing values are
+   one more indicator, before these: P(level k) = q_k prod_(i < k) (1 - q_i), q_k = P(indicator k is 1 | those before it
+   are 0, columns before).
+3. A variable is seen only where all indicators before it in its column are 0; elsewhere it covers all shares, from 0 to
+   1, which is no condition.
+4. Pair copulas are fitted tree by tree to the rows in which neither variable is missing (Aas, Czado, Frigessi and
+   Bakken 2009, section 4.2). Variables that stand `apart`, or do not vary, are independent.
 """
 
 from __future__ import annotations
@@ -92,7 +74,6 @@ class JointColumn:
         require(some == (self.missing < 1.0), "missing is not the share of the values that are missing")
 
     def check_column(self, feature: Feature) -> None:
-        """Refuse what is of another column."""
         require(self.is_number == feature.is_numeric or self.missing == 1.0, "is_number is not as in the column")
         unordered = feature.kind == "categorical"
         require(unordered or not self.levels.size, "levels are of a column that has an order")
@@ -123,7 +104,7 @@ class JointColumn:
 
     @cached_property
     def chances(self) -> Floats:
-        """Shares of the levels but the first, each among the rows that have none of those before it (step 7)."""
+        """Shares of the levels but the first, each among the rows that have none of those before it."""
         shares = self.shares[1:]
         return np.asarray(shares / (1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])[: shares.size]))
 
@@ -150,7 +131,6 @@ class JointColumn:
         return np.where(hidden, 0.0, below), np.where(hidden, 1.0, upto)
 
     def add_to(self, known: Known, values: Floats) -> Known:
-        """Return what is known with the values of this column, too."""
         below, upto = self.cover(values)
         for k in range(self.discrete.size):
             known = known.and_next(below[:, k], upto[:, k])
@@ -228,7 +208,7 @@ class JointVine:
 
     @classmethod
     def fit(cls, table: Table, families: str, n_trees: int) -> JointVine:
-        """Read the columns and fit the vine (step 1)."""
+        """Read the columns and fit the vine."""
         columns = tuple(JointColumn.of(table.column(j)) for j in range(len(table.features)))
         discrete = np.concatenate([column.discrete for column in columns])[::-1]
         made = cls(columns, DVine(np.zeros(1, dtype=bool), (), np.empty(0, dtype=np.int64), ()), n_trees)
@@ -302,7 +282,7 @@ class ColumnConditional:
     ----------
     column : what is seen of it.
     missing : probability that it is missing, by row.
-    levels : probabilities of the unordered levels, if it is not (step 4).
+    levels : probabilities of the unordered levels, if it is not.
     ordered : of numbers and ordered levels, if it is not; None of others.
     """
 

@@ -1,16 +1,12 @@
 """The conditional of a vine copula with the training data's own margins (pyvinecopulib, extra `vine`).
 
-1. A number, or an ordered level, stands for what its share of the training rows covers, from F(v-) to F(v). If no
-   value of the column has point mass, it is a point in the middle. A number between two training values covers as much
-   as one training row does. Unordered levels are an indicator each, but for the most frequent one: 0 or 1, ordered so.
-2. The `max_givens` variables whose normal scores are correlated most with the target's follow it, in this order, in a
-   D-vine (`mcce.samplers.vine.dvine`; Kraus and Czado 2017 choose the order by likelihood).
-3. A draw inverts H(u | givens), the distribution function of the target's share, on the shares of the training values:
-   the value v with H(F(v-)) <= w < H(F(v)), w uniform, found by halving. A restricted draw has w between H at the ends
-   of what is allowed: exact.
-4. The probability of a level, or of a number with point mass, is the difference of H over what it covers; the density
-   of another number that of the margin (`mcce.samplers.copula.margins`) times the slope of H. A thousandth of both is
-   the margin's alone, so that a grid of a pair copula that says 0 leaves nothing impossible.
+1. A number or an ordered level stands for the shares from F(v-) to F(v), or for the middle if the column has no point
+   mass. Unordered levels are an indicator each, except the most frequent.
+2. The `max_givens` variables whose normal scores are correlated most with the target's follow it in a D-vine (`dvine`).
+3. A draw inverts H(u | givens) on the shares of the training values by bisection; a restricted draw between H at the
+   ends of what is allowed, which is exact.
+4. A probability is the difference of H; a density is that of the margin (`mcce.samplers.copula.margins`) times the
+   slope of H. A thousandth of both is the margin's alone.
 """
 
 from __future__ import annotations
@@ -77,7 +73,7 @@ class VineColumn:
 
 
 def cover(margin: Margin, values: Floats) -> tuple[Floats, Floats]:
-    """Return the shares below and up to each value (step 1)."""
+    """Return the shares below and up to each value."""
     after = np.searchsorted(margin.values, values)
     found = margin.position(values) >= 0
     below, upto = margin.shares[after], margin.shares[np.minimum(after + found, margin.values.size)]
@@ -127,7 +123,7 @@ class VineConditional:
     below: Callable[[Floats], Floats]
 
     def draw_within(self, rng: RowStreams, within: Within, n: int) -> RestrictedDraw:
-        """Draw one allowed value for each of `n` rows (step 3)."""
+        """Draw one allowed value for each of `n` rows."""
         margin = self.margin
         if not self.is_number and within.levels is not None:
             return self._draw_levels(rng, within, n)
@@ -166,7 +162,7 @@ class VineConditional:
         return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
 
     def log_density(self, values: Floats, kernel: tuple[Floats, Floats]) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others (step 4).
+        """Return the log probability of levels and numbers with point mass, the log density of others.
 
         `kernel` is the smooth part of the margin (`mcce.samplers.copula.margins.kernel_margin`).
         """
@@ -190,7 +186,6 @@ class VineConditional:
 
 
 def measure_of(margin: Margin, *, is_number: bool) -> BaseMeasure:
-    """Return what densities of a column are with respect to."""
     if not is_number or margin.atoms.all():
         return "counting"
     return "mixed" if margin.atoms.any() else "lebesgue"
@@ -259,7 +254,6 @@ class VineSampler(ConditionalSampler):
         self.max_givens = max_givens
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Read the margins, choose the variables and fit the vine (steps 1 and 2)."""
         self._check_parameters()
         self.check_target(target.feature)
         self._check_complete(given)
@@ -286,29 +280,23 @@ class VineSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 3)."""
         return self.sample_within(given, rng, Within() if within is None else within).values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row; exact (step 3)."""
         return self._conditional(given).draw_within(rng, within, given.n_rows)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value was observed, or is a number as close to such as they are, and is possible."""
         return self._conditional(given).supports(values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others (step 4)."""
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values, self._kernel)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("vine_")
         return measure_of(self.margin_, is_number=self.is_number_)
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse variables that are not of these columns, and a vine that is not of so many."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")

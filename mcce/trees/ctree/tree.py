@@ -2,33 +2,21 @@
 
 It is kept for bit parity with R, where it is mcceR's default; no Python package has these trees.
 
-1. In a node of at least `min_split` rows test each variable for independence of the response
-   (steps 5 to 7). Its criterion is one minus the p-value; Bonferroni's adjustment for m variables
-   raises that to the power m.
-2. If the largest criterion is above `mincriterion`, cut on that variable; equal criteria: the larger statistic, then
-   the earlier variable. Otherwise the node is a leaf.
-3. Of the cuts that leave `min_leaf` rows (and a share `minprob`) on each side take the one with the largest
-   standardised two-sample statistic. A variable without such a cut gives way, once, to the next best one.
-4. Part the rows and go on with the children. The levels of a tree are grown one after the other, all nodes of a level
-   at once; nodes are numbered afterwards, parents first, left before right, as party does.
+1. A node of at least `min_split` rows tests each variable for independence of the response. The criterion is one minus
+   the p-value, raised to the power m for Bonferroni's adjustment of m variables. The variable with the largest
+   criterion is cut if that is above `mincriterion`; ties: the larger statistic, then the earlier variable.
+2. Of the cuts that leave `min_leaf` rows (and a share `minprob`) on each side the one with the largest standardised
+   two-sample statistic is taken. A variable without such a cut gives way, once, to the next best one.
+3. Numbers enter as they are, ordered factors as scores 1, 2, ... (two levels: 0, 1), factors as 0/1 columns. Numbers of
+   dtype bool are R's logicals: tested as two levels, cut as 0 and 1. Rows with a missing value take no part in the test
+   and cut, and go to the larger child. A variable with fewer than `min_split` values is not tested.
+4. Nodes are numbered as party does, parents first, left before right.
 
-Responses and predictors: numbers as they are, ordered factors as scores 1, 2, ... (two levels: 0, 1), factors as one
-0/1 column a level. Numbers of dtype bool are R's logicals: as predictors tested as two levels, cut as 0 and 1. A row in
-which a variable is missing takes no part in the variable's test and cut, and goes to the larger child. A variable with
-fewer than `min_split` values in a node is not tested there, nor counted in m.
-
-Rows go their way as in any `Tree`; the nodes of a `CtreeTree` show their tests.
-
-Tests of independence conditional on the response, and their p-values (Strasser and Weber 1999), for n rows with
-predictor columns X (a number, or one 0/1 column a level) and response columns Y:
-
-5. T = vec(X'Y) is the linear statistic. Under all permutations of the rows it has mean mu = vec(s E') and covariance
-   Sigma = n/(n-1) C kron A - 1/(n-1) C kron ss', with E and C mean and covariance of Y, s = X'1 and A = X'X.
-6. The quadratic statistic (T-mu)' Sigma+ (T-mu) has, in the limit, a chi-square distribution with rank(Sigma) degrees
-   of freedom; Sigma+ keeps the singular values above 1e-10 max(1, the largest).
-7. The maximum statistic max |T-mu| / sqrt(diag Sigma) is, in the limit, the largest absolute value of normal variables
-   with the correlation of Sigma; the probability that it stays below a bound is an integral (Genz 1992, "Numerical
-   computation of multivariate normal probabilities"), here over a fixed lattice: no random numbers, errors below 1e-3.
+Tests (Strasser and Weber 1999), for n rows with predictor columns X and response columns Y: T = vec(X'Y) has, under
+permutations, mean mu = vec(s E') and covariance Sigma = n/(n-1) C kron A - 1/(n-1) C kron ss', with E and C mean and
+covariance of Y, s = X'1 and A = X'X. The quadratic statistic (T-mu)' Sigma+ (T-mu) is chi-square with rank(Sigma)
+degrees of freedom; Sigma+ keeps singular values above 1e-10 max(1, the largest). The maximum statistic max |T-mu| /
+sqrt(diag Sigma) has a multivariate normal limit (Genz 1992), integrated over a fixed lattice with errors below 1e-3.
 """
 
 from __future__ import annotations
@@ -86,7 +74,7 @@ _SMALLEST_PIVOT = 1e-9
 
 
 def linear_statistic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return T - mu and Sigma (step 5) for predictor columns `x` and response columns `y`.
+    """Return T - mu and Sigma for predictor columns `x` and response columns `y`.
 
     Sums run row by row and products from left to right: where x is far from 0, Sigma is a small difference of large
     numbers, and its rank hangs on their last digits.
@@ -110,12 +98,11 @@ def _sum(terms: Floats) -> Floats:
 
 
 def _products(a: Floats, b: Floats) -> Floats:
-    """Return a'b, its sums taken row by row."""
     return np.array([[_sum(a[:, k] * b[:, j]) for j in range(b.shape[1])] for k in range(a.shape[1])])
 
 
 def quadratic(x: Floats, y: Floats) -> tuple[float, int]:
-    """Return the quadratic statistic and its degrees of freedom (step 6), product by product as party computes it.
+    """Return the quadratic statistic and its degrees of freedom, product by product as party computes it.
 
     So what depends on the last bits, such as the choice between two columns of which one is a multiple of the other, is
     the same as there where R has the reference version of LAPACK (`mcce.trees.ctree.svd_kernels`).
@@ -146,7 +133,7 @@ def chi_square(statistic: Floats, freedom: Ints) -> Floats:
 
 
 def maximum(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return the maximum statistic and the probability of a smaller one under independence (step 7)."""
+    """Return the maximum statistic and the probability of a smaller one under independence."""
     centred, sigma = linear_statistic(x, y)
     varies = np.diag(sigma) > TOLERANCE
     if not varies.any():
@@ -295,7 +282,7 @@ def grow(
             chosen = _choose(level, mincriterion)
             _cut(level, data, chosen, min_leaf, minprob)
             failed = (chosen != LEAF) & ~level.found
-            if failed.any():  # step 3: the variable gives way to one other
+            if failed.any():  # the variable gives way to one other
                 level.criteria[failed, chosen[failed]] = -np.inf
                 _cut(level, data, np.where(failed, _choose(level, mincriterion), LEAF), min_leaf, minprob)
         levels.append(level)
@@ -304,7 +291,7 @@ def grow(
 
 
 def _test(level: _NodesAtDepth, data: _Data, min_split: int, statistic: Statistic, p_values: PValues) -> None:
-    """Step 1: fill the statistics and criteria of a level's nodes."""
+    """Fill the statistics and criteria of a level's nodes."""
     freedom = np.zeros(level.statistics.shape, dtype=np.int64)
     kernels.test_nodes(
         data.columns, data.response, data.work, data.rows, level.start, level.size, max(min_split, 2),
@@ -357,7 +344,7 @@ def _wide(level: _NodesAtDepth, data: _Data, node: int, j: int) -> tuple[Floats,
 
 
 def _choose(level: _NodesAtDepth, mincriterion: float) -> Ints:
-    """Step 2: return the variable to cut each node on, or LEAF."""
+    """Return the variable to cut each node on, or LEAF."""
     if level.criteria.shape[1] == 0:
         return np.full(level.start.size, LEAF)
     best = level.criteria.max(axis=1)
@@ -366,7 +353,7 @@ def _choose(level: _NodesAtDepth, mincriterion: float) -> Ints:
 
 
 def _cut(level: _NodesAtDepth, data: _Data, chosen: Ints, min_leaf: int, minprob: float) -> None:
-    """Step 3: cut each node on the chosen variable, if there is one and it has an admissible cut."""
+    """Cut each node on the chosen variable, if there is one and it has an admissible cut."""
     if (chosen == LEAF).all():
         return
     kernels.sort_level(data.columns, chosen, data.node_of_row, level.start.copy(), data.work.ordered)
@@ -379,7 +366,7 @@ def _cut(level: _NodesAtDepth, data: _Data, chosen: Ints, min_leaf: int, minprob
 
 
 def _split(level: _NodesAtDepth, data: _Data) -> tuple[Ints, Ints]:
-    """Step 4: part the rows of the nodes that are cut; return where the children's rows start, and their numbers."""
+    """Part the rows of the nodes that are cut; return where the children's rows start, and their numbers."""
     kernels.split_nodes(
         data.columns, data.work, data.rows, level.start, level.size, level.chosen, level.cut, level.goes_left,
         level.mirrored, level.left_size, level.missing_left, data.node_of_row,

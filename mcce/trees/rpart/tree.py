@@ -1,39 +1,23 @@
 """The trees of R's package rpart, split by split and bit by bit (Breiman et al. 1984; Therneau and Atkinson 2022).
 
-It is kept for bit parity with R: `mcce.rcompat`, `CartSampler(dialect="rpart")`, and the pMSE of synthpop.
+It is kept for bit parity with R: `mcce.rcompat` and `CartSampler(dialect="rpart")`.
 
-1. A numeric target is regressed, its risk the sum of squares around the mean. Levels, ordered or not, are classes;
-   the risk is the number of rows outside the commonest class.
-2. A node is searched if it has `min_split` rows, is above `max_depth`, and its risk, or what the tree can still gain
-   there, exceeds cp times the root's risk.
-3. Every column offers its best cut with `min_leaf` rows on each side: the largest decrease of the sum of squares, or of
-   the Gini index. Cuts are midpoints. Unordered levels are put in the order of their means, or of the first class's
-   shares; for three and more classes all subsets are tried. The best column wins, the first on ties; an improvement of
-   no more than 1e-10 times the largest one so far does not count.
-4. Left goes the lower mean, or the lower mean class number. A row whose value is missing goes by the first surrogate
-   that knows it, then with the majority of the others; without a majority it stays in the node.
-5. Surrogates are the splits of the other columns that send most rows where the primary split does, and more than the
-   larger side has.
-6. On the way up a node is closed again if its branch lowers the risk by no more than cp times the root's risk for
-   each of its splits (weakest link).
+1. The risk of a number is the sum of squares, of classes (levels, ordered or not) the rows outside the commonest class.
+   A node is searched if it has `min_split` rows, is above `max_depth`, and its risk exceeds cp times the root's.
+2. Every column offers its best cut with `min_leaf` rows on each side, by the decrease of the sum of squares or of the
+   Gini index. Cuts are midpoints. Unordered levels are ordered by their means, or by the first class's shares; for
+   three and more classes all subsets are tried. The first of the best columns wins; an improvement of at most 1e-10
+   times the largest so far does not count.
+3. Left goes the lower mean, or the lower mean class number. A missing value goes by the first surrogate that knows it,
+   then with the majority; without a majority it stays in the node. Surrogates are splits of other columns that agree
+   with the primary one on more rows than the majority does.
+4. A node is closed again if its branch lowers the risk by no more than cp times the root's for each split.
+5. Weights are R's case weights: they multiply rows in sums, while `min_split` and `min_leaf` count rows. Rows with all
+   columns missing take no part in growing, unless rows have weights.
+6. New rows go the same way; an unseen level is missing, and the majority is the larger child.
 
-Weights of rows (`mcce.table.weights`) are R's case weights: they multiply rows in sums of squares, class counts, risks
-and in what surrogates agree on, while `min_split` and `min_leaf` count rows. So a tree of integer weights has the
-impurities of the repeated rows, and other sizes.
-
-New rows go the same way; a level that a node has not seen is treated as missing, and the majority is the larger child.
-Rows in which all columns are missing take no part in growing, unless rows have weights (so R counts a row that has one
-as known); they are donors where they are sent as new rows.
-
-What the report of Therneau and Atkinson does not say was measured: which of two equal cuts wins depends on the last bit
-of a sum, hence on the order of the rows in it (`mcce.trees.rpart.kernels`).
-
-The fitted tree (`RpartTree`) has nodes and splits as R lists them:
-
-7. `route` sends a row by the node's split; if its value is missing, or a level absent from the node, by the first
-   surrogate that knows better; else to the larger child. If the children are equally large the row stays in the node.
-8. `frame` and `splits` are R's own tables of the tree.
-9. `with_donors` puts the training rows of every node side by side, ascending in each leaf.
+Which of two equal cuts wins depends on the last bit of a sum, hence on the order of the rows (`kernels`). `frame` and
+`splits` are R's own tables of the tree.
 """
 
 from __future__ import annotations
@@ -97,7 +81,6 @@ class RpartTree(Tree):
     column_levels: npt.NDArray[np.int64] = stored(INT, None)
 
     def check_state(self) -> None:
-        """Refuse arrays that are no tree of rpart: every node's splits are inside the table of splits."""
         super().check_state()
         inner, n_splits = self.feature != LEAF, self.split_feature.size
         check_between(self.first_split[inner], "first_split", 0, n_splits - 1)
@@ -105,7 +88,6 @@ class RpartTree(Tree):
         require((last[inner] < n_splits).all(), "first_split leads beyond the table of splits")
 
     def check_columns(self, n_levels: Ints, n_rows: int) -> None:
-        """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""
         super().check_columns(n_levels, n_rows)
         n_columns = self.column_levels.size  # none for a target that is always missing
         same = np.array_equal(self.column_levels, n_levels[:n_columns])
@@ -117,7 +99,6 @@ class RpartTree(Tree):
 
     @property
     def stops(self) -> npt.NDArray[np.bool_]:
-        """Leaves, and nodes with equally large children, in which a row stays for which nothing decides."""
         last = self.n_nodes - 1  # a leaf has no children; what is read there does not count
         children = np.minimum(self.left, last), np.minimum(self.left + 1, last)
         return np.asarray(super().stops | (self.n_grown[children[0]] == self.n_grown[children[1]]))
@@ -334,7 +315,6 @@ def class_weights(
 
 
 def _has_empty_rows(given: Table) -> bool:
-    """Whether all columns may be missing in some row."""
     if given.complete or not given.features:
         return False
     return bool(np.isnan(given.matrix[:, 0]).any() and np.isnan(given.matrix).all(axis=1).any())

@@ -1,22 +1,9 @@
-"""Membership: thresholds by person and the surprise of returned values, by hand."""
+"""Membership: the surprise of returned values, by hand."""
 
 import numpy as np
 import pytest
 
-from mcce.diagnostics.disclosure_risk import rates
-from mcce.diagnostics.disclosure_risk.membership import by_person, surprise
-
-
-def test_a_threshold_for_each_person_takes_out_how_far_that_person_has_to_go():
-    rng = np.random.default_rng(3)
-    usual = rng.normal(0, 3, 300)  # log distances that differ from person to person
-    shadows = np.exp(usual + rng.normal(0, 0.1, (6, 300)))
-    member = np.arange(300) < 150
-    distance = np.exp(usual + 0.2 * member + rng.normal(0, 0.1, 300))
-    plain = rates.auc(distance[member], distance[~member])
-    person = by_person(distance, shadows)
-    assert plain.low < 0.5 < plain.high
-    assert rates.auc(person[member], person[~member]).low > 0.75
+from mcce.diagnostics.disclosure_risk.membership import surprise
 
 
 def test_surprise_counts_rare_values_that_were_handed_out():
