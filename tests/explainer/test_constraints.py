@@ -8,14 +8,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
 from mcce.constraints import reading
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.marks import slow
+from tests.marks import examples, slow
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -112,7 +112,7 @@ def free(explainer):
     return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
     sparse=st.booleans(),

@@ -7,12 +7,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import mcce
 from mcce import InputError, MCCEWarning
 from mcce.exceptions import AdviceWarning
+from tests.marks import examples
 from tests.plausibility.related_tables import rng
 
 FORMULAS = {
@@ -96,7 +97,7 @@ def fitted():
     return explainer()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sparse=st.booleans(),
     n_counterfactuals=st.integers(1, 3),

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -18,7 +18,7 @@ import mcce.explain.problem
 import mcce.explain.sparse
 from mcce import InputError
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
-from tests.marks import slow, slow_rows
+from tests.marks import examples, slow, slow_rows
 
 FEW = DENIED.iloc[:12]
 
@@ -84,7 +84,7 @@ def plausibility(explainer, found):
     return np.array(shares)
 
 
-@settings(max_examples=5)
+@examples(5)
 @example("label", 3, 0.95, None, None, 150, False, 1, 0.0)  # of rows taken inwards from below, one stayed below
 @given(
     name=st.sampled_from(["score", "rare", "label", "predicate"]),

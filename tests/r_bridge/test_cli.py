@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import mcce.cli
 from mcce.cli import BAD_INPUT, DONE, main
 from mcce.datasets import load_airquality, load_loans
 from r_bridge.cli import PARTED, add_parity
@@ -21,12 +20,7 @@ if sys.version_info >= (3, 11):
 def registered(monkeypatch):
     """Register the command, also where the package is not installed but on the path."""
     point = metadata.EntryPoint("parity", "r_bridge.cli:add_parity", "mcce.commands")
-    real = metadata.entry_points
-
-    def entry_points(**chosen):
-        return [point] if chosen.get("group") == "mcce.commands" else real(**chosen)
-
-    monkeypatch.setattr(mcce.cli.metadata, "entry_points", entry_points)
+    monkeypatch.setattr("mcce.cli.installed", lambda group: [point])
 
 
 @pytest.fixture(scope="module")
