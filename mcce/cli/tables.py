@@ -694,7 +694,9 @@ def _dates_or_text(column: TextColumn, form: str) -> Reading:
     if not any(map(DATE_LIKE.search, short[:50])):
         return Reading("text")
     known = [form] if form else [ISO]
-    dates = {each: parse_dates(filled, each) for each in [*known, *DATE_FORMATS]}
+    dates = {each: parse_dates(filled, each) for each in known}
+    if form or dates[ISO].isna().any():  # no other format reads a date of ISO 8601 as another day
+        dates |= {each: parse_dates(filled, each) for each in DATE_FORMATS}
     ways = [each for each in dates if dates[each].notna().all()]
     read = " or ".join(dict.fromkeys(_iso(dates[each].iloc[0]) for each in ways))
     if ways[:1] == known:

@@ -1,5 +1,6 @@
 """CSV files in and out of the command line: nothing is recoded in silence."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -403,3 +404,15 @@ def test_a_text_cell_in_a_column_that_is_not_used_is_nobodys_business(files, cap
         in capsys.readouterr().err
     )
     assert explain("--out", "-", "--id", "who") in (0, 3)
+
+
+@pytest.mark.parametrize(("cells", "formats"), [(["2001-12-31", "2003-02-01"], 1), (["31.12.2001", "1.2.2003"], 25)])
+def test_dates_of_iso_8601_are_not_read_in_every_other_format(cells, formats, tmp_path, monkeypatch):
+    tried = []
+    parse = mcce.cli.tables.parse_dates
+    monkeypatch.setattr(mcce.cli.tables, "parse_dates", lambda texts, form: tried.append(form) or parse(texts, form))
+    (tmp_path / "t.csv").write_text(column(cells))
+    source = read_table("--train", str(tmp_path / "t.csv"), ReadOptions())
+    with contextlib.suppress(InputError):  # which asks for the format
+        source.find_readings(["v"])
+    assert len(tried) == formats

@@ -15,7 +15,7 @@ import mcce
 from mcce.constraints import reading
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.marks import examples, slow
+from tests.marks import examples, slow, slow_rows
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -271,10 +271,10 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
         explainer.explain(REFUSED, constraints=["age > 100"])
 
 
-@pytest.mark.parametrize("sparse", [True, *slow(False)])
-def test_what_would_help_is_found_by_trying(explainer, sparse):
+@pytest.mark.parametrize(("sparse", "n"), [(True, 2), *slow_rows((True, 5), (False, 5))])
+def test_what_would_help_is_found_by_trying(explainer, sparse, n):
     names = ["salary share", "savings step", "job stays", "grade step"]
-    found = ask(explainer, names, sparse=sparse).with_why_unexplained(5)
+    found = ask(explainer, names, sparse=sparse).with_why_unexplained(n)
     told = found.unexplained[found.unexplained["drawn"].notna()]
     assert len(told) > 0
     single = [READINGS[name][0] for name in names]
