@@ -60,3 +60,7 @@ def _of_joint_forests(X):
 # those that take longest first, and the first of them side by side with such that need none of its kernels
 KERNELS = [_of_explaining, _of_rpart, _of_ctree, _of_weights, _of_copula, _of_joint_forests, _of_empirical, _of_forests]
 KERNELS += [_of_tables_of_distances]
+
+if __name__ == "__main__":
+    for compiled in KERNELS:
+        compiled(X)

@@ -42,13 +42,17 @@ LONG = ["trees/test_kernels.py", "test_site.py", "test_docs.py", "fuzz/test_work
 
 def pytest_configure(config):
     """Choose how many examples hypothesis tries, before the files of the tests are read."""
-    settings.load_profile("thorough" if config.option.markexpr == "slow" else "quick")
+    settings.load_profile("quick" if _is_quick(config) else "thorough")
 
 
 def pytest_itemcollected(item):
-    """Let the slow run try all examples of hypothesis, of which the quick run tries a few."""
-    if item.config.option.markexpr == "slow" and getattr(item.obj, "is_hypothesis_test", False):
+    """Let `-m slow` try all examples of hypothesis, of which the quick run tries a few."""
+    if not _is_quick(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker("slow")
+
+
+def _is_quick(config):
+    return "not slow" in config.option.markexpr
 
 
 def pytest_collection_modifyitems(items):
