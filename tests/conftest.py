@@ -5,6 +5,7 @@ import gc
 import inspect
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,18 +16,21 @@ from hypothesis import HealthCheck, settings
 # the small models of the tests gain nothing from OpenMP threads, and wait long for them on a busy machine
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import numpy as np  # which reads its setting when it is loaded, as OpenMP does
-
-import mcce
-from mcce.diagnostics import discriminator
-from mcce.trees.ctree.svd_kernels import decompose
+# neither numpy, which reads this setting when it is loaded, nor the package: the process that shares out the tests
+# needs none of them, and all others wait for it
 from tests.browser import Browser, find_browser
+from tests.marks import QUICK, THOROUGH
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 
+# bytecode is kept, whatever the environment says: without it, every process would rewrite every assertion anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # whether a test passes must not depend on how busy the machine is
-settings.register_profile("any machine", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+ANY_MACHINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", max_examples=QUICK, **ANY_MACHINE)
+settings.register_profile("thorough", max_examples=THOROUGH, **ANY_MACHINE)
 
 _compared = {}
 
@@ -34,6 +38,21 @@ MANY = 1000  # tests, as all of them are; fewer may not need every kernel
 
 # files with a test that takes many seconds alone; begun last, it would keep one process busy while the others are done
 LONG = ["trees/test_kernels.py", "test_site.py", "test_docs.py", "fuzz/test_workflows.py", "benchmarks/test_speed.py"]
+
+
+def pytest_configure(config):
+    """Choose how many examples hypothesis tries, before the files of the tests are read."""
+    settings.load_profile("quick" if _is_quick(config) else "thorough")
+
+
+def pytest_itemcollected(item):
+    """Let `-m slow` try all examples of hypothesis, of which the quick run tries a few."""
+    if not _is_quick(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("slow")
+
+
+def _is_quick(config):
+    return "not slow" in config.option.markexpr
 
 
 def pytest_collection_modifyitems(items):
@@ -57,8 +76,9 @@ def _beside(run):
 
 def _compile_beside_others(folder):
     """Compile what no other process has begun to, and wait for what they have."""
+    from tests.compiling import KERNELS, X
+
     folder.mkdir(exist_ok=True)
-    X = mcce.datasets.load_loans(200).X
     for compiled in KERNELS:
         with contextlib.suppress(FileExistsError):
             (folder / compiled.__name__).touch(exist_ok=False)
@@ -68,60 +88,6 @@ def _compile_beside_others(folder):
     until = time.monotonic() + 300
     while len([*folder.glob("*.done")]) < len(KERNELS) and time.monotonic() < until:
         time.sleep(0.1)
-
-
-def _of_explaining(X):
-    explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"], random_state=1).fit(X)
-    explainer.explain(X.head(20), n_samples=20, sparse=True)
-    explainer.explain(X.head(20), n_samples=20)
-
-
-def _of_ctree(X):
-    mcce.ChainModel(sampler="ctree", random_state=1).fit(X)
-    decompose(np.eye(3))  # which few tables need, and which takes longest
-
-
-def _of_copula(X):
-    mcce.ChainModel(sampler="copula", random_state=1).fit(X).log_density(X.head(20))
-
-
-def _of_forests(X):
-    table = mcce.Schema.from_data(X).encode(X)
-    last = len(table.features) - 1
-    for sampler in (mcce.ForestSampler(n_trees=2), mcce.CartSampler()):
-        fitted = sampler.fit(table.first(last), table.column(last))
-        fitted.supports(table.first(last), table.matrix[:, last])
-        fitted.log_density(table.first(last), table.matrix[:, last])
-
-
-def _of_empirical(X):
-    mcce.ChainModel(sampler="empirical", random_state=1).fit(X).log_density(X.head(20))
-
-
-def _of_rpart(X):
-    mcce.ChainModel(sampler=mcce.CartSampler(dialect="rpart"), random_state=1).fit(X)
-
-
-def _of_tables_of_distances(X):
-    explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
-    explainer.explain(X.head(5), n_samples=20, sparse=True, measures="hvdm")
-
-
-def _of_weights(X):
-    weights = np.linspace(0.5, 2.0, len(X))
-    mcce.ChainModel(random_state=1).fit(X, sample_weight=weights).log_density(X.head(20))
-
-
-def _of_joint_forests(X):
-    forest = mcce.generators.AdversarialForest(fixed=["age"], n_trees=3, random_state=1).fit(X)
-    forest.sample(given=X[["age"]].head(5), within={"salary": (40_000, None)})
-    forest.sample(given=X[["age"]].head(5))
-    forest.log_density(X.head(20))
-
-
-# those that take longest first, and the first of them side by side with such that need none of its kernels
-KERNELS = [_of_explaining, _of_rpart, _of_ctree, _of_weights, _of_copula, _of_joint_forests, _of_empirical, _of_forests]
-KERNELS += [_of_tables_of_distances]
 
 
 @pytest.fixture
@@ -145,6 +111,8 @@ def browser(tmp_path_factory):
 @pytest.fixture(scope="module")
 def few_trees():
     """Let `diagnose` tell tables apart by few trees where nobody asks how well."""
+    from mcce.diagnostics import discriminator
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(inspect.unwrap(discriminator).__kwdefaults__, "n_trees", 10)
         yield

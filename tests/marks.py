@@ -1,6 +1,19 @@
-"""Slow ones among the parameters of a test: `parametrize("name", ["cart", *slow("forest", "boosting")])`."""
+"""What the quick run leaves to the slow one.
+
+- Slow ones among the parameters of a test: `parametrize("name", ["cart", *slow("forest", "boosting")])`.
+- Most examples of hypothesis: `@examples(25)`. Every test of hypothesis runs in both; the profile says how many.
+"""
 
 import pytest
+from hypothesis import settings
+
+THOROUGH = 25  # examples of a test in the slow run, unless it says otherwise
+QUICK = 5  # and in the quick one
+
+
+def examples(most, **more):
+    """Return settings for hypothesis: that many examples in the slow run, a fifth, three at least, in the quick one."""
+    return settings(max_examples=max(3, most * settings.default.max_examples // THOROUGH), **more)
 
 
 def slow(*values):

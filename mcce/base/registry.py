@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
@@ -82,7 +82,7 @@ class Registry(Generic[Member]):
 
     def all(self) -> dict[str, Member]:
         """Return the members by name, those of installed packages included."""
-        for point in _entry_points(_folders()).select(group=self.group):
+        for point in installed(self.group):
             try:
                 plug_in = point.load()
             except Exception as error:
@@ -105,6 +105,11 @@ class Registry(Generic[Member]):
         return ", ".join(sorted(name for name, member in self.known.items() if declares(member))) or "none"
 
 
+def installed(group: str) -> list[EntryPoint]:
+    """Return the entry points that installed packages have in one of our groups."""
+    return _entry_points(_folders()).get(group, [])
+
+
 def _folders() -> tuple[tuple[str, int], ...]:
     """Return the folders that modules are looked for in, with the time of their last change; 0 for what is none."""
     return tuple(
@@ -113,9 +118,14 @@ def _folders() -> tuple[tuple[str, int], ...]:
 
 
 @lru_cache(maxsize=1)
-def _entry_points(folders: tuple[tuple[str, int], ...]) -> Any:
-    """Return the entry points of what is installed there; to read them takes long, and every family asks."""
-    return entry_points()  # before Python 3.12 of another type, which selects alike
+def _entry_points(folders: tuple[tuple[str, int], ...]) -> dict[str, list[EntryPoint]]:
+    """Return our entry points of what is installed there, by group; to read them takes long."""
+    groups: dict[str, list[EntryPoint]] = {}
+    found = entry_points()
+    for group in found.groups:
+        if group.startswith("mcce."):
+            groups[group] = list(found.select(group=group))
+    return groups
 
 
 def _place(member: object) -> str:

@@ -12,9 +12,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import metadata
 
 from mcce import __version__
+from mcce.base.registry import installed
 from mcce.cli.batches import add_explain_batches
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
@@ -83,7 +83,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_explore(commands)
     add_inspect(commands)
     add_disclosure(commands)
-    for point in metadata.entry_points(group="mcce.commands"):
+    for point in installed("mcce.commands"):
         try:
             if point.name in commands.choices:
                 raise ValueError("the name is taken")

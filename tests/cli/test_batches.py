@@ -76,7 +76,7 @@ def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
     made = explainer()
     made.save(tmp_path / "explainer.mcce")
     joblib.dump(made.model, tmp_path / "model.joblib")
-    ROWS.to_parquet(tmp_path / "rows.parquet")
+    ROWS.head(40).to_parquet(tmp_path / "rows.parquet")
     found = []
     for name, how in [
         ("pickled", ["--explainer", saved]),
@@ -98,6 +98,7 @@ def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
     assert "was written by MCCE.save, without its model; give that by --model" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_files_are_read_as_explain_reads_them(saved, tmp_path, capsys):
     """Semicolons, decimal commas and an Excel sheet give what a plain CSV gives."""
     numbers = ROWS.select_dtypes("float").columns

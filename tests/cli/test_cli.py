@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mcce
-from mcce.cli import main
+from mcce.cli import main, make_parser
 from mcce.cli.checking import read_class, read_interval
 
 # ---- the program
@@ -70,12 +70,21 @@ def test_an_entry_point_adds_a_command(monkeypatch, capsys):
         raise ImportError("no module 'rpy2'")
 
     points = [Point("greet", lambda: add), Point("parity", broken), Point("demo", lambda: add)]
-    monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == "mcce.commands" else [])
+    monkeypatch.setattr("mcce.cli.installed", lambda group: points if group == "mcce.commands" else [])
     assert main(["greet", "world"]) == 7
     said = capsys.readouterr()
     assert said.out == "hello world\n"
     assert "the command 'parity' (package:parity) cannot be added: no module 'rpy2'" in said.err
     assert "the command 'demo' (package:demo) cannot be added: the name is taken" in said.err
+
+
+def test_what_is_installed_is_read_at_most_once(monkeypatch):
+    read = []
+    distributions = metadata.distributions
+    monkeypatch.setattr(metadata, "distributions", lambda **asked: read.append(asked) or distributions(**asked))
+    make_parser()
+    make_parser()
+    assert len(read) <= 1
 
 
 # ---- reading decisions

@@ -8,14 +8,14 @@ from mcce.cli import main
 
 
 def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
-    assert main(["demo", "--out", str(tmp_path / "new"), "--factuals", "20"]) == 0
+    assert main(["demo", "--out", str(tmp_path / "new"), "--factuals", "8"]) == 0
     said = capsys.readouterr().out
     assert max(map(len, said.replace(str(tmp_path), "").splitlines())) <= 90
     text = " ".join(said.split())
     assert "A woman of 36 asks her bank for a loan of 14,000 dollars. She earns 68,000" in text
     assert "so she is refused" in text
     assert text.count("the loan would have been granted (probability of default") == 3
-    assert "for 20 of 20 refused customers" in text
+    assert "for 8 of 8 refused customers" in text
     assert "age (fixed) 36 same same same" in text
     changed = [line.split()[0] for line in said.splitlines() if line.count(" same") in (1, 2) and "  same" in line]
     assert changed == ["salary", "housing", "loan"]  # not savings: they would rise by more than the loan

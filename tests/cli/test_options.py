@@ -338,7 +338,7 @@ def test_derived_columns_are_computed(folder, capsys):
         table.to_csv(f"data/{name}.csv", index=False)
     files = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
     formulas = ["--derived", "share=100 * rent / income", "--derived", "twice = 2 * rent + income"]
-    asked = ["--id", "who", "--n-samples", "200", "--sparse", "--out", "cf.csv"]
+    asked = ["--id", "who", "--n-samples", "60", "--sparse", "--out", "cf.csv"]
     assert main(["explain", *files, *formulas, *asked]) in (0, 3)
     found = pd.read_csv("cf.csv")
     assert len(found) >= 3

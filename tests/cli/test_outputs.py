@@ -1,6 +1,7 @@
 """Files of results: missing cells of every kind, formulas, and what is read back."""
 
 import io
+from functools import cache
 
 import joblib
 import numpy as np
@@ -13,6 +14,7 @@ from mcce.cli.outputs import write_workbook
 from mcce.report.reasons import ALREADY
 from mcce.table.spreadsheet import escape_formulas
 from tests.cli.conftest import Rule
+from tests.marks import slow
 
 openpyxl = pytest.importorskip("openpyxl", reason="needs pip install 'mcce[excel]'")
 pa = pytest.importorskip("pyarrow", reason="needs pip install 'mcce[parquet]'")
@@ -75,7 +77,7 @@ def check_holes(table):
     assert found.all(axis=1).tolist() == [i % 4 == 2 for i in range(len(table))]
 
 
-OUTPUTS = ["all.csv", "all.csv.gz", "all.xlsx", "all.parquet"]
+OUTPUTS = ["all.csv", *slow("all.csv.gz"), "all.xlsx", "all.parquet"]
 
 
 @pytest.mark.usefixtures("bank")
@@ -146,15 +148,24 @@ def formulas(n=80, dtype=object):
     return pd.DataFrame({COST: np.linspace(-900.0, 2000.0, n), JOB: levels})
 
 
-@pytest.fixture(params=[object, ARROW], ids=str)
+@cache
+def shop_explainer(dtype):
+    table = formulas(dtype=dtype)
+    explainer = mcce.MCCE(Shop(), decision="yes", fixed=[JOB], random_state=1).fit(table)
+    explainer.explain(table.head(4), n_samples=20, sparse=True)  # learns what sparse needs
+    return explainer
+
+
+@pytest.fixture(params=[object, *slow(ARROW)], ids=str)
 def shop(request, tmp_path, monkeypatch):
     """A saved explainer of formulas, and eight people as Parquet and as a CSV that is written as it is."""
     monkeypatch.chdir(tmp_path)
-    table = formulas(dtype=request.param)
-    explainer = mcce.MCCE(Shop(), decision="yes", fixed=[JOB], random_state=1).fit(table)
-    explainer.explain(table.head(4), n_samples=20, sparse=True)
-    joblib.dump(explainer, "shop.joblib")
-    people = table.head(8).assign(**{"-who": pd.Series([f"=A{i}" for i in range(8)], dtype=request.param)})
+    joblib.dump(shop_explainer(request.param), "shop.joblib")
+    people = (
+        formulas(dtype=request.param)
+        .head(8)
+        .assign(**{"-who": pd.Series([f"=A{i}" for i in range(8)], dtype=request.param)})
+    )
     people.to_parquet("people.parquet", index=False)
     people.to_csv("people.csv", index=False)
 

@@ -1,5 +1,6 @@
 """CSV files in and out of the command line: nothing is recoded in silence."""
 
+import contextlib
 import csv
 import gzip
 import io

@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
 from mcce.constraints import read
 from mcce.exceptions import InputError
+from tests.marks import examples
 
 LEVELS = ["none", "school", "college", "degree"]
 
@@ -84,7 +85,7 @@ def test_every_row_is_shared_by_k_people(made, sparse):
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(
     seed=st.integers(0, 1000), k=st.integers(2, 12), sparse=st.booleans(), which=st.sets(st.integers(0, 5), min_size=1)
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.constraints.excluded import TrainingKeys, TrainingRows, anonymity_of
@@ -12,6 +12,7 @@ from mcce.exceptions import InputError
 from mcce.explain.draw import Candidates
 from mcce.explain.plain import Selector
 from tests.explain.test_plain import FEATURES, MUTABLE, Model, places, plain_way
+from tests.marks import examples
 
 NAN = np.nan
 CELLS = st.sampled_from([0.0, -0.0, 1.0, 2.5, NAN])
@@ -22,7 +23,7 @@ def same(a, b) -> bool:
     return all(u == v or (np.isnan(u) and np.isnan(v)) for u, v in zip(a, b))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(training=ROWS, rows=ROWS)
 def test_a_copy_equals_a_training_row_in_every_column(training, rows):
     contained = TrainingRows.of(np.array(training)).contain(np.array(rows))

@@ -2,7 +2,7 @@ import contextlib
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
@@ -24,6 +24,7 @@ from mcce.constraints.grammar import (
 from mcce.constraints.rules import resolve_rule
 from mcce.table import Schema
 from tests.constraints.reader import people
+from tests.marks import examples
 
 SCHEMA = Schema.from_data(people())
 PIECES = [
@@ -60,13 +61,13 @@ def try_to_resolve(text):
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=75)
+@examples(75)
 def test_any_text_is_a_rule_or_an_input_error(text):
     try_to_resolve(text)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14))
-@settings(max_examples=125)
+@examples(125)
 def test_any_pieces_are_a_rule_or_an_input_error(pieces):
     try_to_resolve(" ".join(pieces))
 

@@ -6,13 +6,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
 from mcce import InputError
 from mcce.constraints.rules import resolve_rule
 from mcce.table import Schema
+from tests.marks import examples
 
 NUMBERS = pd.DataFrame({"a": [-2.5, 0.0, 1.5, 2.5, np.nan, 800.0, 0.29], "b": [3.0, 0.5, 2.0, np.nan, 1.0, -1.0, 7.0]})
 
@@ -88,7 +89,7 @@ days = st.datetimes(datetime.datetime(1930, 1, 1), datetime.datetime(2060, 1, 1)
 
 
 @given(st.lists(st.tuples(days, days), min_size=2, max_size=20), st.sampled_from(["h", "D"]))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_months_and_years_are_completed_ones(pairs, unit):
     later, earlier = (pd.Series(pd.to_datetime(list(each))).dt.floor(unit).astype("M8[ns]") for each in zip(*pairs))
     X = pd.DataFrame({"later": later, "earlier": earlier})

@@ -6,13 +6,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
 from mcce import InputError, Schema
 from mcce.constraints import resolve
 from tests.constraints.reader import EDUCATION, JOBS, obeys, people, spreads
+from tests.marks import examples
 
 X = people()
 SCHEMA = Schema.from_data(X)
@@ -94,7 +95,7 @@ def said_by(constraints, feature, value, own, spread=SPREAD):
 
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 1000))
-@settings(max_examples=25)
+@examples(25)
 def test_rows_hold_where_the_independent_reader_says_so(constraints, seed):
     factual = np.random.default_rng(seed).permutation(len(X))
     made = [mcce.allow(feature, **said) for feature, said in constraints]
@@ -121,7 +122,7 @@ def test_rows_hold_where_the_independent_reader_says_so(constraints, seed):
 
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 1000), st.integers(0, 255))
-@settings(max_examples=25)
+@examples(25)
 def test_factuals_that_agree_in_what_draws_depend_on_may_be_drawn_the_same(constraints, seed, fixed):
     fixed_names = [name for j, name in enumerate(X.columns) if fixed >> j & 1]
     resolved = resolve([mcce.allow(feature, **said) for feature, said in constraints], SCHEMA, fixed_names)
@@ -142,7 +143,7 @@ def test_factuals_that_agree_in_what_draws_depend_on_may_be_drawn_the_same(const
 
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 255), st.booleans())
-@settings(max_examples=10)
+@examples(10)
 def test_a_contradiction_is_found_where_no_value_obeys(constraints, fixed, with_rule):
     """Every value that a feature could have is tried: its own, all levels, all points of the training range."""
     fixed_names = [name for j, name in enumerate(X.columns) if fixed >> j & 1]

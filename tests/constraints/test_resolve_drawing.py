@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
@@ -15,6 +15,7 @@ from mcce.constraints import resolve
 from mcce.generators.requests import DrawRequest
 from tests.constraints.reader import people, spreads
 from tests.constraints.test_resolve import allowances, said_by
+from tests.marks import examples
 
 N_SAMPLES = 30
 X = people(n=400)
@@ -43,7 +44,7 @@ def draw(constraints, factuals, keys):
 
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 390))
-@settings(max_examples=10)
+@examples(10)
 def test_no_draw_that_lives_breaks_a_constraint(said, begin):
     said = [(name, each) for name, each in said if name != "owner"] or [("age", {"low": 20})]
     constraints = resolve([mcce.allow(name, **each) for name, each in said], SCHEMA, ["owner"])

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
@@ -14,6 +14,7 @@ from mcce import InputError, Schema
 from mcce.constraints import resolve
 from mcce.constraints.rules import resolve_rule
 from tests.constraints.reader import EDUCATION, JOBS, known, people
+from tests.marks import examples
 
 X = people()
 SCHEMA = Schema.from_data(X)
@@ -149,7 +150,7 @@ def conditions(draw, depth=2):
 
 
 @given(conditions(), st.integers(0, 1000))
-@settings(max_examples=40)
+@examples(40)
 def test_a_rule_holds_where_plain_python_says_so(condition, seed):
     text, asked = condition
     factual = np.random.default_rng(seed).permutation(len(X))
@@ -158,7 +159,7 @@ def test_a_rule_holds_where_plain_python_says_so(condition, seed):
 
 
 @given(conditions(), st.integers(0, 1000))
-@settings(max_examples=40)
+@examples(40)
 def test_bounds_allow_exactly_the_values_with_which_the_rule_holds(condition, seed):
     rng = np.random.default_rng(seed)
     rule = resolved(condition[0])

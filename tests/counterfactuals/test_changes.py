@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.counterfactuals.problem import around
+from tests.marks import examples
 
 
 def test_changes_by_hand(found):
@@ -48,7 +49,7 @@ COLUMN_KINDS = {
 }
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), per_factual=st.integers(1, 3))
 def test_changes_equal_a_loop_over_the_cells(seed, n, per_factual):
     rng = np.random.default_rng(seed)

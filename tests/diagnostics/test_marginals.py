@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp, wasserstein_distance
 
 from mcce.diagnostics import marginal_distances
+from tests.marks import examples
 
 
-@settings(max_examples=7)
+@examples(7)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 60), m=st.integers(1, 60))
 def test_numbers_equal_scipy(seed, n, m):
     rng = np.random.default_rng(seed)

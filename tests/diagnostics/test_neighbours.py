@@ -7,11 +7,12 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import Schema, gower_distance
 from mcce.diagnostics.neighbours import find_equal, find_nearest, find_several_nearest
+from tests.marks import examples
 
 
 def table(rng: np.random.Generator, n: int) -> pd.DataFrame:
@@ -30,7 +31,7 @@ def table(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return frame
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), m=st.integers(1, 40))
 def test_equals_the_smallest_of_all_distances(seed, n, m):
     rng = np.random.default_rng(seed)
@@ -55,7 +56,7 @@ def test_equals_the_smallest_of_all_distances(seed, n, m):
             assert distance[found.row[i]] == found.distance[i]
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 40), k=st.integers(1, 7))
 def test_several_nearest_are_the_smallest_of_all_distances(seed, m, k):
     rng = np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def test_several_nearest_are_the_smallest_of_all_distances(seed, m, k):
         assert len({*found.row[i, :n]} & {*allowed}) == n
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), m=st.integers(0, 40))
 def test_equal_rows_equal_a_loop(seed, n, m):
     rng = np.random.default_rng(seed)

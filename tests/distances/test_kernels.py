@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import Schema
 from mcce.distances import measures as distances
 from mcce.distances.kernels import Top, best_within, find_nearest, sort_within
+from tests.marks import examples
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_keys=st.integers(1, 4),
@@ -39,7 +40,7 @@ def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factual
         assert top.rows[f].tolist() == first + [-1] * (most - len(first))
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 30),

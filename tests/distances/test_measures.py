@@ -7,11 +7,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema, gower_distance
 from mcce.distances.measures import measure_table, scales
+from tests.marks import examples
 
 SIZES = ["small", "medium", "large", "huge"]
 CITIES = ["Oslo", "Bergen", "Tromsø"]
@@ -162,7 +163,7 @@ tables = st.integers(1, 6).flatmap(
 )
 
 
-@settings(max_examples=7)
+@examples(7)
 @given(tables, st.randoms(use_true_random=False))
 def test_measures_follow_their_definitions(columns, random):
     a = rows(**columns)

@@ -7,11 +7,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema
 from mcce.distances import measures as distances
+from tests.marks import examples
 
 NAN = math.nan
 
@@ -121,7 +122,7 @@ MAKERS = {
 }
 
 
-@settings(max_examples=5)
+@examples(5)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), n_classes=st.integers(1, 7))
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_distance_follows_its_definition(name, seed, n, n_classes):
@@ -211,7 +212,7 @@ def test_ivdm_by_hand():
     assert of(distance, 1, 2) == pytest.approx((2 * 0.5**2) ** 2)
 
 
-@settings(max_examples=5)
+@examples(5)
 @given(seed=st.integers(0, 2**32 - 1))
 @pytest.mark.parametrize("name", ["gower", "gower_sum", "l2", "mad", "hvdm", "ivdm"])
 def test_a_whole_weight_counts_a_column_so_many_times(name, seed):

@@ -8,13 +8,14 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce.explain.crossing as crossing
 from mcce.distances.measures import columnwise, gower, l2
 from mcce.explain.crossing import ChangedCells, NearestCrossings
 from mcce.table import Schema
+from tests.marks import examples
 
 
 def distinct_tuples(pool, mutable, size):
@@ -67,7 +68,7 @@ def changed(cells, own):
     return all(cell != x for cell, x in zip(cells, own, strict=True))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(pools, st.integers(1, 5))
 def test_distinct_tuples_are_those_of_a_set(pool, size):
     tuples = distinct_tuples(pool, MUTABLE, size)
@@ -76,7 +77,7 @@ def test_distinct_tuples_are_those_of_a_set(pool, size):
     assert tuples.sets.tolist() == [list(members) for members in sets]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     pool=pools,
     factual=rows,

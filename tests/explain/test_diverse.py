@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mcce import MCCE
@@ -20,6 +20,7 @@ from mcce.explain.order import resolve_measures
 from mcce.explain.problem import Problem, Settings
 from mcce.table import Schema
 from tests.explain.test_plain import FEATURES, MUTABLE, RANGE, VALUES, Model, same
+from tests.marks import examples
 
 N_COLUMNS = len(FEATURES)
 
@@ -86,7 +87,7 @@ def agree(one, two) -> bool:
     return len(one) == len(two) and all(not differing(a, b) for a, b in zip(one, two))
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 60),
@@ -107,7 +108,7 @@ def test_every_step_takes_the_largest_gain(seed, n, k, share, measures):
     assert len(model.asked) == len({str(row) for row in model.asked})  # no row is asked about twice
 
 
-@settings(max_examples=5)
+@examples(5)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
 def test_neither_the_order_of_factuals_nor_their_company_matters(seed, k):
     rng = np.random.default_rng(seed)
@@ -174,7 +175,7 @@ def test_the_table_of_diversity_by_hand():
     assert table.loc[7, ["gower", "features"]].isna().all()
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 5), min_size=0, max_size=6))
 def test_the_table_of_diversity_by_brute_force(seed, sizes):
     rows = random_rows(np.random.default_rng(seed), sum(sizes))

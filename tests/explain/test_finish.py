@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import mcce
 from mcce.report.names import Names
-from tests.marks import slow
+from tests.marks import examples, slow
 
 N = 500
 FORMATS = {"income": "0,000", "rate": "0.0 %", "narrow": "0.0", "debt": "0.000,0"}
@@ -142,7 +142,7 @@ AMOUNTS = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-9)
 
 @given(value=AMOUNTS, before=AMOUNTS, form=PATTERNS)
 @example(value=2.0**-24, before=0.0, form="0.00")  # half of its last digit is written as an even one by float
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_any_number_in_any_format_is_read_back(value, before, form):
     names = Names(formats={} if form is None else {"x": form}, exact={"x": "float64"}, years=())
     text = names.pair("x", before, value)[1]
@@ -157,7 +157,7 @@ def test_any_number_in_any_format_is_read_back(value, before, form):
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_random_tables(seed):
     rng = np.random.default_rng(seed)
     scale = 10.0 ** rng.integers(-6, 7, 3)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema
@@ -17,6 +17,7 @@ from mcce.explain.draw import Candidates
 from mcce.explain.order import Measure, Ordering, resolve_feature_weights, resolve_measures
 from mcce.explain.plain import Selector
 from tests.explain.test_plain import chosen_by_factual, places
+from tests.marks import examples
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -89,7 +90,7 @@ ORDERS = [
 ]
 
 
-@settings(max_examples=5)
+@examples(5)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_draws=st.integers(1, 60),

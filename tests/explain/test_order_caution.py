@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
@@ -28,7 +28,7 @@ from tests.explain.small_cases import (
     plausibility,
     problem_of,
 )
-from tests.marks import slow
+from tests.marks import examples, slow
 
 MARGINS = Margins(-np.inf, 0.4, Scale(np.linspace(0.0, 0.4, 50)))
 row = st.tuples(*(st.sampled_from(values) for values in VALUES))
@@ -46,7 +46,7 @@ def cost(case, candidate, factual, strength):
     return gower_sum(candidate, factual) + strength * edge
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     pools=st.lists(st.lists(row, min_size=1, max_size=6), min_size=1, max_size=2),
     factuals=st.lists(st.tuples(st.integers(0, 9), row), min_size=1, max_size=4),

@@ -21,7 +21,7 @@ from tests.marks import slow
 FEW = DENIED.iloc[:24]
 
 
-@pytest.fixture(scope="module", params=["chain", "bootstrap"])
+@pytest.fixture(scope="module", params=["chain", *slow("bootstrap")])
 def explainer(request):
     if request.param == "chain":
         return fitted()

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.explain.draw import Candidates
 from mcce.explain.plain import ROUNDS, Selector
 from mcce.explain.winners import Winners
 from mcce.table import Schema
-from tests.marks import slow
+from tests.marks import examples, slow
 
 NAN = np.nan
 TRAINING = pd.DataFrame(
@@ -117,7 +117,7 @@ def check_against_plain_way(pools, factuals, k, seed, share_valid) -> tuple[Mode
     return outcomes[False]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_factuals=st.integers(1, 5),
@@ -165,7 +165,7 @@ def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatc
         assert len(model.asked) > ROUNDS[-1]
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), share_valid=st.sampled_from([0.0, 0.01, 0.3, 1.0]))
 def test_no_place_is_asked_twice(seed, k, share_valid):
     pools, factuals = random_pools(np.random.default_rng(seed), 4, 400, True, 4)

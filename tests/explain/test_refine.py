@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import mcce.explain.refine as refining
@@ -21,6 +21,7 @@ from mcce.explain.refine import Refiner, judge_changes, mark_incidental
 from mcce.explain.winners import Winners
 from mcce.table import Schema
 from tests.explain.small_cases import problem_of
+from tests.marks import examples
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -165,7 +166,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     return [tuple(row) for row in after.rows.tolist()]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     factuals=st.lists(rows, min_size=1, max_size=3),
     pool=st.lists(rows, min_size=1, max_size=10),
@@ -192,7 +193,7 @@ def test_every_row_goes_the_way_that_it_goes_alone(factuals, pool, fold, numbers
         assert after >= (LEAST if before >= LEAST else before)  # below the floor a row may only rise
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(
     factuals=st.lists(rows, min_size=1, max_size=3),
     pool=st.lists(rows, min_size=1, max_size=10),
@@ -276,7 +277,7 @@ def leave_out(row, factual, j):
     return (*row[:j], factual[j], *row[j + 1 :])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     factual=rows,
     pool=st.lists(rows, min_size=1, max_size=10),
@@ -304,7 +305,7 @@ def test_incidental_changes_are_those_that_the_decision_does_not_need(factual, p
         assert set(np.flatnonzero(marked)) == expected
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     factual=rows,
     pool=st.lists(rows, min_size=1, max_size=10),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import mcce.explain.sparse as sparse
@@ -29,6 +29,7 @@ from tests.explain.small_cases import (
     search,
     within,
 )
+from tests.marks import examples
 
 rows = st.tuples(*(st.sampled_from(values) for values in VALUES))
 cases = st.fixed_dictionaries(
@@ -91,7 +92,7 @@ def check(case, f, found, k, floor, bound, name):
         assert found
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(cases, bounds)
 def test_the_best_crossings_are_those_of_brute_force(settings, bound):
     case = Case.of(**settings)
@@ -100,7 +101,7 @@ def test_the_best_crossings_are_those_of_brute_force(settings, bound):
         check(case, f, found, k, floor, bound, "default")
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(cases, bounds, st.sampled_from(["weighted", "gower", "realism", "callable"]))
 def test_the_same_by_other_measures(settings, bound, name):
     case = Case.of(**settings)
@@ -119,7 +120,7 @@ HARMFUL = {  # the only rows at or above the floor have a change that makes the 
 }
 
 
-@settings(max_examples=40)
+@examples(40)
 @example(HARMFUL, UNBOUNDED, 0.0)
 @example(HARMFUL, UNBOUNDED, 1.0)
 @given(cases, bounds, st.sampled_from([0.0, 1.0]))
@@ -154,7 +155,7 @@ def plain(case, f, k, bound):
     return [changes(draw, factual) for draw in chosen.rows]
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(cases, bounds, st.sampled_from([(1024, 3), (8, 3), (3, 1)]))
 def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
     """Also where not all crossings are tried."""

@@ -153,7 +153,7 @@ def test_a_listed_answer_says_why():
 
 
 def test_what_is_usual_is_saved_with_result_and_explainer(tmp_path):
-    found = answers()
+    found = answers(30)
     told = found.suspicious()
     found.save(tmp_path / "found.mcce")
     pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").suspicious(), told)
@@ -161,7 +161,7 @@ def test_what_is_usual_is_saved_with_result_and_explainer(tmp_path):
     explainer, refused = bank()
     explainer.save(tmp_path / "explainer.mcce")
     again = mcce.MCCE.load(tmp_path / "explainer.mcce", model=explainer.model)
-    pd.testing.assert_frame_equal(again.explain(refused.head(100), sparse=True).suspicious(), told)
+    pd.testing.assert_frame_equal(again.explain(refused.head(30), sparse=True).suspicious(), told)
 
 
 def test_a_result_without_it_says_so(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal, assert_series_equal
 
@@ -16,7 +16,7 @@ from mcce.datasets import load_loans
 from mcce.exceptions import InputError
 from mcce.explain.followup import pooled_error
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
-from tests.marks import slow, slow_rows
+from tests.marks import examples, slow, slow_rows
 
 FEW = DENIED.iloc[:12]
 ANY_MISSING = mcce.allow("*", missing=True)
@@ -79,7 +79,7 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
             floor=0.3 if sparse else None,
         )
 
-    some = FEW.iloc[:6]
+    some = FEW.iloc[:4]
     whole = explain(some)
     backwards = explain(some.iloc[::-1])
     singles = [explain(some.loc[[i]]) for i in some.index]
@@ -184,7 +184,7 @@ def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
     assert not one.frame.equals(two.frame)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(st.data())
 def test_pooled_error_by_hand(data):
     n, redraws = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))

@@ -8,14 +8,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
 from mcce.constraints import reading
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.marks import slow
+from tests.marks import examples, slow, slow_rows
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -112,7 +112,7 @@ def free(explainer):
     return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
     sparse=st.booleans(),
@@ -271,10 +271,10 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
         explainer.explain(REFUSED, constraints=["age > 100"])
 
 
-@pytest.mark.parametrize("sparse", [True, *slow(False)])
-def test_what_would_help_is_found_by_trying(explainer, sparse):
+@pytest.mark.parametrize(("sparse", "n"), [(True, 2), *slow_rows((True, 5), (False, 5))])
+def test_what_would_help_is_found_by_trying(explainer, sparse, n):
     names = ["salary share", "savings step", "job stays", "grade step"]
-    found = ask(explainer, names, sparse=sparse).with_why_unexplained(5)
+    found = ask(explainer, names, sparse=sparse).with_why_unexplained(n)
     told = found.unexplained[found.unexplained["drawn"].notna()]
     assert len(told) > 0
     single = [READINGS[name][0] for name in names]

@@ -3,16 +3,18 @@
 import pickle
 import re
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import mcce
 from mcce import InputError, MCCEWarning
 from mcce.exceptions import AdviceWarning
+from tests.marks import examples
 from tests.plausibility.related_tables import rng
 
 FORMULAS = {
@@ -45,8 +47,13 @@ def recomputed(rows):
     )
 
 
-def bank(n=400, seed=1):
-    r = rng(seed)
+def bank(n=400):
+    return made_bank(n).copy()
+
+
+@cache
+def made_bank(n):
+    r = rng(1)
     X = pd.DataFrame(
         {
             "rent": r.integers(300, 2000, n),
@@ -96,7 +103,7 @@ def fitted():
     return explainer()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sparse=st.booleans(),
     n_counterfactuals=st.integers(1, 3),
@@ -331,9 +338,10 @@ def test_texts_are_stored_and_functions_are_given_again(fitted, tmp_path):
     again = mcce.MCCE.load(tmp_path / "bank.mcce", score)
     assert again.derived_ == fitted.derived_
     assert set(again.derived) == set(FORMULAS)
+    some = refused(5)
     for sparse in (False, True):
         asked = {"sparse": sparse, "n_samples": 100, "constraints": ["dti <= 0.4"]}
-        pd.testing.assert_frame_equal(again.explain(refused(), **asked).frame, fitted.explain(refused(), **asked).frame)
+        pd.testing.assert_frame_equal(again.explain(some, **asked).frame, fitted.explain(some, **asked).frame)
     function = lambda rows: (rows["rent"] + rows["instalment"]) / rows["income"]  # noqa: E731
     made = explainer({"dti": function})
     made.save(tmp_path / "function.mcce")
@@ -341,8 +349,8 @@ def test_texts_are_stored_and_functions_are_given_again(fitted, tmp_path):
         mcce.MCCE.load(tmp_path / "function.mcce", score)
     again = mcce.MCCE.load(tmp_path / "function.mcce", score, derived={"dti": function})
     asked = {"sparse": True, "n_samples": 100}
-    pd.testing.assert_frame_equal(again.explain(refused(), **asked).frame, made.explain(refused(), **asked).frame)
-    found = fitted.explain(refused(), n_samples=100)
+    pd.testing.assert_frame_equal(again.explain(some, **asked).frame, made.explain(some, **asked).frame)
+    found = fitted.explain(some, n_samples=100)
     found.save(tmp_path / "found.mcce")
     assert mcce.Counterfactuals.load(tmp_path / "found.mcce").computed == found.computed == tuple(FORMULAS)
     assert pickle.loads(pickle.dumps(found)).changes().equals(found.changes())

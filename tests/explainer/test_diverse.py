@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -15,7 +15,7 @@ import mcce.explain.diverse
 import mcce.explain.problem
 from mcce import InputError, gower_distance
 from tests.explainer.problem import DENIED, FIXED, TABLE, differs, fitted, score
-from tests.marks import slow
+from tests.marks import examples, slow
 
 # few values in each column, so that many draws and crossings are copies of training rows
 COARSE = pd.DataFrame(
@@ -56,7 +56,7 @@ OPTIONS = {
     "exclude": st.booleans(),
     "floor": st.sampled_from([0.0, 0.05]),
 }
-SLOW = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = examples(5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SLOW

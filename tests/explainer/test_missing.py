@@ -9,7 +9,7 @@ from pandas.testing import assert_frame_equal
 
 import mcce
 from tests.explainer.problem import DENIED, FIXED, TABLE
-from tests.marks import slow
+from tests.marks import slow, slow_rows
 
 HOLED = [name for name in TABLE if TABLE[name].isna().any() and name not in FIXED]
 
@@ -21,8 +21,15 @@ def withheld(found):
     return set(TABLE.columns[gone.any(axis=0)])
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("how", [{}, {"diverse": True}, *slow({"independent": True})])
+@pytest.mark.parametrize(
+    ("sparse", "how"),
+    [
+        (False, {}),
+        (True, {}),
+        (False, {"diverse": True}),
+        *slow_rows((True, {"diverse": True}), (False, {"independent": True}), (True, {"independent": True})),
+    ],
+)
 def test_nothing_known_is_withheld(explainer, sparse, how):
     assert len(HOLED) > 2
     settings = {"n_samples": 60, "n_counterfactuals": 4, "sparse": sparse, **how}

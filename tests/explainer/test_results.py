@@ -7,12 +7,13 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from mcce import MCCE, Interval, gower_distance
 from tests.explainer.problem import DENIED, FIXED, SIZES, TABLE, differs, fitted, score
+from tests.marks import examples
 
 # ---------------------------------------------------------------- what comes back
 
@@ -87,7 +88,7 @@ def test_the_training_table_is_not_changed():
 # ---------------------------------------------------------------- the fixed features
 
 
-@settings(max_examples=5)
+@examples(5)
 @given(fixed=st.sets(st.sampled_from(list(TABLE)), max_size=len(TABLE.columns) - 1), seed=st.integers(0, 2**31))
 def test_fixed_features_never_change(fixed, seed):
     table = TABLE.iloc[:120]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 import mcce.generators.chain
 from mcce import CartSampler, ChainModel, InputError, MarginalSampler
 from tests.generators.problem import P_A, P_B, P_C, N, Plain
+from tests.marks import examples
 
 JOINT = P_A[:, None, None] * P_B[:, :, None] * P_C[None, :, :]
 
@@ -219,7 +220,7 @@ def test_the_training_table_is_left_as_it_was(people):
     pd.testing.assert_frame_equal(people, before)
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(data=st.data(), seed=st.integers(0, 10_000))
 def test_fixed_columns_never_change(people, data, seed):
     fixed = data.draw(st.lists(st.sampled_from(list(people.columns)), unique=True, max_size=7))

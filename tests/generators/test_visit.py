@@ -3,13 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats.contingency import association
 
 from mcce import MCCE, ChainModel, InputError, Schema
 from mcce.generators.visit import association_matrix, make_visit_sequence
+from tests.marks import examples
 
 
 def encode(frame, **kinds):
@@ -172,7 +173,7 @@ def test_too_few_known_rows_give_no_association():
     assert associate([1.0, np.nan, np.nan], list("abc")) == 0.0
 
 
-@settings(max_examples=5)
+@examples(5)
 @given(st.integers(0, 10_000), st.integers(2, 30))
 def test_the_matrix_is_symmetric_with_ones_and_within_bounds(seed, n):
     rng = np.random.default_rng(seed)

@@ -1,5 +1,7 @@
 """Counterfactuals that last, against asking every model about every row."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,8 +20,12 @@ from tests.marks import slow
 LOANS = mcce.datasets.load_loans(600).X.select_dtypes("number")
 GOOD = LOANS["savings"] + LOANS["salary"] / 4 + 3_000 * np.random.default_rng(1).normal(size=len(LOANS)) > 20_000
 MODEL = RandomForestClassifier(15, max_depth=5, random_state=1).fit(LOANS, GOOD)
-REFITS = mcce.bootstrap_refits(MODEL, LOANS, GOOD, n=9)
 REFUSED = LOANS[~MODEL.predict(LOANS)].iloc[:25]
+
+
+@cache
+def refits():
+    return mcce.bootstrap_refits(MODEL, LOANS, GOOD, n=9)
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +34,13 @@ def explainer():
 
 
 def share_of_refits(rows):
-    return np.mean([refit.predict_proba(rows)[:, 1] >= 0.5 for refit in REFITS], axis=0)
+    return np.mean([refit.predict_proba(rows)[:, 1] >= 0.5 for refit in refits()], axis=0)
 
 
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 @pytest.mark.parametrize("robust", [1.0, *slow(0.5)])
 def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
-    asked = Robust(refits=REFITS, share=robust)
+    asked = Robust(refits=refits(), share=robust)
     found = explainer.explain(REFUSED, n_samples=300, sparse=sparse, robust=asked, n_counterfactuals=2)
     assert len(found) > 20
     share = share_of_refits(found.frame)
@@ -87,7 +93,7 @@ def test_how_many_refits_may_refuse(n_refits, share, refusals):
 
 @pytest.mark.slow
 def test_the_answer_is_that_of_asking_every_model_about_every_draw(explainer):
-    found = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=REFITS, share=0.9))
+    found = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=refits(), share=0.9))
     candidates = explainer.generate(REFUSED, n_samples=300)
     lasting = candidates[(share_of_refits(candidates) >= 0.9 - 1e-9)]
     by_hand = explainer.select(lasting, REFUSED)
@@ -98,7 +104,7 @@ def test_the_answer_is_that_of_asking_every_model_about_every_draw(explainer):
 
 def test_shares_are_told_without_being_demanded(explainer):
     plain = explainer.explain(REFUSED, n_samples=300)
-    told = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=REFITS, noise=0.02))
+    told = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=refits(), noise=0.02))
     pd.testing.assert_frame_equal(plain.frame, told.frame)
     np.testing.assert_allclose(told.measures["refits"], share_of_refits(told.frame))
     assert told.measures["noise"].between(0, 1).all()
@@ -129,7 +135,7 @@ def test_noise_is_the_share_of_neighbours_that_are_accepted():
 
 @pytest.mark.slow
 def test_same_for_any_number_of_threads_and_order(explainer):
-    asked = {"n_samples": 200, "sparse": True, "robust": Robust(refits=REFITS[:3], noise=0.05, share=0.6)}
+    asked = {"n_samples": 200, "sparse": True, "robust": Robust(refits=refits()[:3], noise=0.05, share=0.6)}
     first = explainer.explain(REFUSED, **asked)
     other = mcce.MCCE(MODEL, fixed=["age"], random_state=1, n_jobs=1).fit(LOANS)
     again = other.explain(REFUSED.iloc[::-1], **asked)

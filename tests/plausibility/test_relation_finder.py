@@ -190,7 +190,7 @@ def test_the_chance_of_a_function_is_at_least_that_of_all_permutations(seed):
     assert math.exp(told) >= np.mean(functions) - 1e-12
 
 
-@pytest.mark.parametrize("decimals", [0, *slow(1), 2])
+@pytest.mark.parametrize("decimals", [*slow(0, 1), 2])
 @pytest.mark.parametrize("words", DIRECTIONS)
 def test_the_finest_column_is_determined_in_every_order_of_the_columns(words, decimals):
     X = table(words, decimals)
@@ -232,9 +232,9 @@ def test_functions_of_the_parts_of_a_sum_are_found_beside_it():
 def test_copies_are_not_compared_with_each_other(of, monkeypatch):
     compared = []
     monkeypatch.setattr(_Finder, "_chance_of_function", lambda self, x, y: compared.append((x, y)) or np.inf)
-    X = pd.DataFrame({f"c{i:03}": of for i in range(300)})
+    X = pd.DataFrame({f"c{i:03}": of for i in range(150)})
     found = said(X)
-    assert found == ([f"c{i:03} == c000" for i in range(1, 300)] if of.dtype.kind == "i" else [])
+    assert found == ([f"c{i:03} == c000" for i in range(1, 150)] if of.dtype.kind == "i" else [])
     assert not compared
 
 

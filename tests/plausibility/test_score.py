@@ -8,14 +8,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.advice import PROCESSES
 from mcce.plausibility.score import NEAREST, Joint, Plausibility, Scale
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
-from tests.marks import slow, slow_rows
+from tests.marks import examples, slow, slow_rows
 
 FLOOR = 0.05
 N_FRESH = 10_000
@@ -514,7 +514,7 @@ def test_one_mutable_feature_is_judged_by_the_fixed_ones():
 # ---------------------------------------------------------------- floors
 
 
-@settings(max_examples=75)
+@examples(75)
 @given(
     st.lists(st.integers(-5, 5), min_size=1, max_size=60),
     st.one_of(st.integers(0, 999).map(lambda i: i / 1000), st.floats(0, 1, exclude_max=True)),

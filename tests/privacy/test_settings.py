@@ -16,7 +16,7 @@ from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
 from mcce.samplers.dp import PublicBins
 from mcce.storage.learned import disclosed
-from tests.marks import slow
+from tests.marks import slow, slow_but
 
 BIG = 10**12
 BOUNDS = {"pay": (0, 100), "code": (0, BIG), "day": ("2000-01-01", "2030-01-01")}
@@ -324,7 +324,11 @@ def held_by_plain_rows():
     return held_by(X.astype({"job": object}))
 
 
-@pytest.mark.parametrize("odd", ODD)
+QUICK = ["other rows, and fewer", "nobody has the decision", "an identifier", "nothing known", "infinite"]
+QUICK += ["a date long ago", "a list among levels"]
+
+
+@pytest.mark.parametrize("odd", slow_but(ODD, *QUICK))
 def test_nothing_passes_but_the_counts(nothing_is_counted, odd):
     """Two tables of which nothing is counted are equal to the last byte, whatever the rows are."""
     assert held_by(ODD[odd](X.astype({"job": object}))) == held_by_plain_rows()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import mcce.cli
 from mcce.cli import BAD_INPUT, DONE, main
 from mcce.datasets import load_airquality, load_loans
 from r_bridge.cli import PARTED, add_parity
+from tests.marks import slow
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,12 +21,7 @@ if sys.version_info >= (3, 11):
 def registered(monkeypatch):
     """Register the command, also where the package is not installed but on the path."""
     point = metadata.EntryPoint("parity", "r_bridge.cli:add_parity", "mcce.commands")
-    real = metadata.entry_points
-
-    def entry_points(**chosen):
-        return [point] if chosen.get("group") == "mcce.commands" else real(**chosen)
-
-    monkeypatch.setattr(mcce.cli.metadata, "entry_points", entry_points)
+    monkeypatch.setattr("mcce.cli.installed", lambda group: [point])
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +52,7 @@ def test_help_says_what_it_does_and_how_it_ends(capsys):
     assert "Exit codes: 0 all that was compared agrees; 1 R and mcce part; 2" in text
 
 
-@pytest.mark.parametrize("engine", ["rpart", "ctree"])
+@pytest.mark.parametrize("engine", ["rpart", *slow("ctree")])
 def test_the_embedded_example_agrees(r, need, engine, capsys, compared, tmp_path):
     need({"rpart": "rpart", "ctree": "party"}[engine])
     code = main(["parity", "--engine", engine, "--without-mccer", "--html", str(tmp_path / "page.html")])

@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import pandas as hpd
 
 from mcce import MCCEError
 from r_bridge import RColumn, from_r, to_r
 from r_bridge.frames import columns_of
+from tests.marks import examples
 
 STAMPS = pd.to_datetime(["2020-01-01", "1950-05-06 12:01:02.123456", None], format="ISO8601")
 # column, R's class, R's own spelling of the values
@@ -226,7 +227,7 @@ TABLES = hpd.data_frames(
 )
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(frame=TABLES)
 def test_any_table_comes_back_as_it_was(r, frame):
     frame = frame.assign(s=frame["s"].astype("str"), c=frame["s"].astype("str").astype("category"))

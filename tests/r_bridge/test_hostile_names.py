@@ -174,7 +174,7 @@ def test_models_predict_what_they_predict_with_plain_names(need, name):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize(("engine", "package"), [("rpart", "rpart"), ("ctree", "party")])
+@pytest.mark.parametrize(("engine", "package"), [("rpart", "rpart"), *slow_rows(("ctree", "party"))])
 def test_parity_is_compared_under_any_name(need, engine, package, kind):
     need(package)
     frame = make_frame(hostile_names(kind), HOSTILE[kind])

@@ -10,6 +10,7 @@ import pytest
 
 import mcce
 from r_bridge import MiceSampler, PartyCtreeSampler, RModel, RpartSampler, RSampler
+from tests.marks import slow
 
 AIR = mcce.datasets.load_airquality(dropna=True)
 LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
@@ -53,6 +54,22 @@ def add_wind(rows):
     return rows["Temp"].to_numpy(float) + rows["Wind"].to_numpy(float)
 
 
+def test_models_and_chains_of_all_packages_in_one_process_without_r(r, need):
+    for package in {**MODELS, **SAMPLERS}:
+        need(package)
+    models, chains = [ozone(package) for package in MODELS], [fitted_chain(package) for package in SAMPLERS]
+    rows, given = AIR.X.head(20), AIR.X[["Month"]].head(3)
+    code = (
+        "__import__('numpy').concatenate([model.predict(held[1]) for model in held[0]]"
+        " + [chain.sample(given=held[3], n=5).to_numpy(float).ravel() for chain in held[2]])"
+    )
+    found = in_a_fresh_process(pickle.dumps((models, rows, chains, given)), code)
+    expected = [model.predict(rows) for model in models]
+    expected += [chain.sample(given=given, n=5).to_numpy(float).ravel() for chain in chains]
+    np.testing.assert_array_equal(found, np.concatenate(expected))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("package", MODELS)
 def test_model_predicts_in_a_process_without_r(r, need, package):
     need(package)
@@ -61,6 +78,7 @@ def test_model_predicts_in_a_process_without_r(r, need, package):
     np.testing.assert_array_equal(found, model.predict(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", SAMPLERS)
 def test_chain_draws_in_a_process_without_r(r, need, package):
     need(package)
@@ -70,7 +88,7 @@ def test_chain_draws_in_a_process_without_r(r, need, package):
     np.testing.assert_array_equal(found, chain.sample(given=given, n=5).to_numpy(float).ravel())
 
 
-@pytest.mark.parametrize("package", [*SAMPLERS, "RModel"])
+@pytest.mark.parametrize("package", [*slow(*SAMPLERS), "RModel"])
 def test_batches_by_two_processes_give_what_one_gives(r, need, package, tmp_path):
     if package == "RModel":
         model, sampler, decision = ozone(), "cart", (-np.inf, 30.0)

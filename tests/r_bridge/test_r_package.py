@@ -56,6 +56,7 @@ def run_r(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_readme_shows_what_r_prints(run_r, tmp_path):
     install, block = r_blocks(PACKAGE / "README.md")
     code = [line for line in block.splitlines() if not line.startswith("#>")]

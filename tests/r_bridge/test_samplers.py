@@ -12,7 +12,7 @@ from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
 from r_bridge.trees import RTree, training_frame
-from tests.marks import slow, slow_but_named
+from tests.marks import slow_but_named, slow_rows
 
 SAMPLERS = [RpartSampler(), PartyCtreeSampler()]
 
@@ -67,11 +67,11 @@ def make_table(seed):
     return table.first(X.shape[1]), table.column(X.shape[1]), np.asfortranarray(new)
 
 
-@pytest.mark.parametrize("engine", ["rpart", *slow("party")])
-def test_arrays_route_as_r_does(r, need, engine, compared):
+@pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 20), *slow_rows(("rpart", 60), ("party", 60))])
+def test_arrays_route_as_r_does(r, need, engine, n_tables, compared):
     need(engine)
     leaves = 0
-    for seed in range(60):
+    for seed in range(n_tables):
         given, target, new = make_table(seed)
         rng = np.random.default_rng(seed)
         least = {"min_split": int(rng.choice([5, 20])), "min_leaf": int(rng.choice([2, 7]))}
@@ -86,7 +86,7 @@ def test_arrays_route_as_r_does(r, need, engine, compared):
         assert np.array_equal(np.sort(tree.donors), np.arange(given.n_rows))
         assert tree.size[0] == given.n_rows
         leaves += tree.n_leaves
-    assert leaves > 200
+    assert leaves > 200 * n_tables / 60
 
 
 OWN_CALLS = {

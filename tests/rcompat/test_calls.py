@@ -254,7 +254,7 @@ def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_r
 
 
 @pytest.mark.parametrize(
-    ("own_rng", "weighted"), [(False, True), (True, False), *slow_rows((False, False), (True, True))]
+    ("own_rng", "weighted"), [(True, True), *slow_rows((False, False), (False, True), (True, False))]
 )
 def test_draws_that_are_not_allowed_are_drawn_again_by_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)

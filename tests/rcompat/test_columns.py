@@ -23,7 +23,7 @@ from mcce.rcompat.columns import (
     split_texts,
     write_table,
 )
-from tests.marks import slow
+from tests.marks import examples, slow
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
 SECONDS = {"Date": [86400.0], "POSIXct": [1.0], "difftime": [1.0, 60.0, 3600.0, 86400.0, 604800.0]}
@@ -102,7 +102,7 @@ def comes_back(sent: tuple[int, list[dict[str, Any]]]) -> None:
         assert cells({**each, "na_level": column.na_level}, *map(bytes, parts), n_rows) == before, each
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables(), st.randoms(use_true_random=False))
 def test_rows_of_the_frame_cross_like_the_whole(sent, random):
     """Rows that were chosen, repeated or reordered in Python, as the engine does, are R's rows."""

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Interval
 from mcce.storage.state import NOT_STATE, flatten, from_state, register, stateful, to_state, unflatten
+from tests.marks import examples
 
 
 @stateful("tests.Pair")
@@ -119,7 +120,7 @@ def objects(items):
     return array
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.recursive(st.one_of(HASHABLES, ARRAYS), containers, max_leaves=12))
 def test_nested_values_come_back_the_same(value):
     state = to_state(value)

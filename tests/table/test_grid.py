@@ -7,11 +7,12 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.table import Schema
 from mcce.table.grid import Grid, common_multiple, common_multiples, decimals_of, is_multiple, put_on_multiples
+from tests.marks import examples
 
 
 def columns():
@@ -60,7 +61,7 @@ def test_training_values_stay_what_they_are(name):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-@settings(max_examples=10)
+@examples(10)
 @given(values=ANYTHING)
 def test_numbers_on_the_grid_are_what_the_dtype_reads_back(name, values):
     feature = feature_of(name)

@@ -8,11 +8,12 @@ import decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.exceptions import InputError
 from mcce.table import Schema
+from tests.marks import examples
 from tests.table.columns import DAYS, one
 from tests.table.round_trips import assert_same, round_trip
 
@@ -195,7 +196,7 @@ def frames(draw):
     return pd.DataFrame(columns).set_axis(pd.Index(index, name="id"))
 
 
-@settings(max_examples=20, derandomize=True)
+@examples(20, derandomize=True)
 @given(frame=frames())
 def test_random_frames_come_back_exactly(frame):
     assert_same(round_trip(frame), frame)

@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema
 from mcce.storage.state import flatten, from_state, to_state, unflatten
+from tests.marks import examples
 
 N = 6
 
@@ -83,7 +84,7 @@ def shown(feature):
     return repr((type(feature.name), feature.name, levels, rest, feature.has_missing, feature.missing))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(frames())
 def test_a_schema_comes_back_and_writes_the_same_frame(frame):
     schema = Schema.from_data(frame)

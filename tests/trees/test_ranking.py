@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.exceptions import InputError
 from mcce.table import Feature, Schema, Table
 from mcce.trees.kernels import HISTOGRAM, PAIR, SORTED, UNORDERED
 from mcce.trees.ranking import MAX_BINS, MAX_LEVELS, ColumnRanks
+from tests.marks import examples
 
 
 def rank(frame, kinds=None):
@@ -82,7 +83,7 @@ def test_codes_and_values_are_those_of_numpy(column, missing):
     check_numbers(column)
 
 
-@settings(max_examples=50, derandomize=True)
+@examples(50, derandomize=True)
 @given(
     st.lists(
         st.integers(-5, 5).map(float)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
@@ -14,6 +14,7 @@ from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Schema
 from mcce.testing import check_sampler
+from tests.marks import examples
 
 BOUND = ("cart", "ctree", "forest", "marginal")
 SAMPLERS = [
@@ -40,7 +41,7 @@ def fit(sampler, frame: pd.DataFrame, min_donors: int):
     return bound.fit(table.first(2), table.column(2)), table.first(2)
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(
     which=st.integers(0, len(SAMPLERS) - 1),
     min_donors=st.integers(2, 25),

@@ -128,7 +128,7 @@ def assert_same_logs(found, densities, rtol):
 TARGETS = ["continuous", "ties", "zeros", "skewed", "whole", "constant", "levels", "ordered"]
 
 
-@pytest.mark.parametrize("name", slow_but(SAMPLERS, "cart", "forest"))
+@pytest.mark.parametrize("name", slow_but(SAMPLERS, "forest"))
 @pytest.mark.parametrize("missing", [True, *slow(False)])
 @pytest.mark.parametrize("target", TARGETS)
 def test_densities_and_supports_are_those_of_the_definition(name, target, missing):
