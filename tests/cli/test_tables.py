@@ -1,6 +1,5 @@
 """CSV files in and out of the command line: nothing is recoded in silence."""
 
-import contextlib
 import csv
 import gzip
 import io
