@@ -35,8 +35,9 @@ from mcce.report import names as patterns
 from mcce.report import names as words
 from mcce.storage import archive as limits
 from mcce.storage import learned
-from mcce.table import Feature, Schema, spreadsheet, suggest
+from mcce.table import Feature, Schema, spreadsheet
 from mcce.table import stored as table_state
+from mcce.table import words as name_lists
 
 SHORT, TIMES, MOST = 1000, 8, 24  # letters, how many times as many, and how many times as long that may take
 QUICK = 1e-4  # seconds below which a clock tells nothing
@@ -80,7 +81,7 @@ def number(text: str) -> str | None:
 
 
 def dates(text: str) -> object:
-    return tables._dates_or_text(column(text), "")
+    return tables._detect_dates(column(text), "")
 
 
 def interval(text: str) -> object:
@@ -147,8 +148,8 @@ CASES = {
     "digits in a reason of the explorer": Case(
         explorer_words, lambda t: explorer_words.reason_text(t, ""), lambda n: "none of the " + "1" * n
     ),
-    "digits in the name of a feature": Case(suggest, suggest.name_words, lambda n: "1" * n + "x"),
-    "capitals in the name of a feature": Case(suggest, suggest.name_words, lambda n: "A" * n + "b"),
+    "digits in the name of a feature": Case(name_lists, name_lists.name_words, lambda n: "1" * n + "x"),
+    "capitals in the name of a feature": Case(name_lists, name_lists.name_words, lambda n: "A" * n + "b"),
     "blanks before a time zone": Case(
         table_state, lambda t: table_state._read_named({"name": t}), lambda n: "datetime64[s," + " " * n
     ),

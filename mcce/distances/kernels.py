@@ -60,7 +60,7 @@ class Tables(NamedTuple):
     classes: npt.NDArray[np.int64]
 
 
-class Compared(NamedTuple):
+class CandidateBlocks(NamedTuple):
     """Factuals, and the candidates that each is compared with.
 
     cells : the candidates, column by column.

@@ -48,7 +48,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.registry import Registry
-from mcce.distances.kernels import CURVES, LEVELS, SCALED, Compared, Steps, Tables, measure_candidates
+from mcce.distances.kernels import CURVES, LEVELS, SCALED, CandidateBlocks, Steps, Tables, measure_candidates
 from mcce.exceptions import InputError, listing, spell
 from mcce.storage.fields import FLOAT, INT, require, stored
 from mcce.storage.state import stateful
@@ -124,7 +124,7 @@ class Distance:
         """Return how many features differ, and the sum of steps, of rows begin[i] to end[i] to factual i."""
         m, p = factuals.shape
         plain = np.zeros((1, p), dtype=np.bool_)
-        compared = Compared(columnwise(rows), begin, end, rowwise(factuals), np.arange(m), np.arange(p), plain)
+        compared = CandidateBlocks(columnwise(rows), begin, end, rowwise(factuals), np.arange(m), np.arange(p), plain)
         sizes = end - begin
         values: Floats = np.empty((2, int(sizes.sum())))
         measure_candidates(compared, *stack([self]), np.empty((3, min(CHUNK, int(sizes.max(initial=1))))), values)

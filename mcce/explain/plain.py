@@ -37,7 +37,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import report, within
-from mcce.distances.kernels import SCALED, Compared, Keys, Top, measure_candidates, rank_candidates
+from mcce.distances.kernels import SCALED, CandidateBlocks, Keys, Top, measure_candidates, rank_candidates
 from mcce.distances.measures import CHUNK, Distance, changed_columns, columnwise, gower, rowwise, stack
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.draw import Candidates
@@ -117,9 +117,9 @@ class Ranking:
         repeated = pd.DataFrame(self.pools.rows[begin:end][order][:, self.mutable]).duplicated().to_numpy()
         return np.asarray(order[~repeated] + begin)
 
-    def _compared(self, which: Ints) -> Compared:
+    def _compared(self, which: Ints) -> CandidateBlocks:
         pools = self.pools
-        return Compared(self.cells, pools.begin, pools.end, self.factuals, which, self.mutable, self.plain)
+        return CandidateBlocks(self.cells, pools.begin, pools.end, self.factuals, which, self.mutable, self.plain)
 
     def _room(self) -> Floats:
         return np.empty((self.n_values + 1, CHUNK))

@@ -25,6 +25,7 @@ from mcce.wording import Setting
 
 MOST_ROWS, FEWEST_ROWS = 2000, 200
 LEAST_R2, MOST_ERROR = 0.99, 0.005
+EXTREME = 0.01  # share of the rows that alone must not explain a column
 MOST_LEVELS = 20  # of a column that is regressed on and predicted
 TREE_DEPTH = 4
 MOST_NAMED = 5
@@ -67,14 +68,7 @@ def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashabl
         if feature.name in besides or not scores[j].size or known.sum() < FEWEST_ROWS / 4:
             continue
         if feature.is_numeric:
-            # no evidence if all held-out values are equal
-            spreads = [float(blocks[j][test][known, 0].var()) for blocks, _ in both]
-            values = [
-                1.0 - float((left[j][test][known, 0] ** 2).mean()) / spread
-                for (_, left), spread in zip(both, spreads)
-                if spread > 0.0
-            ]
-            value = max(values, default=0.0)
+            value = max(_r_squared(blocks[j][test][known, 0], left[j][test][known, 0]) for blocks, left in both)
             found += [Predicted(feature.name, "R²", value)] if value > LEAST_R2 else []
             continue
         residual = residuals[j][test]
@@ -87,6 +81,19 @@ def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashabl
         if error < MOST_ERROR and error < usual / 10.0:
             found.append(Predicted(feature.name, "error", error))
     return found
+
+
+def _r_squared(values: Floats, residuals: Floats) -> float:
+    """Return the share of the variance that is explained, of all rows or without the most extreme ones if that is less.
+
+    A few extreme values that columns share, such as codes for missing values, explain nothing of the other rows.
+    """
+    distance = np.abs(values - np.median(values))
+    usual = distance <= np.quantile(distance, 1.0 - EXTREME)
+    spreads = values.var(), values[usual].var()
+    if min(spreads) <= 0.0:  # no evidence if all values are equal
+        return 0.0
+    return float(1.0 - max((residuals**2).mean() / spreads[0], (residuals[usual] ** 2).mean() / spreads[1]))
 
 
 def _residuals(blocks: Sequence[Floats], train: slice) -> list[Floats]:
