@@ -253,10 +253,7 @@ class CellBins(NamedTuple):
 
 
 class CellTrees(NamedTuple):
-    """The trees of a fold, their nodes one after the other; roots[a] are the roots of the trees of target a.
-
-    `log_share[left[leaf], bin]` is the log share of a cell by one tree; that of the target is the mean over its trees.
-    """
+    """The trees of a fold, their nodes one after the other; `share[left[leaf], bin]` is the share of a cell."""
 
     targets: npt.NDArray[np.int32]
     roots: npt.NDArray[np.int32]
@@ -264,7 +261,7 @@ class CellTrees(NamedTuple):
     cut: npt.NDArray[np.uint8]
     single: npt.NDArray[np.bool_]
     left: npt.NDArray[np.int32]
-    log_share: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64]
 
 
 @inner
@@ -273,18 +270,6 @@ def child(bins, trees, node):
     value = bins[trees.column[node]]
     goes_left = value == trees.cut[node] or (not trees.single[node] and value < trees.cut[node])
     return trees.left[node] + (0 if goes_left else 1)
-
-
-@inner
-def mean_log_share(bins, trees, a):
-    """Return the mean log share of the cell of target a, of a row given by its bins."""
-    total = 0.0
-    for root in trees.roots[a]:
-        node = root
-        while trees.column[node] != LEAF:
-            node = child(bins, trees, node)
-        total += trees.log_share[trees.left[node], bins[trees.targets[a]]]
-    return total / trees.roots.shape[1]
 
 
 class MadeRows(NamedTuple):
@@ -296,60 +281,59 @@ class MadeRows(NamedTuple):
 
 
 class OwnCells(NamedTuple):
-    """The factuals of rows, and the mean log shares of their cells; `of` is the factual of each origin.
+    """The factuals of rows, and what the trees say of them; `of` is the factual of each origin.
 
-    Without factuals, `rows` has one row of missing values, and `log_share` is infinite.
+    Without factuals, `rows` has one row of missing values, and `share` is infinite.
     """
 
     rows: npt.NDArray[np.float64]
-    log_share: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64]
     of: npt.NDArray[np.int64]
 
 
 class KnownCells(NamedTuple):
-    """Bins and mean log shares of the cells of some origins, by slot.
+    """What the trees say of some origins, by slot.
 
     holds : the origin of each slot, -1 for none.
     bins : of its cells.
-    log_share : by target.
-    asked : by column and target, whether the column is the target or is on the origin's path through one of its trees.
+    share : by tree.
+    asked : by column and tree, whether the column matters to the tree, as its target or on the origin's path.
     """
 
     holds: npt.NDArray[np.int64]
     bins: npt.NDArray[np.uint8]
-    log_share: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64]
     asked: npt.NDArray[np.bool_]
 
 
 @inner
-def look_up_origin(row, bins, trees, last, own_bins, log_share, asked):
-    """Write the mean log shares of the cells of an origin, and which columns matter to each of them."""
+def look_up_origin(row, bins, trees, last, own_bins, share, asked):
+    """Write what the trees say of an origin, and which columns each of them asks about on the way."""
     asked[:] = False
     for j in range(row.size):
         own_bins[j] = bin_of(row[j], bins.edges, bins.first[j], bins.first[j + 1], last)
     for a in range(trees.targets.size):
+        node = trees.roots[a]
         asked[trees.targets[a], a] = True
-        for root in trees.roots[a]:
-            node = root
-            while trees.column[node] != LEAF:
-                asked[trees.column[node], a] = True
-                node = child(own_bins, trees, node)
-        log_share[a] = mean_log_share(own_bins, trees, a)
+        while trees.column[node] != LEAF:
+            asked[trees.column[node], a] = True
+            node = child(own_bins, trees, node)
+        share[a] = trees.share[trees.left[node], own_bins[trees.targets[a]]]
 
 
 @entry
-def share_cells(rows, some, bins, trees, last, known, log_share):
-    """Write the mean log shares of the cells of some rows, by target; `known` is room for one."""
+def share_cells(rows, some, bins, trees, last, known, share):
+    """Write what the trees say of some rows, by tree; `known` is room for one."""
     for i in some:
-        look_up_origin(rows[i], bins, trees, last, known.bins[0], log_share[i], known.asked[0])
+        look_up_origin(rows[i], bins, trees, last, known.bins[0], share[i], known.asked[0])
 
 
 @entry
 def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
-    """Write the least log share of the cells of some rows, the sum of all, and how far the rows are out of range.
+    """Write the least share of the cells of some rows, the sum of the logarithms of all, and how far they are outside.
 
-    A target to which no changed cell matters has the log share of the origin. The least leaves out cells that are the
-    factual's and no less likely than there, and a row is out of range only in cells that differ from the factual's.
+    A tree to which no changed cell matters says of the row what it says of the origin. The least share leaves out cells
+    that are the factual's and no less likely than there, and a row is outside a range only in cells that are not.
     """
     rows, places, origins = made
     for i in some:
@@ -357,7 +341,7 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
         g = own.of[f]
         slot = f % known.holds.size
         if known.holds[slot] != f:
-            look_up_origin(origins[f], bins, trees, last, known.bins[slot], known.log_share[slot], known.asked[slot])
+            look_up_origin(origins[f], bins, trees, last, known.bins[slot], known.share[slot], known.asked[slot])
             known.holds[slot] = f
         affected[:] = False
         farthest = 0.0
@@ -370,13 +354,18 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
                 room[j] = bin_of(x, bins.edges, bins.first[j], bins.first[j + 1], last)
                 for a in range(affected.size):
                     affected[a] |= known.asked[slot, j, a]
-        lowest, total = 0.0, 0.0
+        lowest, total = 1.0, 0.0
         for a in range(affected.size):
             j = trees.targets[a]
-            log_share = mean_log_share(room, trees, a) if affected[a] else known.log_share[slot, a]
-            total += log_share
-            if log_share < own.log_share[g, a] or differ(rows[i, j], own.rows[g, j]):
-                lowest = min(lowest, log_share)
+            share = known.share[slot, a]
+            if affected[a]:
+                node = trees.roots[a]
+                while trees.column[node] != LEAF:
+                    node = child(room, trees, node)
+                share = trees.share[trees.left[node], room[j]]
+            total += np.log(share)
+            if share < own.share[g, a] or differ(rows[i, j], own.rows[g, j]):
+                lowest = min(lowest, share)
         out[0, i], out[1, i], out[2, i] = lowest, total, farthest
 
 

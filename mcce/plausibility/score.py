@@ -6,48 +6,40 @@ a likely cell cannot pay for an unlikely one:
 1. Folds. A training row's fold is a hash of its cells, so that what judges a row has not seen it, be it a training row
    or a new factual; the candidates of a factual are judged as it is. Of equal training rows, the first is in that fold
    and the others in any: one of them is left out, not all.
-2. Trees. For each mutable column and fold, trees split the other rows where the distribution of the column changes:
+2. Trees. For each mutable column and fold, a tree splits the other rows where the distribution of the column changes:
    its values are put into classes, and a node asks the question about another column with the largest chi-square
    statistic, if chance does not explain it (level 0.05 over all questions of a node, Bonferroni). So it sees spread and
    several modes as well as means. In a leaf, the counts of the bins of the column, smoothed over neighbouring bins,
    with a third of a row spread like the margin, are its conditional density: per bin of levels, missing values and
-   numbers that many rows share; per unit of other numbers. A column has three trees, each grown without another third
-   of the rows: a search finds the rows that one tree overrates.
-3. Cells. A cell's share by a tree is that of real cells of its column, scored by trees that have not seen them, whose
-   log density is as low or lower; its log share is the mean over the trees. The first part is the least cell. The
-   second is how far a row is outside the ranges of the rows outside its fold. The third is the largest conditional
-   residual of a number (`mcce.plausibility.linear`).
-4. The row as a whole. Two scores see cells that are each likely and together are not: the sum of the log shares of the
-   cells, and the Mahalanobis distance (`mcce.plausibility.linear`). Each becomes a share of real rows; the fourth part
-   is a weighted sum of the logarithms of both. The weight is the one that best tells real rows from recombined ones,
-   real rows with up to three cells of another row: the distance is nearly the truth if dependence is linear, and noise
-   on a ring.
+   numbers that many rows share; per unit of other numbers.
+3. Cells. A cell's share is that of real cells of its column, scored by trees that have not seen them, whose log density
+   is as low or lower. The first part is the least cell. The second is how far a row is outside the ranges of the rows
+   outside its fold.
+4. The row as a whole. Three scores see cells that are each likely and together are not: the sum of the log shares of
+   the cells, the largest conditional residual of a number, and the Mahalanobis distance (`mcce.plausibility.linear`).
+   Each becomes a share of real rows; the sum of the logarithms of the three is the third part (Fisher's combination).
 5. Nearness. The mean distance (Gower's sum) to the five nearest of some rows that are outside the fold. It sees holes
    that no single cell shows.
 6. Every part is turned into the share of real rows that are as low or lower, and the score of the row is the least of
-   these; parts other than the row as a whole count double before, so that this one decides first.
+   these; nearness counts double before, so that the others decide first.
 7. A candidate is judged for what it changes. A cell that it keeps does not count if it is no less likely than in the
-   factual, nor do the residual, the row as a whole and nearness if they are no worse than the factual's. So the answer
-   of an unusual person may stay as unusual as the person.
+   factual, nor do the row as a whole and nearness if they are no worse than the factual's. So the answer of an
+   unusual person may stay as unusual as the person.
 8. Calibration. The plausibility of a row is the share of training rows, each judged by the parts that have not seen it,
    that have a score as low or lower: at `floor=0.05` one real row in twenty is rejected, or fewer where many have equal
    scores.
 
 Weights of training rows count as copies; copies of a row are neighbours of each other.
 
-A search returns rows at the edge of what the score admits, so errors of the score matter more than on random rows: of
-the answers for a non-linear chain of eight columns 38 per cent are below the true 5 per cent level at `floor=0.1`
-(`benchmarks.advice`). Measured and left out, as too slow for what they bring there: Gaussian mixtures, boosted
-regressions of every column.
+The mixture of `mcce.samplers.mixture` in place of the Mahalanobis distance sees more of non-linear dependence, but
+explaining then takes ten times as long.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,11 +85,9 @@ NEAREST = 5
 CLASSES = 12  # into which the values of a column are put, to find where it changes
 FEWEST = 20.0  # rows of a leaf
 DEPTH = 12
-TREES = 3  # of a column and fold, each grown without one third of the rows
 LEVEL = 0.05  # of the questions of a node
 PSEUDO_ROWS = 0.3  # of a leaf: with more, a value that its rows do not have is vouched for by the margin
-OTHERS_COUNT = 2.0  # times their share, so that the row as a whole decides first
-MOST_RECOMBINED = 3  # cells of a recombined row that are from another row
+NEARNESS_COUNTS = 2.0
 FARTHEST = 1e6  # distance that is told from a larger one
 MOST_KEPT = 1_024  # factuals of which something is kept
 
@@ -175,28 +165,28 @@ class Scale:
 @stateful("plausibility.Conditionals")
 @dataclass(frozen=True)
 class Conditionals:
-    """The trees of one fold, some for each target column, their nodes one after the other.
+    """The trees of one fold, one for each target column, their nodes one after the other.
 
     Attributes
     ----------
-    targets, roots : the columns, and the roots of each one's trees.
-    column, cut, single, left : of a node (`mcce.plausibility.kernels`); `left` of a leaf is its row in `log_share`.
-    log_share : by leaf and bin of the target, the logarithm of the share of real cells that are as unlikely or more so.
+    targets, roots : the columns, and the root of each one's tree.
+    column, cut, single, left : of a node (`mcce.plausibility.kernels`); `left` of a leaf is its row in `share`.
+    share : by leaf and bin of the target, the share of real cells that are as unlikely or more so.
     """
 
     targets: Int32s = stored(INT32, "targets")
-    roots: Int32s = stored(INT32, "targets", TREES, index_of="nodes")
+    roots: Int32s = stored(INT32, "targets", index_of="nodes")
     column: Int32s = stored(INT32, "nodes", filled=True)
     cut: Bytes = stored(UINT8, "nodes", most=BINS - 1)
     single: Bools = stored(BOOL, "nodes")
     left: Int32s = stored(INT32, "nodes")
-    log_share: Floats = stored(FLOAT, "leaves", BINS, finite=True)
+    share: Floats = stored(FLOAT, "leaves", BINS, finite=True)
 
     def check_state(self) -> None:
         """Refuse nodes that lead nowhere."""
         n = self.column.size
         leaf = self.column < 0
-        check_between(self.left[leaf], "left", 0, self.log_share.shape[0] - 1)
+        check_between(self.left[leaf], "left", 0, self.share.shape[0] - 1)
         inner = np.flatnonzero(~leaf)
         require(bool((self.left[inner] > inner).all() and (self.left[inner] < n - 1).all()), "left leads nowhere")
 
@@ -204,57 +194,30 @@ class Conditionals:
 @stateful("plausibility.Joint")
 @dataclass(frozen=True)
 class Joint:
-    """Two scores of a row as a whole and their weighted sum (step 4).
-
-    Attributes
-    ----------
-    sums, squares : scales of the sum of the log shares of the cells, and of the Mahalanobis distance.
-    weight : of the log share of the distance; that of the sum has the rest of 1.
-    together : scale of the weighted sum.
-    """
+    """Scales of the three scores of a row as a whole, and of the sum of their log shares (step 4)."""
 
     sums: Scale = stored(Scale)
+    residuals: Scale = stored(Scale)
     squares: Scale = stored(Scale)
-    weight: float = stored(float, least=0.0, most=1.0)
     together: Scale = stored(Scale)
 
     @classmethod
-    def fit(
-        cls, real: tuple[Floats, Floats], recombined: tuple[Floats, Floats], weights: Floats | None
-    ) -> tuple[Joint, Floats]:
-        """Choose the weight with which recombined rows have the least mean share; return the shares of real rows too.
+    def of(cls, sums: Floats, residual: Floats, square: Floats, weights: Floats | None) -> tuple[Joint, Floats]:
+        """Order the scores of real rows; return the share of each among the others as well."""
+        scores = sums, -residual, -square
+        by_sum, by_residual, by_square = (Scale.of(each, weights) for each in scores)
+        scales = by_sum, by_residual, by_square
+        raw = _sum_of_logs([scale.share_of_others(each, weights) for scale, each in zip(scales, scores)])
+        together = Scale.of(raw, weights)
+        return cls(by_sum, by_residual, by_square, together), together.share_of_others(raw, weights)
 
-        Both kinds of rows are given by sums and squared distances.
-        """
-        sums, squares = Scale.of(real[0], weights), Scale.of(-real[1], weights)
-        of_real = sums.share_of_others(real[0], weights), squares.share_of_others(-real[1], weights)
-        of_recombined = sums.share(recombined[0]), squares.share(-recombined[1])
-        tried = []
-        for weight in np.linspace(0.0, 1.0, 11).tolist():
-            raw = _weighted_logs(*of_real, weight)
-            together = Scale.of(raw, weights)
-            missed = np.average(together.share(_weighted_logs(*of_recombined, weight)), weights=weights)
-            tried.append((float(missed), weight, together, raw))
-        _, weight, together, raw = min(tried, key=lambda each: each[0])
-        return cls(sums, squares, weight, together), together.share_of_others(raw, weights)
-
-    def raw(self, sums: Floats, square: Floats) -> Floats:
-        """Return the weighted sum of the log shares of rows."""
-        return _weighted_logs(self.sums.share(sums), self.squares.share(-square), self.weight)
+    def raw(self, sums: Floats, residual: Floats, square: Floats) -> Floats:
+        """Return the sum of the log shares of rows."""
+        return _sum_of_logs([self.sums.share(sums), self.residuals.share(-residual), self.squares.share(-square)])
 
 
-def _weighted_logs(of_sum: Floats, of_square: Floats, weight: float) -> Floats:
-    return np.asarray(((1.0 - weight) * np.log(of_sum) + weight * np.log(of_square)).round(9))
-
-
-class _RawParts(NamedTuple):
-    """Scores of rows: least and sum of the log shares of cells, out of range, largest residual, squared distance."""
-
-    least: Floats
-    sums: Floats
-    outside: Floats
-    residual: Floats
-    square: Floats
+def _sum_of_logs(shares: Sequence[Floats]) -> Floats:
+    return np.asarray(np.log(shares).sum(axis=0).round(9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,15 +227,13 @@ class Own:
     Attributes
     ----------
     rows : encoded factuals.
-    log_share : by factual and target.
-    joint, residual, distance : by factual, the raw joint score, the largest residual and the distance to the nearest
-        rows.
+    share : by factual and tree.
+    joint, distance : by factual, the raw joint score and the distance to the nearest rows.
     """
 
     rows: Floats
-    log_share: Floats
+    share: Floats
     joint: Floats
-    residual: Floats
     distance: Floats
 
 
@@ -320,8 +281,8 @@ class Plausibility:
     neighbours : by fold, encoded rows among which the nearest are looked for, column by column.
     scale : of a step in each column; 0 where any change is a whole step.
     linear : normal scores, and their precision by fold.
-    cells, outside, residuals, joint, nearness : scales of the least cell, of how far rows are out of range, of the
-        largest residual, of the row as a whole, and of its distance to the nearest rows.
+    cells, outside, joint, nearness : scales of the least cell, of how far rows are out of range, of the row as a whole,
+        and of its distance to the nearest rows.
     calibration : the scale of the least of these shares.
     """
 
@@ -334,7 +295,6 @@ class Plausibility:
     linear: Linear = stored(Linear)
     cells: Scale = stored(Scale)
     outside: Scale = stored(Scale)
-    residuals: Scale = stored(Scale)
     joint: Joint = stored(Joint)
     nearness: Scale = stored(Scale)
     calibration: Scale = stored(Scale)
@@ -371,59 +331,46 @@ class Plausibility:
         ordered = np.array([f.is_numeric or f.kind == "ordered" for f in features])
         counts = np.ones(n) if weights is None else weights
 
-        part = _fold(keys // np.uint64(n_folds), TREES)
-
         def grow(k: int) -> tuple[list[_Grown], Floats]:
-            outside_fold = [np.flatnonzero((fold != k) & (part != t)) for t in range(TREES)]
-            others = [_some(rows, keys, MOST_ROWS) for rows in outside_fold]
-            return _grow_fold(bins, columns, mutable, ordered, counts, others, np.flatnonzero(met == k))
+            others = _some(np.flatnonzero(fold != k), keys, MOST_ROWS)
+            meeting = np.flatnonzero(met == k)
+            return _grow_fold(bins, columns, mutable, ordered, counts, others, meeting)
 
         found = list(run_in_threads(grow, range(n_folds), count_jobs(n_jobs), "plausibility", progress))
-        density = np.empty((mutable.size * TREES, n))
+        density = np.empty((mutable.size, n))
         for k, (_, of_meeting) in enumerate(found):
             density[:, met == k] = of_meeting
-        scales = [Scale.of(of_tree, weights) for of_tree in density]
+        scales = [Scale.of(density[a], weights) for a in range(mutable.size)]
         conditionals = tuple(_join(grown, mutable, scales) for grown, _ in found)
         near = tuple(
             np.ascontiguousarray(matrix[_neighbours(np.flatnonzero(fold != k), keys, weights)].T)
             for k in range(n_folds)
         )
         low, high = np.stack([_ranges(matrix[fold != k], features) for k in range(n_folds)], axis=1)
-        of_trees = np.empty_like(density)
-        for each, scale_of_tree, of_tree in zip(of_trees, scales, density):
-            each[:] = np.log(np.maximum(scale_of_tree.share_of_others(of_tree, weights), 1.0 / (n + 1.0)))
-        log_shares = of_trees.reshape(mutable.size, TREES, n).mean(axis=1)
-        least = log_shares.min(axis=0, initial=0.0)
+        shares = [scales[a].share_of_others(density[a], weights) for a in range(mutable.size)]
+        least = np.min([np.ones(n), *shares], axis=0)
         far = _outside(matrix, low[met], high[met])
+        scale = gower(features).scale
         some = _some(np.arange(n), keys, MOST_CALIBRATING)
         of_some = None if weights is None else weights[some]
         rows = np.ascontiguousarray(matrix[some])
+        distance = _distances(MadeRows(rows, np.arange(some.size), rows), met[some], near, scale)
+        logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0)[some] if shares else np.zeros(some.size)
         outside_of = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
         linear = Linear.fit(matrix, features, outside_of, _neighbours(np.arange(n), keys, weights, MOST_ROWS))
-        none = Scale(np.empty(0))
-        blank = cls(
-            binning, low, high, conditionals, near, gower(features).scale, linear,
-            none, none, none, Joint(none, none, 0.0, none), none, none,
-        )  # fmt: skip
-        recombined = _recombine(rows, np.argsort(keys[some], kind="stable"), mutable)
-        of_recombined = blank._raw_parts(recombined, met[some], blank.origins(recombined))
-        of_rows = blank._raw_parts(rows, met[some], blank.origins(rows))
-        sums = log_shares.sum(axis=0)[some].round(9)  # a row has no part in the scales of its own cells
-        joint, of_joint = Joint.fit((sums, of_rows.square), (of_recombined.sums, of_recombined.square), of_some)
-        distance = blank.distance(rows, met[some])
-        cells, outside = Scale.of(least, weights), Scale.of(-far, weights)
-        residuals, nearness = Scale.of(-of_rows.residual, of_some), Scale.of(-distance, of_some)
-        shares = [
-            cells.share_of_others(least, weights)[some],
-            outside.share_of_others(-far, weights)[some],
-            residuals.share_of_others(-of_rows.residual, of_some),
-            nearness.share_of_others(-distance, of_some),
-        ]
-        calibration = Scale.of(np.minimum(of_joint, OTHERS_COUNT * np.min(shares, axis=0)), of_some)
-        return replace(
-            blank, cells=cells, outside=outside, residuals=residuals, joint=joint, nearness=nearness,
-            calibration=calibration,
-        )  # fmt: skip
+        made = MadeRows(rows, np.arange(some.size), rows)
+        joint, of_joint = Joint.of(logs.round(9), *linear.parts(made, met[some], linear.room(1)), of_some)
+        cells, outside, nearness = Scale.of(least, weights), Scale.of(-far, weights), Scale.of(-distance, of_some)
+        lesser = np.minimum.reduce(
+            [
+                cells.share_of_others(least, weights)[some],
+                outside.share_of_others(-far, weights)[some],
+                of_joint,
+                NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some),
+            ]
+        )
+        parts = cells, outside, joint, nearness, Scale.of(lesser, of_some)
+        return cls(binning, low, high, conditionals, near, scale, linear, *parts)
 
     def fold_of(self, matrix: Floats) -> Ints:
         """Return the fold of each encoded factual: that of trees and neighbours which it does not belong to."""
@@ -432,14 +379,12 @@ class Plausibility:
     def own(self, factuals: Floats) -> Own:
         """Return how plausible factuals are themselves."""
         rows, fold = rowwise(factuals), self.fold_of(factuals)
-        log_share = np.empty((rows.shape[0], self.conditionals[0].targets.size))
+        share = np.empty((rows.shape[0], self.conditionals[0].targets.size))
         room = self._room_for_cells(1)
         for k, trees in enumerate(self._trees):
-            share_cells(rows, np.flatnonzero(fold == k), self._bins[k], trees, BINS - 1, room, log_share)
+            share_cells(rows, np.flatnonzero(fold == k), self._bins[k], trees, BINS - 1, room, share)
         origins = self.origins(rows)
-        parts = self._raw_parts(rows, fold, origins)
-        joint = self.joint.raw(parts.sums, parts.square)
-        return Own(rows, log_share, joint, parts.residual, self.distance(rows, fold, origins))
+        return Own(rows, share, self._joint(rows, fold, origins)[0], self.distance(rows, fold, origins))
 
     def origins(
         self,
@@ -454,13 +399,11 @@ class Plausibility:
         Origins that are next to each other in `places` need no more than one; without places, each is its own row's.
         `own` are the factuals, and `of` the factual of each origin; without any, all cells of rows count.
         """
-        rows, n_targets = rowwise(rows), self.conditionals[0].targets.size
+        rows, n_trees = rowwise(rows), self.conditionals[0].targets.size
         n = max(1, min(kept, rows.shape[0], MOST_KEPT))
         if own is None:
-            infinite = np.full(1, np.inf)
-            own = Own(
-                np.full((1, self.scale.size), np.nan), np.full((1, n_targets), np.inf), infinite, -infinite, -infinite
-            )
+            own = Own(np.full((1, self.scale.size), np.nan), np.full((1, n_trees), np.inf), *np.full((2, 1), np.inf))
+            own = replace(own, distance=-own.distance)
             of = np.zeros(rows.shape[0], dtype=np.int64)
         return Origins(
             rows,
@@ -473,9 +416,9 @@ class Plausibility:
         )
 
     def _room_for_cells(self, n: int) -> KnownCells:
-        p, n_targets = self.scale.size, self.conditionals[0].targets.size
-        asked = np.empty((n, p, n_targets), dtype=np.bool_)
-        return KnownCells(_nobody(n), np.empty((n, p), np.uint8), np.empty((n, n_targets)), asked)
+        p, n_trees = self.scale.size, self.conditionals[0].targets.size
+        asked = np.empty((n, p, n_trees), dtype=np.bool_)
+        return KnownCells(_nobody(n), np.empty((n, p), np.uint8), np.empty((n, n_trees)), asked)
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
         """Put other rows in place of some origins, each of a fold, so that rows made from there differ less."""
@@ -487,26 +430,25 @@ class Plausibility:
             known.holds[places % known.holds.size] = -1
 
     def inner(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
-        """Return the least share of all parts but nearness (steps 3 to 5); rows of fold -1 have any."""
+        """Return the least share of all parts but nearness (steps 3 and 4); rows of fold -1 have any."""
         rows = rowwise(matrix)
         origins = self.origins(rows) if origins is None else origins
-        parts, own, factual = self._raw_parts(rows, fold, origins), origins.own, origins.factual
-        raw = self.joint.raw(parts.sums, parts.square)
-        of_joint = np.where(raw >= own.joint[factual], 1.0, self.joint.together.share(raw))
-        of_residual = np.where(parts.residual <= own.residual[factual], 1.0, self.residuals.share(-parts.residual))
-        others = [self.cells.share(parts.least), self.outside.share(-parts.outside), of_residual]
-        return np.asarray(np.minimum(of_joint, OTHERS_COUNT * np.min(others, axis=0)))
+        raw, least, outside = self._joint(rows, fold, origins)
+        as_likely = raw >= origins.own.joint[origins.factual]
+        of_joint = np.where(as_likely, 1.0, self.joint.together.share(raw))
+        return np.asarray(np.minimum.reduce([self.cells.share(least), self.outside.share(-outside), of_joint]))
 
-    def _raw_parts(self, rows: Floats, fold: Ints, origins: Origins) -> _RawParts:
-        """Return the scores of rows in all parts but nearness, before they become shares."""
-        made, out = MadeRows(rows, origins.places, origins.rows), np.zeros((3, fold.size))
-        own = OwnCells(origins.own.rows, origins.own.log_share, origins.of)
+    def _joint(self, rows: Floats, fold: Ints, origins: Origins) -> tuple[Floats, Floats, Floats]:
+        """Return the raw joint scores of rows, their least cells, and how far they are out of range."""
+        made, out = MadeRows(rows, origins.places, origins.rows), np.ones((3, fold.size))
+        own = OwnCells(origins.own.rows, origins.own.share, origins.of)
         room = np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
         for k, trees in enumerate(self._trees):
             some = np.flatnonzero(fold == k)
             score_cells(made, some, own, self._bins[k], trees, BINS - 1, origins.cells, *room, out)
-        least, sums, outside = out
-        return _RawParts(least, sums.round(9), outside, *self.linear.parts(made, fold, origins.scores))
+        least, logs, outside = out
+        raw = self.joint.raw(logs.round(9), *self.linear.parts(made, fold, origins.scores))
+        return raw, least, outside
 
     @cached_property
     def _bins(self) -> list[CellBins]:
@@ -516,7 +458,7 @@ class Plausibility:
     @cached_property
     def _trees(self) -> list[CellTrees]:
         return [
-            CellTrees(each.targets, each.roots, each.column, each.cut, each.single, each.left, each.log_share)
+            CellTrees(each.targets, each.roots, each.column, each.cut, each.single, each.left, each.share)
             for each in self.conditionals
         ]
 
@@ -536,7 +478,7 @@ class Plausibility:
     def farthest(self, least: float) -> float:
         """Return the largest distance with which a row can have a score of `least`; -inf if there is none."""
         scores = np.append(-np.inf, self.nearness.values)  # from the farthest on
-        enough = OTHERS_COUNT * self.nearness.share(scores) >= least
+        enough = NEARNESS_COUNTS * self.nearness.share(scores) >= least
         return -float(scores[enough.argmax()]) if enough.any() else -np.inf
 
     def score(
@@ -559,7 +501,7 @@ class Plausibility:
     def join(self, inner: Floats, distance: Floats, origins: Origins) -> Floats:
         """Return the scores of rows with these shares of the other parts, and distances (step 6)."""
         as_near = distance <= origins.own.distance[origins.factual]
-        return np.where(as_near, inner, np.minimum(inner, OTHERS_COUNT * self.nearness.share(-distance)))
+        return np.where(as_near, inner, np.minimum(inner, NEARNESS_COUNTS * self.nearness.share(-distance)))
 
     def of_candidates(self, rows: Floats, factual: Floats) -> Floats:
         """Return the plausibility of encoded candidates of an encoded factual."""
@@ -743,26 +685,24 @@ def _grow_fold(
     mutable: Ints,
     ordered: Bools,
     counts: Floats,
-    others: Sequence[Ints],
+    others: Ints,
     meeting: Ints,
 ) -> tuple[list[_Grown], Floats]:
-    """Grow the trees of a fold, each on some of its other rows; return them, with the log densities of cells it judges.
-
-    The trees of a column are next to each other.
-    """
+    """Grow the trees of a fold on its other rows; return them, and the log densities of the cells that it judges."""
+    learned = np.ascontiguousarray(bins[:, others])
     judged = np.ascontiguousarray(bins[:, meeting])
-    samples = [(np.ascontiguousarray(bins[:, rows]), counts[rows]) for rows in others]
-    p = bins.shape[0]
+    weight = counts[others]
+    n, p = others.size, bins.shape[0]
     questions = max(1, (p - 1) * CLASSES)
     needed = np.append(0.0, scipy.stats.chi2.isf(LEVEL / questions, np.arange(1, CLASSES + 1)))
-    grown: list[_Grown] = []
-    density = np.empty((mutable.size * len(samples), meeting.size))
-    for (target, j), (learned, weight) in itertools.product(zip(columns, mutable.tolist()), samples):
-        n, most = weight.size, 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
-        room = GrowingRoom.of(n, BINS, CLASSES + 1)
+    most = 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
+    room = GrowingRoom.of(n, BINS, CLASSES + 1)
+    grown, density = [], np.empty((mutable.size, meeting.size))
+    for a, j in enumerate(mutable):
+        target = columns[a]
         nodes, leaf = GrowingNodes.room_for(most), np.zeros(n, dtype=np.int64)
         classes = target.classes[learned[j]]
-        n_nodes = grow_cells(learned, j, classes, weight, ordered, needed, FEWEST, DEPTH, nodes, room, leaf)
+        n_nodes = grow_cells(learned, int(j), classes, weight, ordered, needed, FEWEST, DEPTH, nodes, room, leaf)
         column, cut = nodes.column[:n_nodes], nodes.cut[:n_nodes]
         single, left = nodes.single[:n_nodes], nodes.left[:n_nodes]
         leaves = np.flatnonzero(column < 0)
@@ -773,7 +713,7 @@ def _grow_fold(
         left[leaves] = number[leaves]
         at = np.empty(meeting.size, dtype=np.int64)
         find_leaves(judged, column, cut, single, left, at)
-        density[len(grown)] = log_density[number[at], judged[j]]
+        density[a] = log_density[number[at], judged[j]]
         grown.append(_Grown(column, cut, single, left, log_density))
     return grown, density
 
@@ -786,32 +726,19 @@ def _join(grown: list[_Grown], mutable: Ints, scales: list[Scale]) -> Conditiona
         np.where(tree.column < 0, tree.left + tables[a], tree.left + roots[a]).astype(np.int32)
         for a, tree in enumerate(grown)
     ]
-    log_share = [
-        np.log(np.minimum(scale.share(tree.log_density.ravel()), 1.0)).reshape(-1, BINS)
+    share = [
+        np.minimum(scale.share(tree.log_density.ravel()), 1.0).reshape(-1, BINS)
         for tree, scale in zip(grown, scales, strict=True)
     ]
     return Conditionals(
         mutable.astype(np.int32),
-        roots[:-1].astype(np.int32).reshape(mutable.size, TREES),
+        roots[:-1].astype(np.int32),
         np.concatenate([tree.column for tree in grown]),
         np.concatenate([tree.cut for tree in grown]),
         np.concatenate([tree.single for tree in grown]),
         np.concatenate(left),
-        np.concatenate(log_share),
+        np.concatenate(share),
     )
-
-
-# ---------------------------------------------------------------- recombined rows (step 4)
-
-
-def _recombine(rows: Floats, order: Ints, mutable: Ints) -> Floats:
-    """Return the rows with up to three mutable cells of the next row in an order."""
-    out, rng = rows.copy(), np.random.default_rng(0)
-    ranks = rng.random((order.size, mutable.size)).argsort(axis=1).argsort(axis=1)
-    taken = ranks < rng.integers(1, MOST_RECOMBINED + 1, (order.size, 1))
-    at, column = np.nonzero(taken)
-    out[order[at], mutable[column]] = rows[np.roll(order, -1)[at], mutable[column]]
-    return out
 
 
 # ---------------------------------------------------------------- neighbours (step 5)
