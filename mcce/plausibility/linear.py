@@ -3,13 +3,17 @@
 1. Normal scores. A number becomes the standard normal quantile of its rank among training rows, linear between these; a
    frequent level becomes an indicator, except the most frequent one; a missing number has the score 0 and an indicator.
    All of these are standardised.
-2. The covariance of the scores is shrunk (Ledoit and Wolf, 2004). Its inverse P gives, for standardised scores z, the
-   conditional residual of number j given all other columns, (P z)_j / sqrt(P_jj), and the squared Mahalanobis distance
-   z' P z.
-3. The largest absolute residual shows a number that contradicts the others where they are nearly collinear: leaves of
+2. The covariance of the scores is shrunk. Its inverse P gives, for standardised scores z, the conditional residual of
+   number j given all other columns, (P z)_j / sqrt(P_jj), and the squared Mahalanobis distance z' P z.
+3. The shrinkage is a share of that of Ledoit and Wolf (2004), which is meant for the covariance and not for its
+   inverse: it enlarges the conditional variance of nearly collinear numbers, and so hides their residuals. The share is
+   the one of `SHARES` with the largest Gaussian likelihood of each half of the rows, given the covariance of the other
+   half.
+4. The largest absolute residual shows a number that contradicts the others where they are nearly collinear: leaves of
    trees are too coarse for that. The distance shows rows whose cells are each likely, and together are not.
 
-Only linear dependence between normal scores is seen. A fold has a covariance of the rows outside it.
+Only linear dependence between normal scores is seen. A fold has a covariance of the rows outside it; the share of the
+shrinkage is chosen once, on all rows.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ from mcce.table import Feature
 MOST_KNOTS = 1024  # of the normal scores of a number
 FREQUENT = 20  # rows of a level with an indicator of its own
 MOST_LEVELS = 32  # of a column with indicators of their own
+SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # of the shrinkage of Ledoit and Wolf
+RIDGE = 1e-9  # added to the variances
 
 
 @stateful("plausibility.Linear")
@@ -105,7 +111,8 @@ class Linear:
         deviation = z.std(axis=0)
         deviation[deviation < 1e-9] = 1.0
         scaled = replace(blank, centre=z.mean(axis=0), deviation=deviation)
-        precision = np.array([_precision(scaled.expand(matrix[rows])) for rows in folds])
+        share = _choose_share(scaled.expand(matrix[some]))
+        precision = np.array([_precision(scaled.expand(matrix[rows]), share) for rows in folds])
         return replace(scaled, precision=precision.reshape(len(folds), n_places, n_places))
 
     def expand(self, matrix: Floats) -> Floats:
@@ -155,12 +162,31 @@ def _normal_scores(values: Floats) -> tuple[Floats, Floats]:
     return distinct[some], scores[some]
 
 
-def _precision(z: Floats) -> Floats:
+def _precision(z: Floats, share: float) -> Floats:
     """Return the inverse of the shrunk covariance of standardised scores."""
     n, d = z.shape
     if n < 2 or not d:
         return np.eye(d)
-    from sklearn.covariance import ledoit_wolf  # scikit-learn takes long to import
+    # scikit-learn takes long to import
+    from sklearn.covariance import empirical_covariance, ledoit_wolf_shrinkage, shrunk_covariance
 
-    covariance, _ = ledoit_wolf(z)
-    return np.asarray(scipy.linalg.pinvh(covariance + 1e-9 * np.eye(d)))
+    covariance = shrunk_covariance(empirical_covariance(z), share * ledoit_wolf_shrinkage(z))
+    return np.asarray(scipy.linalg.pinvh(covariance + RIDGE * np.eye(d)))
+
+
+def _choose_share(z: Floats) -> float:
+    """Return the share of Ledoit and Wolf's shrinkage at which halves of the rows are likeliest given each other."""
+    n, d = z.shape
+    if n < 4 or not d:
+        return SHARES[0]
+    from sklearn.covariance import empirical_covariance, ledoit_wolf_shrinkage
+
+    shrinkage = np.array(SHARES)[:, None] * ledoit_wolf_shrinkage(z)
+    halves = [empirical_covariance(half) for half in (z[::2], z[1::2])]
+    likelihood = np.zeros(len(SHARES))
+    for known, judged in (halves, halves[::-1]):
+        values, vectors = scipy.linalg.eigh(known)  # shrinkage keeps the vectors
+        variances = (1.0 - shrinkage) * np.maximum(values, 0.0) + shrinkage * values.mean() + RIDGE
+        squares = ((judged @ vectors) * vectors).sum(axis=0)
+        likelihood -= (np.log(variances) + squares / variances).sum(axis=1)
+    return SHARES[int(np.argmax(likelihood))]

@@ -6,7 +6,7 @@ import pytest
 import scipy
 
 from mcce.plausibility.kernels import MadeRows
-from mcce.plausibility.linear import Linear
+from mcce.plausibility.linear import Linear, _choose_share
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
 
@@ -70,6 +70,29 @@ def test_a_residual_is_that_of_the_regression_on_the_others():
     row = np.array([[0.0, 1.8]])  # three deviations of the noise
     residual, _ = parts(linear, row, np.zeros(1, dtype=np.int64))
     assert residual[0] == pytest.approx(3.0, abs=0.1)
+
+
+def test_shrinkage_does_not_hide_residuals_of_nearly_collinear_numbers():
+    """Ten measurements of a size: a change of half a deviation is that of least squares, about ten deviations."""
+    rng = np.random.default_rng(4)
+    size = rng.normal(size=400)
+    noise = np.repeat([0.05, 1.0], [4, 6])
+    matrix = size[:, None] + noise * rng.normal(size=(400, 10))
+    schema = Schema.from_data(pd.DataFrame(matrix, columns=list("abcdefghij")))
+    linear = Linear.fit(matrix, schema.features, [np.arange(400)], np.arange(400))
+    others = np.column_stack([np.ones(400), np.delete(matrix, 0, axis=1)])
+    rest = matrix[:, 0] - others @ np.linalg.lstsq(others, matrix[:, 0], rcond=None)[0]
+    row = matrix[[np.abs(size).argmin()]]
+    row[0, 0] += 0.5
+    expected = (rest[np.abs(size).argmin()] + 0.5) / rest.std()
+    residual, _ = parts(linear, row, np.zeros(1, dtype=np.int64))
+    assert residual[0] == pytest.approx(expected, rel=0.25)
+
+
+def test_many_columns_of_noise_are_shrunk():
+    """The likelihood of other rows chooses the whole shrinkage where there is nothing but noise."""
+    z = np.random.default_rng(5).normal(size=(200, 60))
+    assert _choose_share(z) == 1.0
 
 
 @pytest.mark.parametrize("kept", [1, 7])
