@@ -57,7 +57,8 @@ class _LevelSampler(RegressionSampler):
     scale_: Floats = learned(FLOAT, "columns", finite=True)
     model_: Multinomial | None = learned(Multinomial, optional=True)
 
-    def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:
+    def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
+        self.formula = formula
         self.proper = proper
         self.random_state = random_state
 
@@ -180,6 +181,9 @@ class LogregSampler(_LevelSampler):
 
     Parameters
     ----------
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Draw the coefficients once, at `fit`, from their asymptotic normal distribution.
     random_state : int or None
@@ -239,6 +243,9 @@ class PolyregSampler(_LevelSampler):
 
     Parameters
     ----------
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Fit to a bootstrap of the training rows.
     random_state : int or None
@@ -286,6 +293,9 @@ class PolrSampler(_LevelSampler):
 
     Parameters
     ----------
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Fit to a bootstrap of the training rows.
     random_state : int or None

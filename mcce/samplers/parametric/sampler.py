@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
@@ -30,6 +30,9 @@ class ParametricSampler(ConditionalSampler):
     ----------
     smoothing : "density" or None
         Smoothing of a numeric target.
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Draw the parameters, or bootstrap the rows, once at `fit`.
     random_state : int or None
@@ -56,8 +59,16 @@ class ParametricSampler(ConditionalSampler):
 
     sampler_: RegressionSampler
 
-    def __init__(self, *, smoothing: Smoothing = None, proper: bool = False, random_state: int | None = 0) -> None:
+    def __init__(
+        self,
+        *,
+        smoothing: Smoothing = None,
+        formula: str | None = None,
+        proper: bool = False,
+        random_state: int | None = 0,
+    ) -> None:
         self.smoothing = smoothing
+        self.formula = formula
         self.proper = proper
         self.random_state = random_state
 
@@ -102,9 +113,10 @@ class ParametricSampler(ConditionalSampler):
         self.sampler_.check_state(given, target, n_rows)
 
     def _make(self, method: str) -> RegressionSampler:
+        shared: Any = {"formula": self.formula, "proper": self.proper, "random_state": self.random_state}
         if method == "normrank":
-            return NormRankSampler(smoothing=self.smoothing, proper=self.proper, random_state=self.random_state)
-        return _METHODS[method](proper=self.proper, random_state=self.random_state)
+            return NormRankSampler(smoothing=self.smoothing, **shared)
+        return _METHODS[method](**shared)
 
 
 _METHODS: dict[str, type[NormRankSampler | LogregSampler | PolyregSampler | PolrSampler]] = {
