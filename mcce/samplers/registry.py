@@ -93,7 +93,7 @@ class Recipe:
 
 
 def _write_recipe(recipe: Recipe) -> Fields:
-    return {"name": name_of_sampler(recipe.sampler), "params": recipe.sampler.get_params()}
+    return {"name": name_of_sampler(recipe.sampler), "params": recipe.sampler.plain_params()}
 
 
 def _write(sampler: ConditionalSampler) -> Fields:

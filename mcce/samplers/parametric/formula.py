@@ -328,10 +328,6 @@ class FormulaDesign:
         """Whether the formula has an intercept."""
         return parse_formula(self.formula, self.dot).intercept
 
-    def column_names(self, given: Sequence[Feature]) -> list[str]:
-        """Return the names of the design columns."""
-        return list(self.columns)
-
     def matrix(self, given: Table) -> Floats:
         """Return the design matrix of some rows, without intercept."""
         out = np.empty((given.n_rows, self.n_columns), order="F")

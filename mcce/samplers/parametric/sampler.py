@@ -13,6 +13,7 @@ from mcce.samplers.parametric.norm import NormRankSampler
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
+from mcce.samplers.summary import Summary
 from mcce.storage.fields import check_type
 from mcce.table import Column, Feature, Table
 
@@ -106,6 +107,11 @@ class ParametricSampler(ConditionalSampler):
         """Return what the density is with respect to."""
         self.check_fitted("sampler_")
         return self.sampler_.base_measure()
+
+    def summary(self) -> Summary:
+        """Return what the chosen sampler has learned."""
+        self.check_fitted("sampler_")
+        return self.sampler_.summary()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse a chosen sampler that is not the one for the target, or not of these columns."""
