@@ -357,7 +357,7 @@ class FormulaDesign:
     def _evaluate(self, given: Table, states: dict[str, Floats], *, learning: bool = False) -> list[tuple[str, Floats]]:
         """Return all columns by name: terms, the decision if it is not among them, indicators of missing numbers."""
         terms = parse_formula(self.formula, self.dot)
-        rows = _Rows(self, given, states, learning)
+        rows = _Evaluator(self, given, states, learning)
         named = {frozenset(factor.text for factor in term) for term in terms.terms} | {frozenset()}
         out: list[tuple[str, Floats]] = []
         for term in terms.terms:
@@ -376,7 +376,7 @@ class FormulaDesign:
         return out
 
 
-class _Rows:
+class _Evaluator:
     """The values of expressions in some rows."""
 
     def __init__(self, design: FormulaDesign, given: Table, states: dict[str, Floats], learning: bool) -> None:

@@ -5,8 +5,9 @@
 2. A column that the columns before it determine is aliased: it is left out, as R does, and the caller reports it.
 3. GLM, OLS and WLS have their own algorithms. Other models are fitted by BFGS from statsmodels' starting values, then
    by Newton's method, whose answer is the maximum to machine accuracy; `fit_options` replace both by one call.
-4. A fit has converged if another Newton step would raise the log-likelihood by less than `DECREMENT`. A standard error above `LARGEST_ERROR` on the scale
-   of the standardised columns means separation: the likelihood has no maximum in that direction.
+4. A fit has converged if another Newton step would raise the log-likelihood by less than `DECREMENT`. A standard error
+   above `LARGEST_ERROR` on the scale of the standardised columns means separation: the likelihood has no maximum in
+   that direction.
 """
 
 from __future__ import annotations
@@ -305,7 +306,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class _Design:
+class _Standardised:
     """A standardised design without aliased columns, and the matrix that carries coefficients back."""
 
     z: Floats
@@ -316,7 +317,7 @@ class _Design:
     aliased: tuple[str, ...]
 
     @classmethod
-    def read(cls, x: Floats, names: Sequence[str], intercept: bool) -> _Design:
+    def read(cls, x: Floats, names: Sequence[str], intercept: bool) -> _Standardised:
         """Standardise (step 1) and leave aliased columns out (step 2)."""
         centre = x.mean(axis=0) if intercept else np.zeros(x.shape[1])
         largest = np.abs(x - centre).max(axis=0, initial=0.0)
@@ -362,7 +363,7 @@ def fit_model(
     SamplerError
         If the model cannot be fitted, or its fit has not converged or is separated; with the reason and a remedy.
     """
-    design = _Design.read(x, names, intercept)
+    design = _Standardised.read(x, names, intercept)
     n, k = design.z.shape
     if not 0 < k < n:
         raise SamplerError(f"there are {k} coefficients and {n} rows; use a formula with fewer, but at least one.")
@@ -399,7 +400,9 @@ class _Equation:
     columns: Ints
 
 
-def _blocks(specification: Specification, design: _Design, levels: Sequence[str]) -> tuple[list[_Equation], list[str]]:
+def _blocks(
+    specification: Specification, design: _Standardised, levels: Sequence[str]
+) -> tuple[list[_Equation], list[str]]:
     """Return the equations of a model, and the names of its other parameters."""
     columns = np.append(0, design.kept + 1) if design.intercept else design.kept + 1
     if specification.name == "MNLogit":
@@ -461,7 +464,9 @@ def _fit(specification: Specification, z: Floats, y: Floats, weights: Floats | N
     if options:
         result = model.fit(**{"disp": 0, **options})
     else:
-        result = model.fit(method="bfgs", maxiter=500, disp=0, warn_convergence=False)
+        bounds = [(None, None)] * (model.exog.shape[1] + getattr(model, "k_inflate", 0)) + [(1e-6, None)]
+        first = {"method": "lbfgs", "bounds": bounds} if name == "ZeroInflatedNegativeBinomialP" else {"method": "bfgs"}
+        result = model.fit(**first, maxiter=500, disp=0, warn_convergence=False)
         start = np.asarray(result.params, dtype=np.float64)
         start = start.ravel(order="F") if name == "MNLogit" else start
         polished = model.fit(start_params=start, method="newton", maxiter=50, disp=0, warn_convergence=False)
@@ -479,8 +484,11 @@ def _fit(specification: Specification, z: Floats, y: Floats, weights: Floats | N
 
 
 def _estimated(result: Any) -> tuple[Floats, Floats]:
-    params = np.asarray(result.params, dtype=np.float64)
-    return params.ravel(order="F"), np.asarray(result.cov_params(), dtype=np.float64)
+    params = np.asarray(result.params, dtype=np.float64).ravel(order="F")
+    try:
+        return params, np.asarray(result.cov_params(), dtype=np.float64)
+    except ValueError:  # the information matrix is singular
+        return params, np.full((params.size, params.size), np.nan)
 
 
 def _thresholds_alone(y: Floats, distr: str) -> _Raw:
@@ -499,21 +507,23 @@ def _check(
     specification: Specification, params: Floats, covariance: Floats, converged: bool, names: Sequence[str]
 ) -> None:
     """Raise if a fit is none (step 4)."""
-    if not (converged and np.isfinite(params).all()):
+    singular = not specification.is_identity and not np.isfinite(covariance).all()
+    if not (np.isfinite(params).all() and (converged or singular)):
         raise SamplerError(
             f"the fit of statsmodels' {specification.name} has not converged; use fewer predictors, a shorter formula, "
             "or give fit_options for its optimiser, as fit_options={'method': 'lbfgs', 'maxiter': 2000}."
         )
     if specification.is_identity:
         return
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0)) if np.isfinite(covariance).all() else np.full(1, np.inf)
+    errors = np.zeros(1) if singular else np.sqrt(np.maximum(np.diag(covariance), 0.0))
     errors = np.where([name == "inflate const" for name in names], 0.0, errors)  # without excess zeros: no inflation
-    if errors.max() > LARGEST_ERROR:
-        column = names[int(errors.argmax())] if np.isfinite(errors).all() else "a combination of columns"
+    if singular or errors.max() > LARGEST_ERROR:
+        what = "a combination of columns" if singular else repr(names[int(errors.argmax())])
         raise SamplerError(
-            f"the likelihood of statsmodels' {specification.name} has no maximum: {column!r} separates the target, or "
-            "leaves it without variation (standard error above 100). Leave it out by a formula or by predictors, or "
-            "use a sampler that is robust to separation (logreg, polyreg, polr, twopart, cart)."
+            f"the likelihood of statsmodels' {specification.name} has no maximum: {what} separates the target, or the "
+            "target varies less than the model allows (standard error above 100). Leave predictors out by a formula, "
+            "or use a model with fewer parameters (poisson), or a sampler that is robust to separation (logreg, "
+            "polyreg, polr, twopart, cart)."
         )
 
 
@@ -521,7 +531,7 @@ def fit_quantiles(
     x: Floats, y: Floats, levels: Floats, *, names: Sequence[str], intercept: bool = True, options: Mapping[str, Any]
 ) -> tuple[Floats, tuple[str, ...]]:
     """Return the coefficients of statsmodels' QuantReg at some levels, intercept first, and the aliased columns."""
-    design = _Design.read(x, names, intercept)
+    design = _Standardised.read(x, names, intercept)
     n, k = design.z.shape
     if not 0 < k < n:
         raise SamplerError(f"there are {k} coefficients and {n} rows; use a formula with fewer, but at least one.")

@@ -57,7 +57,8 @@ class TwoPartSampler(RegressionSampler):
 
     Notes
     -----
-    The smallest value has point mass if at least two training rows hold it; else all values are left to `rest`.
+    The smallest value has point mass if at least two training rows hold it, or if `rest` cannot model it (0 and gamma);
+    else all values are left to `rest`.
 
     Examples
     --------
@@ -99,14 +100,15 @@ class TwoPartSampler(RegressionSampler):
         self.smallest_, self.decimals_, self.measure_ = column.low, decimals_of(values), column.base_measure
         above = values > self.smallest_
         self.model_ = self.rest_ = None
-        if (~above).sum() < 2:
+        rest = self._make_rest(target.feature)
+        needs_positive = rest.numbers != "any" and self.smallest_ <= 0.0
+        if (~above).sum() < 2 and not needs_positive:
             above[:] = True
         elif above.any():
             self.model_ = self._fit_share(x, above.astype(np.int64), target)
         if not above.any():
             return
         rows = np.flatnonzero(above)
-        rest = self._make_rest(target.feature)
         rest.check_target(target.feature)
         if weights is not None:
             rest.check_weights(target.feature)
