@@ -117,9 +117,7 @@ def name_of_model(model: Any) -> str:
         raise InputError(f"model is {model!r}; give a class of statsmodels, as sm.GLM, or its name.")
     if name not in MODELS:
         reason = _REASONS.get(name, "its predictive distribution is not known here")
-        raise SamplerError(
-            f"statsmodels' {name} cannot be a conditional: {reason}. {did_you_mean(name, MODELS).capitalize()}"
-        )
+        raise SamplerError(f"statsmodels' {name} cannot be a conditional: {reason}; {did_you_mean(name, MODELS)}")
     return name
 
 
@@ -507,23 +505,22 @@ def _check(
     specification: Specification, params: Floats, covariance: Floats, converged: bool, names: Sequence[str]
 ) -> None:
     """Raise if a fit is none (step 4)."""
-    singular = not specification.is_identity and not np.isfinite(covariance).all()
-    if not (np.isfinite(params).all() and (converged or singular)):
-        raise SamplerError(
-            f"the fit of statsmodels' {specification.name} has not converged; use fewer predictors, a shorter formula, "
-            "or give fit_options for its optimiser, as fit_options={'method': 'lbfgs', 'maxiter': 2000}."
-        )
-    if specification.is_identity:
-        return
-    errors = np.zeros(1) if singular else np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    is_finite = bool(np.isfinite(params).all())
+    singular = not np.isfinite(covariance).all()
+    errors = np.zeros(len(names)) if singular else np.sqrt(np.maximum(np.diag(covariance), 0.0))
     errors = np.where([name == "inflate const" for name in names], 0.0, errors)  # without excess zeros: no inflation
-    if singular or errors.max() > LARGEST_ERROR:
+    if not specification.is_identity and is_finite and (singular or errors.max() > LARGEST_ERROR):
         what = "a combination of columns" if singular else repr(names[int(errors.argmax())])
         raise SamplerError(
             f"the likelihood of statsmodels' {specification.name} has no maximum: {what} separates the target, or the "
             "target varies less than the model allows (standard error above 100). Leave predictors out by a formula, "
             "or use a model with fewer parameters (poisson), or a sampler that is robust to separation (logreg, "
             "polyreg, polr, twopart, cart)."
+        )
+    if not (converged and is_finite):
+        raise SamplerError(
+            f"the fit of statsmodels' {specification.name} has not converged; use fewer predictors, a shorter formula, "
+            "or give fit_options for its optimiser, as fit_options={'method': 'lbfgs', 'maxiter': 2000}."
         )
 
 
@@ -546,6 +543,6 @@ def fit_quantiles(
             return np.asarray(result.params), np.zeros((k, k)), 1.0, 0.0, result.iterations < 2000
 
         params, covariance, _, _, converged = _quietly(fit)
-        _check(Specification("QuantReg", {}), params, covariance, converged, names)
+        _check(Specification("QuantReg", {}), params, covariance, converged, design.names)
         coef[row, columns] = design.back @ params * width
     return coef, design.aliased

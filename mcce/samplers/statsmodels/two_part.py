@@ -126,7 +126,7 @@ class TwoPartSampler(RegressionSampler):
     def _make_rest(self, feature: Feature) -> RegressionSampler:
         """Return the unfitted conditional of the rest; a named one has our formula, `proper` and seed."""
         rest = make_sampler(self.rest)
-        if not isinstance(rest, RegressionSampler) or rest.restricts_by_rejection:
+        if not isinstance(rest, RegressionSampler) or rest.get_params().get("smoothing") is not None:
             raise SamplerError(
                 f"rest of {type(self).__name__} for {feature.name!r} is {rest!r}; it must be a regression of numbers "
                 "without smoothing, as gamma, norm, normrank or quantile."
