@@ -132,7 +132,8 @@ def parse_formula(formula: str, available: tuple[str, ...] = ()) -> Terms:
         reason = re.sub(r"\x1b\[[\d;]*m|[⧛⧚]", "", str(error)).split("\n")[0]
         raise InputError(f"formula {formula!r} cannot be read: {reason}") from None
     structure = dict(parsed._structure) if hasattr(parsed, "_structure") else {"root": parsed}
-    right, left = structure.get("rhs", structure.get("root")), structure.get("lhs", ())
+    right: Any = structure.get("rhs", structure.get("root"))
+    left = structure.get("lhs", ())
     if isinstance(right, tuple) or (isinstance(left, tuple) and left):
         raise InputError(f"formula {formula!r} has several parts, separated by |; give one.")
     target = [factor.expr for term in left for factor in term.factors]
@@ -175,7 +176,7 @@ def _check_syntax(node: ast.AST, inside: bool = False) -> None:
     if isinstance(node, ast.Name):
         return
     if isinstance(node, ast.Constant):
-        if type(node.value) not in (int, float) or abs(node.value) > 1e15:
+        if type(node.value) not in (int, float) or abs(node.value) > 1e15:  # type: ignore[arg-type]
             raise InputError(f"{node.value!r} is not a number from -1e15 to 1e15")
     elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         if isinstance(node.op, ast.Pow) and not isinstance(node.right, ast.Constant | ast.UnaryOp):
@@ -294,7 +295,7 @@ class FormulaDesign:
                     "training rows; use an expression that is, as log(x + 1)."
                 )
         varies = [np.ptp(column) > 0.0 if terms.intercept else bool(column.any()) for _, column in columns]
-        kept = np.flatnonzero(varies).astype(np.int64)
+        kept = np.flatnonzero(np.array(varies, dtype=bool)).astype(np.int64)
         return cls(*parts, tuple(learned), tuple(learned.values()), kept, tuple(columns[k][0] for k in kept))
 
     def check_state(self) -> None:
@@ -358,7 +359,7 @@ class FormulaDesign:
         """Return all columns by name: terms, the decision if it is not among them, indicators of missing numbers."""
         terms = parse_formula(self.formula, self.dot)
         rows = _Evaluator(self, given, states, learning)
-        named = {frozenset(factor.text for factor in term) for term in terms.terms} | {frozenset()}
+        named: set[frozenset[str]] = {frozenset(factor.text for factor in term) for term in terms.terms} | {frozenset()}
         out: list[tuple[str, Floats]] = []
         for term in terms.terms:
             columns: list[tuple[str, Floats]] = [("", np.ones(given.n_rows))]
@@ -442,7 +443,8 @@ class _Evaluator:
 
         name = _called(node)
         values = np.broadcast_to(self._value(node.args[0], factor), self.given.n_rows).astype(np.float64)
-        options = {**dict(zip(_LEARNED[name], node.args[1:])), **{each.arg: each.value for each in node.keywords}}
+        options: dict[str, ast.expr] = dict(zip(_LEARNED[name], node.args[1:]))
+        options |= {str(each.arg): each.value for each in node.keywords}
         numbers = {key: ast.literal_eval(each) for key, each in options.items()}
         state: dict[str, Any] = {}
         if not self.learning:
@@ -469,7 +471,7 @@ class _Evaluator:
         return self.given.matrix[:, self.design.source[self._place(name)]]
 
     def _feature(self, name: str) -> Feature:
-        return self.given.features[self.design.source[self._place(name)]]
+        return self.given.features[int(self.design.source[self._place(name)])]
 
     def _filled(self, name: str) -> Floats:
         if not self._feature(name).is_numeric:

@@ -130,7 +130,7 @@ class ZeroInflated:
     def logpmf(self, x: Floats) -> Floats:
         """Return log probabilities."""
         some = np.log1p(-self.zero) + self.counts.logpmf(x)
-        return np.where(x == 0.0, np.logaddexp(np.log(self.zero), some), some)
+        return np.asarray(np.where(x == 0.0, np.logaddexp(np.log(self.zero), some), some))
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class QuantileGrid:
         inner = self.levels[place] + part * (self.levels[place + 1] - self.levels[place])
         below = self.levels[0] * np.exp(np.minimum(x - self.knots[:, 0], 0.0) / self.tails[0])
         above = 1.0 - (1.0 - self.levels[-1]) * np.exp(-np.maximum(x - self.knots[:, -1], 0.0) / self.tails[1])
-        return np.where(x < self.knots[:, 0], below, np.where(x > self.knots[:, -1], above, inner))
+        return np.asarray(np.where(x < self.knots[:, 0], below, np.where(x > self.knots[:, -1], above, inner)))
 
     def sf(self, x: Floats) -> Floats:
         """Return one minus the distribution function."""
@@ -246,7 +246,7 @@ class QuantileGrid:
         inner = np.log((self.levels[place + 1] - self.levels[place]) / width)
         below = np.log(self.levels[0] / self.tails[0]) + (x - self.knots[:, 0]) / self.tails[0]
         above = np.log((1.0 - self.levels[-1]) / self.tails[1]) - (x - self.knots[:, -1]) / self.tails[1]
-        return np.where(x < self.knots[:, 0], below, np.where(x > self.knots[:, -1], above, inner))
+        return np.asarray(np.where(x < self.knots[:, 0], below, np.where(x > self.knots[:, -1], above, inner)))
 
     def _find(self, x: Floats) -> tuple[Floats, Any, Floats]:
         """Return the values, the piece of each between two knots, and how far along it is."""

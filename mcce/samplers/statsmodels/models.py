@@ -337,7 +337,7 @@ class _Standardised:
         z, back = z[:, chosen], np.diag(1.0 / scale[chosen])
         if intercept:
             z = np.column_stack([np.ones(x.shape[0]), z])
-            back = scipy.linalg.block_diag(1.0, back)
+            back = scipy.linalg.block_diag(np.ones((1, 1)), back)
             back[0, 1:] = -(centre / scale)[chosen]
         shown = ["const"] * intercept + [names[k] for k in chosen]
         return cls(z, back, chosen, intercept, shown, tuple(name for k, name in enumerate(names) if k not in kept))

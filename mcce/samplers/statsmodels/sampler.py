@@ -38,7 +38,7 @@ from mcce.table import Column, Feature, Table
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 from mcce.table.weights import mean_of
 
-QUANTILES = (np.arange(10) + 0.5) / 10.0
+QUANTILES: Floats = (np.arange(10, dtype=np.float64) + 0.5) / np.float64(10.0)
 _NARROWEST = 1e-6  # distance of two quantiles, in standard deviations of the target
 
 Self = TypeVar("Self", bound="StatsmodelsSampler")
