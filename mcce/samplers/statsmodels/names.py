@@ -12,7 +12,7 @@ from mcce.samplers.registry import register_sampler
 from mcce.samplers.statsmodels.models import Specification
 from mcce.samplers.statsmodels.sampler import StatsmodelsSampler
 
-_PARAMETERS = """
+_SECTIONS = """
 
     Parameters
     ----------
@@ -26,7 +26,16 @@ _PARAMETERS = """
     See Also
     --------
     StatsmodelsSampler : attributes, errors, and other models.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans().X{made}[["age", "sex", "{feature}"]]
+    >>> chain = mcce.ChainModel(sampler="{name}", fixed=["age", "sex"], random_state=1).fit(X)
+    >>> chain.conditional("{feature}")
+    {cls}()
 """
+_SHARE = '.assign(share=lambda rows: (rows["savings"] + 1) / 600_000)'
 
 
 class _Named(StatsmodelsSampler):
@@ -41,12 +50,14 @@ class _Named(StatsmodelsSampler):
         self.proper = proper
         self.random_state = random_state
 
-    def __init_subclass__(cls) -> None:
-        """Take the declarations of the model, and its parameters into the docstring."""
+    def __init_subclass__(cls, feature: str, made: str = "") -> None:
+        """Take the declarations of the model, and the parameters and an example of a feature into the docstring."""
         specification = Specification.read(cls.model, cls.init)
         cls.handles, cls.numbers = specification.kinds, specification.numbers
         cls.takes_weights = specification.takes_weights
-        cls.__doc__ = f"{cls.__doc__}{_PARAMETERS}"
+        name = cls.__name__.removesuffix("Sampler")
+        shown = _SECTIONS.format(feature=feature, made=made, name=name.lower(), cls=cls.__name__)
+        cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}{shown}"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -58,21 +69,21 @@ class _Named(StatsmodelsSampler):
 
 
 @register_sampler("poisson")
-class PoissonSampler(_Named):
+class PoissonSampler(_Named, feature="years_employed"):
     """Poisson regression of counts with a log link (GLM): the variance is the mean."""
 
     init = {"family": "Poisson(Log)"}  # noqa: RUF012
 
 
 @register_sampler("negbin")
-class NegbinSampler(_Named):
+class NegbinSampler(_Named, feature="years_employed"):
     """Negative binomial regression of counts with a log link (R's `MASS::glm.nb`): variance mu + alpha mu^2."""
 
     model = "NegativeBinomial"
 
 
 @register_sampler("zip")
-class ZipSampler(_Named):
+class ZipSampler(_Named, feature="years_employed"):
     """Zero-inflated Poisson regression of counts: some zeros, a constant share, are beside the Poisson distribution.
 
     Where the share of zeros depends on the givens, use `TwoPartSampler`, or `StatsmodelsSampler` with
@@ -83,21 +94,21 @@ class ZipSampler(_Named):
 
 
 @register_sampler("gamma")
-class GammaSampler(_Named):
+class GammaSampler(_Named, feature="loan_amount"):
     """Gamma regression of positive amounts with a log link (GLM): the standard deviation grows with the mean."""
 
     init = {"family": "Gamma(Log)"}  # noqa: RUF012
 
 
 @register_sampler("beta")
-class BetaSampler(_Named):
+class BetaSampler(_Named, feature="share", made=_SHARE):
     """Beta regression of shares between 0 and 1, with a logit link and one precision (R's `betareg`)."""
 
     model = "BetaModel"
 
 
 @register_sampler("quantile")
-class QuantileSampler(_Named):
+class QuantileSampler(_Named, feature="salary"):
     """Quantile regressions at ten levels: any shape, with a spread that may change with the givens.
 
     The quantiles of a row are put in order, so that none cross; between them the distribution is even, and beyond the
