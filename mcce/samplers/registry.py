@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
@@ -62,14 +61,14 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
         return sampler()
     if not isinstance(sampler, str):
         raise InputError(f"sampler is {sampler!r}; give a name, a ConditionalSampler, or a dict of them by feature.")
-    with_formula = re.fullmatch(r"(\w+)\((.*~.*)\)", sampler, re.DOTALL)
-    if with_formula is None:
+    name, bracket, formula = sampler.removesuffix(")").partition("(")
+    if not (bracket and "~" in formula and sampler.endswith(")")):
         return SAMPLERS.find(sampler)()
-    cls: Any = SAMPLERS.find(with_formula[1])
+    cls: Any = SAMPLERS.find(name)
     if "formula" not in inspect.signature(cls).parameters:
         takes = SAMPLERS.names_that(lambda each: "formula" in inspect.signature(each).parameters)
-        raise InputError(f"the sampler {with_formula[1]!r} takes no formula; those that do: {takes}.")
-    made: ConditionalSampler = cls(formula=with_formula[2].strip())
+        raise InputError(f"the sampler {name!r} takes no formula; those that do: {takes}.")
+    made: ConditionalSampler = cls(formula=formula.strip())
     return made
 
 

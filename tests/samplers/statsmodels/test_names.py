@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 
 import mcce
 from mcce import StatsmodelsSampler
 from mcce.rng import RowStreams
+from mcce.table import Schema
 from mcce.testing import check_sampler
 from tests.marks import slow_but
 from tests.samplers.statsmodels.problem import GIVEN, column, fitted
@@ -49,3 +51,18 @@ def test_quantiles_follow_a_spread_that_grows():
         sampler.fit(GIVEN.take(half), target.take(half))
         scores.append(sampler.log_density(GIVEN.take(half + 300), target.values[half + 300]).mean())
     assert scores[0] > scores[1] + 0.1
+
+
+def test_a_real_column_is_scored_better_than_by_cart():
+    """Doctor visits of the RAND experiment: more than 3 paired standard errors of the held-out log score."""
+    people = sm.datasets.randhie.load_pandas().data[["lncoins", "physlm", "disea", "hlthp", "mdvis"]]
+    people = people.astype({"mdvis": int}).sample(2000, random_state=1)
+    table = Schema.from_data(people).encode(people)
+    half = np.arange(1000)
+    scores = {}
+    for name in ("negbin", "cart"):
+        fit = mcce.available_samplers()[name]().fit(table.first(4).take(half), table.column(4).take(half))
+        scores[name] = fit.log_density(table.first(4).take(half + 1000), table.matrix[half + 1000, 4])
+    gain = scores["negbin"] - scores["cart"]
+    known = np.isfinite(gain)
+    assert gain[known].mean() > 3 * gain[known].std() / np.sqrt(known.sum())
