@@ -33,6 +33,8 @@ from mcce.plausibility import derived
 from mcce.report import languages, letter_layout, rules
 from mcce.report import names as patterns
 from mcce.report import names as words
+from mcce.samplers.parametric import formula as formulas
+from mcce.samplers.statsmodels import models as families
 from mcce.storage import archive as limits
 from mcce.storage import learned
 from mcce.table import Feature, Schema, spreadsheet
@@ -107,6 +109,9 @@ CASES = {
     "backslashes in a file of constraints": Case(reading, toml, lambda n: '"\\' * (n // 2)),
     "dots of the formula of a model": Case(columns, formula, lambda n: "y ~ " + "." * n),
     "names in the formula of a model": Case(columns, formula, lambda n: "y(" * (n // 2) + " ~ x"),
+    "quotes in the formula of a sampler": Case(formulas, formulas.parse_formula, lambda n: "`a" * (n // 2)),
+    "brackets in the formula of a sampler": Case(formulas, formulas.parse_formula, lambda n: "(" * n + "a"),
+    "digits in a family of a sampler": Case(families, families.read_family, lambda n: "Gamma(Log, " + "1" * n),
     "digits as a date of a rule": Case(encoding, date_in_a_rule, lambda n: "1:" * (n // 2)),
     "digits as a value of a constraint": Case(ALLOW, ALLOW.say, lambda n: "1" * n + "-x"),
     "digits before a letter": Case(tables, number, lambda n: "1" * n + "x"),

@@ -27,7 +27,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.base.canvas import DARK, FONT, LIGHT, SMALL, as_array, new_panels
 from mcce.exceptions import InputError, did_you_mean
 from mcce.judging.calibration import BAND, Calibration, histogram
-from mcce.judging.feature import FeatureCriticism, adjust, cell_text, p_text, sentence
+from mcce.judging.feature import FeatureCriticism, adjust, cell_text, p_text, remedy, sentence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,6 +206,12 @@ class Criticism:
         return [sentence(each, self.level) for each in self.features]
 
     @property
+    def remedies(self) -> dict[Any, str]:
+        """A setting to try, for each conditional that is accused, by feature."""
+        found = {each.name: remedy(each, self.level) for each in self.features}
+        return {name: setting for name, setting in found.items() if setting}
+
+    @property
     def accused(self) -> list[Any]:
         """The features that do not pass, the worst first."""
         wrong = [each for each in self.features if each.p_adjusted <= self.level]
@@ -261,6 +267,7 @@ class Criticism:
         lines.append("   skill  sharpness  p adj.")
         for skill, sharpness, p, says in self._figures():
             lines.append(f"  {skill:6.2f} {sharpness:10.2f} {_p_text(p):>7}  {says}")
+        lines += [f"  to try: {setting}" for setting in self.remedies.values()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -270,7 +277,9 @@ class Criticism:
             for skill, sharpness, p, says in self._figures()
         )
         head = "<tr><th></th><th>skill</th><th>sharpness</th><th>p, adjusted</th></tr>"
-        return f'<p><b>{escape(self._headline())}</b></p><table class="mcce-criticism">{head}{cells}</table>'
+        remedies = "".join(f"<p>to try: <code>{escape(setting)}</code></p>" for setting in self.remedies.values())
+        headline = f"<p><b>{escape(self._headline())}</b></p>"
+        return f'{headline}<table class="mcce-criticism">{head}{cells}</table>{remedies}'
 
 
 def _p_text(p: float) -> str:

@@ -15,6 +15,8 @@ The finding in one sentence:
 6. Otherwise each test with a p-value of at most the level says its word: the shape by the largest of its parts, levels
    by the one that is most unlike, the region by what differs there from elsewhere.
 7. One that predicts worse than the marginal is reported, accused or not.
+8. For one that is accused there is a sampler to try, by the training values: a point mass at the smallest value, whole
+   numbers from 0, shares, positive numbers; else quantile regression. Levels: a forest that pools by trees.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from mcce.table import Feature, Table
 from mcce.trees.nodes import text_of
 
 WORSE = -0.01
+MOST_COUNTS = 100  # larger whole numbers are amounts
 UNSEEN, NOTABLE = 2.0, 3.0  # standard errors: nothing wrong inside; something wrong outside, to be told too
 
 
@@ -43,6 +46,30 @@ def sentence(found: FeatureCriticism, level: float) -> str:
     if found.skill < WORSE:
         words += "; predicts worse than the marginal"
     return f"{found.name}: {words}"
+
+
+def remedy(found: FeatureCriticism, level: float) -> str:
+    """Return a sampler to try for a conditional that is accused (step 8), as a setting; "" if it passes."""
+    if not found.p_adjusted <= level:
+        return ""
+    chosen = next((each for each in _candidates(found) if f"{each}Sampler" not in found.sampler.replace("_", "")), "")
+    shown = repr(chosen.lower()) if chosen else "mcce.ForestSampler(pooling='trees')"
+    return "" if not chosen and "pooling='trees'" in found.sampler else f"sampler={{{found.name!r}: {shown}}}"
+
+
+def _candidates(found: FeatureCriticism) -> list[str]:
+    """Return classes of samplers that suit the numbers of a feature, best first."""
+    feature = found.feature
+    if not feature.is_numeric:
+        return []
+    low, high = feature.low, feature.high
+    if feature.grid.decimals == 0 and low >= 0.0 and high <= MOST_COUNTS:
+        return ["Negbin", "Quantile"]
+    if low >= 0.0 and bool((found.levels == low).any()):
+        return ["TwoPart", "Quantile"]
+    if low > 0.0:
+        return ["Beta" if high < 1.0 else "Gamma", "Quantile"]
+    return ["Quantile"]
 
 
 def _acquittal(found: FeatureCriticism) -> str:

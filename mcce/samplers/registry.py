@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
@@ -50,14 +51,25 @@ def available_samplers() -> dict[str, type[ConditionalSampler]]:
 
 
 def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
-    """Return a fresh sampler for a name, or an unfitted copy of the given one."""
+    """Return a fresh sampler for a name, or an unfitted copy of the given one.
+
+    A name may have a formula, as in "norm(~ age * sex)": so a job file or the command line can give one.
+    """
     if isinstance(sampler, ConditionalSampler):
         return sampler.clone()
     if isinstance(sampler, type) and issubclass(sampler, ConditionalSampler):
         return sampler()
     if not isinstance(sampler, str):
         raise InputError(f"sampler is {sampler!r}; give a name, a ConditionalSampler, or a dict of them by feature.")
-    return SAMPLERS.find(sampler)()
+    name, bracket, formula = sampler.removesuffix(")").partition("(")
+    if not (bracket and "~" in formula and sampler.endswith(")")):
+        return SAMPLERS.find(sampler)()
+    cls: Any = SAMPLERS.find(name)
+    if "formula" not in inspect.signature(cls).parameters:
+        takes = SAMPLERS.names_that(lambda each: "formula" in inspect.signature(each).parameters)
+        raise InputError(f"the sampler {name!r} takes no formula; those that do: {takes}.")
+    made: ConditionalSampler = cls(formula=formula.strip())
+    return made
 
 
 def name_of_sampler(sampler: ConditionalSampler) -> str:
@@ -80,7 +92,7 @@ class Recipe:
 
 
 def _write_recipe(recipe: Recipe) -> Fields:
-    return {"name": name_of_sampler(recipe.sampler), "params": recipe.sampler.get_params()}
+    return {"name": name_of_sampler(recipe.sampler), "params": recipe.sampler.plain_params()}
 
 
 def _write(sampler: ConditionalSampler) -> Fields:

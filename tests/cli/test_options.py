@@ -209,6 +209,11 @@ class Affordable:
         (["--sampler", "job=cart,*=cart"], "--sampler names 'job', which is fixed and has no sampler"),
         (["--sampler", "income=cart"], "--sampler says nothing of 'rent', 'size'; name one for the rest under '*'"),
         (["--sampler", "norm"], "norm cannot model 'size': it is ordered"),
+        (
+            ["--sampler", "income=norm(~ jbo),*=cart"],
+            "uses 'jbo', which is not among its predictors; did you mean 'job'",
+        ),
+        (["--sampler", "income=norm(~ __import__('os')),*=cart"], "the function '__import__' is not available"),
         (["--sampler", "income=norm,*=cart", "--min-donors", "5"], "norm for 'income' cannot guarantee --min-donors 5"),
         (["--measures", "gowr"], "--measures names 'gowr'; did you mean 'gower'"),
         (
@@ -237,6 +242,21 @@ def test_an_option_that_python_does_not_have_is_refused(name, folder, capsys):
     (folder / "my.toml").write_text(f"{name} = 1\n{CONFIG}")
     assert main(["explain", "--config", "my.toml"]) == 2
     assert f"--config my.toml: there is no option '{name}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("~ job * C(decision)", ""),
+        ("~ open('written', 'w')", "the function 'open' is not available"),
+        ("~ job.__class__", "uses 'job.__class__', which is not among its predictors"),
+    ],
+)
+def test_formulas_of_a_job_are_checked_before_anything_is_computed(formula, message, folder, capsys):
+    (folder / "my.toml").write_text(f'sampler = {{ income = "norm({formula})", "*" = "cart" }}\n{CONFIG}')
+    assert main(["explain", "--config", "my.toml"]) == (2 if message else 0)
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (folder / "written").exists()
 
 
 def test_further_options_reach_the_method(folder, capsys):

@@ -6,9 +6,11 @@ import matplotlib
 import numpy as np
 import pytest
 
+import mcce
 from mcce.exceptions import InputError
 from mcce.judging.criticism import Criticism
 from tests.judging.processes import RIGHT, RIGHT_LEVELS, WRONG, Levels, criticise
+from tests.samplers.statsmodels.problem import make_frame
 
 matplotlib.use("Agg")
 
@@ -52,7 +54,7 @@ def test_the_accused_are_named_the_worst_first(criticism):
 def test_the_text_says_one_sentence_each(criticism):
     lines = repr(criticism).split("\n")
     assert lines[0] == "3 conditionals judged by 300 new rows: 2 accused at level 0.05"
-    assert len(lines) == 5
+    assert len(lines) == 5 + 2  # and two samplers to try
     for line, says in zip(lines[2:], criticism.sentences):
         assert line.endswith(says)
     assert "right: passes (p = " in lines[2]
@@ -82,3 +84,23 @@ def test_one_picture_a_feature(criticism):
     heights = [patch.get_height() for patch in axes[0].patches if patch.get_height() == int(patch.get_height())]
     assert sum(heights) >= 300
     plt.close(axes[0].figure)
+
+
+def test_an_accused_conditional_has_a_sampler_to_try():
+    """Following the advice, the conditional of the known process passes."""
+    train, new = make_frame(1500, seed=1), make_frame(1500, seed=2)
+    for target, accused, wanted in (
+        ("amount", "norm", "gamma"),
+        ("overdispersed", "poisson", "negbin"),
+        ("saved", "norm", "twopart"),
+        ("saved", "twopart", ""),
+        ("amount", "gamma", ""),
+        ("grade", "marginal", "mcce.ForestSampler(pooling='trees')"),
+    ):
+        X = train[["age", "sex", target]]
+        chain = mcce.ChainModel(sampler={target: accused}, fixed=["age", "sex"], random_state=1).fit(X)
+        found = chain.criticise(new[["age", "sex", target]])
+        shown = wanted if "(" in wanted else repr(wanted)
+        assert found.remedies == ({target: f"sampler={{'{target}': {shown}}}"} if wanted else {}), (target, accused)
+        assert ("to try: sampler=" in repr(found)) == bool(wanted)
+        assert ("to try: <code>" in found._repr_html_()) == bool(wanted)

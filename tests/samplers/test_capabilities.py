@@ -62,14 +62,23 @@ def make(name, kind):
     return EstimatorSampler(LinearRegression() if kind == "numeric" else LogisticRegression())
 
 
-def frame_with(kind, gaps=False):
-    """Return a given `x` and a target `y` that depends on it."""
+def frame_with(kind, gaps=False, numbers="any"):
+    """Return a given `x` and a target `y` that depends on it, of numbers that the sampler models."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=N)
     y = x + rng.normal(size=N)
+    if numbers == "counts":
+        y = np.where(rng.random(N) < 0.2, 0, rng.negative_binomial(3, 1 / (1 + np.exp(x / 3))))
+    elif numbers != "any":
+        y = 1 / (1 + np.exp(-y))
     levels = pd.Categorical.from_codes(np.digitize(y, [-1, 1]), ["a", "b", "c"], ordered=kind == "ordered")
     frame = pd.DataFrame({"x": x, "y": y if kind == "numeric" else levels})
     return frame.mask(rng.random(frame.shape) < 0.2) if gaps else frame
+
+
+def numbers_of(name):
+    """Return which numbers a sampler models; the rest of a two-part model is positive."""
+    return "positive" if name == "twopart" else getattr(OURS.get(name), "numbers", "any")
 
 
 def kinds_of(name):
@@ -82,7 +91,7 @@ def fitted():
     found = {}
     for name in [*OURS, ESTIMATOR]:
         for kind in kinds_of(name):
-            frame = frame_with(kind)
+            frame = frame_with(kind, numbers=numbers_of(name))
             table = Schema.from_data(frame).encode(frame)
             sampler = make(name, kind).fit(table.first(1), table.column(1))
             found[name, kind] = sampler, table.first(1), table.column(1)
@@ -120,7 +129,7 @@ def test_targets(name):
     for kind in KINDS:
         chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"])
         if kind in handled:
-            chain.fit(frame_with(kind))
+            chain.fit(frame_with(kind, numbers=numbers_of(name)))
         else:
             with pytest.raises(SamplerError, match=f"cannot model 'y': it is {kind}"):
                 chain.fit(frame_with(kind))
@@ -132,7 +141,7 @@ def test_missing_values(name):
     for page in PAGES:
         assert cell(page, name, "missing values") == ("yes" if declared else "no")
     for kind in kinds_of(name):
-        frame = frame_with(kind, gaps=True)
+        frame = frame_with(kind, gaps=True, numbers=numbers_of(name))
         chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"], random_state=1)
         if declared:
             drawn = chain.fit(frame).sample(given=frame[["x"]])["y"]
