@@ -105,7 +105,8 @@ class Sensitivity:
         if table.empty:
             return "No generator gives a counterfactual."
         parts = []
-        for row in table.itertuples():
+        rows: Any = table.itertuples()
+        for row in rows:
             count = f"all {n}" if row.generators == n else f"{row.generators} of {n}"
             direction = "" if pd.isna(row.up) else {1.0: "higher, ", 0.0: "lower, "}.get(row.up, "higher or lower, ")
             values = self._values(row.Index, row)
@@ -147,9 +148,7 @@ class Sensitivity:
         if id not in self.factuals.index:
             known = listed([repr(each) for each in self.factuals.index[:5]])
             raise InputError(f"no factual {id!r} was explained; the first ones are {known}.")
-        table = self.features.xs(id, level="id") if id in self.features.index.get_level_values("id") else None
-        if table is None:
-            return self.features.iloc[:0].droplevel("id")
+        table = self.features[self.features.index.get_level_values("id") == id].droplevel("id")
         return table.sort_values(["generators", "share"], ascending=False, kind="stable")
 
     def __repr__(self) -> str:
@@ -264,8 +263,8 @@ def _changed(found: Counterfactuals, ids: pd.Index[Any], columns: Sequence[Hasha
     changes = found.changes()
     changes = changes[changes["rank"] == 1]
     out = np.zeros((len(ids), len(columns)))
-    places = ids.get_indexer(changes["id"]), pd.Index(columns).get_indexer(changes["feature"])
-    out[places] = 1.0
+    features = {name: place for place, name in enumerate(columns)}
+    out[ids.get_indexer(pd.Index(changes["id"])), [features[name] for name in changes["feature"]]] = 1.0
     return out
 
 
@@ -349,7 +348,7 @@ def _plausibilities(
     out = np.full((len(found), len(generators), len(ids)), np.nan)
     for b, judge in enumerate(generators):
         try:
-            real = judge.log_density(training, **({} if wanted is None else {"decision": wanted}))
+            real = judge.log_density(training, decision=True if wanted is None else wanted)
         except InputError:  # this generator has no density
             continue
         of_wanted = np.asarray(real) if wanted is None else np.asarray(real)[wanted]

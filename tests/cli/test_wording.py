@@ -160,12 +160,12 @@ def say(tmp_path_factory):
         given = {"--train": "train.csv", "--explain": "new.csv", "--decision": "yes"}
         options += [part for pair in given.items() if pair[0] not in options for part in pair]
         shown.clear()
-        with contextlib.suppress(SystemExit):
+        with contextlib.suppress(SystemExit), warnings.catch_warnings():
+            warnings.simplefilter("always", MCCEWarning)
             main(["explain", "--response", "loan", "--n-samples", "20", *options])
         return [text for text in shown if text.startswith(("error", "warning"))]
 
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("always", MCCEWarning)
+    with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("mcce.cli.fitting.train_model", train)
         patch.setattr("mcce.cli.say", lambda text: shown.append(" ".join(text.split())))
