@@ -58,7 +58,7 @@ def follow_sentence(changes: Sequence[tuple[str, str, str]], texts: Texts | None
     Examples
     --------
     >>> follow_sentence([("dti", "falls", "0.45"), ("grade", "becomes", "B")])
-    'With it, dti falls to 0.45 and grade becomes B.'
+    'As a result, dti falls to 0.45 and grade becomes B.'
     """
     known = texts or read_texts()
     told = [known.say(f"example.{way}", feature=name, after=after) for name, way, after in changes]

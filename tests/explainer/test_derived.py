@@ -257,7 +257,7 @@ def test_contributions_follow_a_change(fitted):
 def test_words_and_pictures_do_not_advise_them(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=100)
     texts = [str(found), found.suspicious()["words"].str.cat()]
-    texts += [found.sentence(who).split(" With it, ")[0] for who in found]
+    texts += [found.sentence(who).split(" As a result, ")[0] for who in found]
     assert not any(name in text for text in texts for name in FORMULAS)
     labels = [text.get_text() for text in found.plot(next(iter(found))).get_yticklabels()]
     assert set(labels).isdisjoint(FORMULAS)
@@ -275,7 +275,7 @@ def expected_follows(own, new):
 
 
 FOLLOWS = {
-    "en": ("With it, ", "rises to", "falls to", "becomes"),
+    "en": ("As a result, ", "rises to", "falls to", "becomes"),
     "de": ("Damit gilt auch: ", "steigt auf", "sinkt auf", "wird zu"),
     "fr": ("Avec cela, ", "monte à", "descend à", "devient"),
     "nb": ("Da gjelder også: ", "stiger til", "synker til", "blir"),
@@ -293,7 +293,7 @@ def test_letters_say_what_becomes_of_derived_columns(fitted, language):
         letter = " ".join(mcce.report.letter(found, who, language=language).split())
         sentence = found.sentence(who)
         assert (begin in letter) == bool(told)
-        assert (" With it, " in sentence) == bool(told)
+        assert (" As a result, " in sentence) == bool(told)
         for name, way, value in told:
             plain = name.replace("_", " ")
             assert f"{plain} {ways[way - 1]} " in letter
@@ -329,7 +329,7 @@ def test_ties_and_copies_are_not_told():
     sentences = mcce.report.sentences(found)
     assert not sentences.str.contains("copy").any()
     changed = (found.frame["cost"].to_numpy() != X["cost"].loc[found.frame.index.get_level_values("id")]).to_numpy()
-    assert (sentences.str.contains("With it, cost ").to_numpy() == changed).all()
+    assert (sentences.str.contains("As a result, cost ").to_numpy() == changed).all()
     assert changed.any()
 
 
