@@ -194,8 +194,8 @@ class Counterfactuals:
         The features that are computed from others: derived columns, columns that a relation determines, and copies.
         They are not counted as changes.
     derived : tuple of str
-        The features that a formula computes from others. Sentences and letters say what becomes of them ("As a result, dti
-        falls to 0.45"), and do not list them among the person's own facts.
+        The features that a formula computes from others. Sentences and letters say what becomes of them ("As a result,
+        dti falls to 0.45"), and do not list them among the person's own facts.
     kinds : mapping
         Feature to "numeric", "categorical" or "ordered".
     ranges : mapping
