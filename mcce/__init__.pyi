@@ -168,6 +168,9 @@ from .samplers import (
     RestrictedDraw as RestrictedDraw,
 )
 from .samplers import (
+    StackSampler as StackSampler,
+)
+from .samplers import (
     VineSampler as VineSampler,
 )
 from .samplers import (

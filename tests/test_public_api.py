@@ -27,7 +27,7 @@ SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
     BoostingSampler CartSampler CtreeSampler DPSampler EmpiricalSampler EstimatorSampler ForestSampler
     GaussianCopulaSampler GaussianSampler LogregSampler MarginalSampler MixtureSampler NormRankSampler NormSampler
-    ParametricSampler PmmSampler PolrSampler PolyregSampler VineSampler
+    ParametricSampler PmmSampler PolrSampler PolyregSampler StackSampler VineSampler
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """

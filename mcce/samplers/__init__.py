@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and edi
         PolrSampler,
         PolyregSampler,
     )
+    from mcce.samplers.stack import StackSampler
     from mcce.samplers.vine import VineSampler
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "PolrSampler",
     "PolyregSampler",
     "RestrictedDraw",
+    "StackSampler",
     "VineSampler",
     "Within",
     "available_samplers",
@@ -77,6 +79,7 @@ _HOMES = {
         *("GaussianSampler", "LogregSampler", "NormRankSampler", "NormSampler"),
         *("ParametricSampler", "PmmSampler", "PolrSampler", "PolyregSampler"),
     ),
+    "stack": ("StackSampler",),
     "vine": ("VineSampler",),
 }
 SAMPLERS.homes = tuple(f"{__name__}.{module}" for module in _HOMES)
