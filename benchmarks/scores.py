@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 import mcce
-from mcce.judging.crossvalidation import comparable, mean_and_error
+from mcce.judging.crossvalidation import mean_and_error
 from mcce.judging.scores import score_conditional
-from mcce.samplers.density import ColumnDensity
+from mcce.samplers.density import ColumnDensity, comparable
 from mcce.table import Column, Table
 
 Result = dict[str, Any]

@@ -183,6 +183,9 @@ from .samplers import (
     RestrictedDraw as RestrictedDraw,
 )
 from .samplers import (
+    StackSampler as StackSampler,
+)
+from .samplers import (
     StatsmodelsSampler as StatsmodelsSampler,
 )
 from .samplers import (

@@ -28,7 +28,7 @@ SAMPLERS = """
     BetaSampler BoostingSampler CartSampler CtreeSampler DPSampler EmpiricalSampler EstimatorSampler ForestSampler
     GammaSampler GaussianCopulaSampler GaussianSampler LogregSampler MarginalSampler MixtureSampler NegbinSampler
     NormRankSampler NormSampler ParametricSampler PmmSampler PoissonSampler PolrSampler PolyregSampler QuantileSampler
-    StatsmodelsSampler TwoPartSampler VineSampler ZipSampler
+    StackSampler StatsmodelsSampler TwoPartSampler VineSampler ZipSampler
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """

@@ -23,7 +23,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
 from mcce.base.threads import one_native_thread, run_in_threads
 from mcce.exceptions import InputError
-from mcce.generators.auto import CANDIDATES, Auto, Candidates, Choice, judge, make_contest, taking_part, threads_of
+from mcce.generators.auto import CANDIDATES, Auto, Choice, judge, make_contest, taking_part, threads_of
 from mcce.generators.chain import LEAST_ROWS, ChainModel
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, Samplers, arrange, suited_to
 from mcce.generators.sampling import weighted_rows
@@ -34,6 +34,7 @@ from mcce.judging.scores import LEVEL, N_DRAWS, Scores
 from mcce.report.plots import comparison_plot
 from mcce.rng import derive_key, resolve_seed
 from mcce.samplers.estimator import deal_folds
+from mcce.samplers.registry import Candidates
 from mcce.table import Data, Kind, Schema
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.weights import rows_by_weight

@@ -24,9 +24,10 @@ import pandas as pd
 
 from mcce.base.checks import check_count
 from mcce.base.threads import count_jobs, run_in_threads
-from mcce.exceptions import InputError, MCCEError, SamplerError, spell
+from mcce.exceptions import InputError, MCCEError, SamplerError
 from mcce.rng import derive_key
-from mcce.samplers import ConditionalSampler, make_sampler
+from mcce.samplers import ConditionalSampler
+from mcce.samplers.registry import Candidates, read_candidates
 from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Table
@@ -219,8 +220,6 @@ def _index(names: list[Any]) -> pd.Index[Any]:
     return pd.Index(names, dtype=None if names else object, name="feature", tupleize_cols=False)
 
 
-Candidates = Sequence[str | ConditionalSampler] | Mapping[str, str | ConditionalSampler]
-
 AUTO = "auto"
 CANDIDATES = ("marginal", "norm", "cart", "ctree", "parametric", "pmm", "forest", "copula")
 SCORES: tuple[Wanted, ...] = ("log", "draws")
@@ -269,7 +268,7 @@ class Auto:
         check_count(self.n_folds, "n_folds", self, least=2)
         check_count(self.max_rows, "max_rows", self, least=2 * self.n_folds)
         check_count(self.n_draws, "n_draws", self, least=2)
-        read_candidates(self.candidates)
+        read_candidates(self.candidates, "candidates of Auto")
 
     def check(self, n_rows: int) -> None:
         """Refuse settings that are wrong, and too few rows."""
@@ -280,27 +279,6 @@ class Auto:
                 f" has {n_rows} rows, too few to choose samplers by evidence in {self.n_folds} folds, which "
                 f"takes {2 * self.n_folds}; name a sampler.",
             )
-
-
-def read_candidates(candidates: Any, where: str = "candidates of Auto") -> dict[str, ConditionalSampler]:
-    """Return fresh samplers by the names that the user reads; objects in a list are named as they are written."""
-    if isinstance(candidates, (str, ConditionalSampler)) or not isinstance(candidates, (Sequence, Mapping)):
-        raise InputError(f"{where}: got {spell(candidates)}; give a list of samplers, or a dict of them by name.")
-    if not candidates:
-        raise InputError(f"{where}: the list is empty; give at least one sampler.")
-    named = list(candidates.items()) if isinstance(candidates, Mapping) else [(_name(c), c) for c in candidates]
-    made: dict[str, ConditionalSampler] = {}
-    for name, candidate in named:
-        if not isinstance(name, str):
-            raise InputError(f"{where}: the name {spell(name)} is no text; name the samplers by texts.")
-        if name in made:
-            raise InputError(f"{where}: {name!r} is there twice; name each once, or give a dict of samplers by name.")
-        made[name] = make_sampler(candidate)
-    return made
-
-
-def _name(candidate: Any) -> str:
-    return candidate if isinstance(candidate, str) else repr(candidate)
 
 
 def choose_samplers(
@@ -354,7 +332,7 @@ def make_contest(
     from mcce.judging.crossvalidation import Candidate, Contest
 
     found = []
-    for label, sampler in read_candidates(candidates).items():
+    for label, sampler in read_candidates(candidates, "candidates of Auto").items():
         try:
             found.append(Candidate(label, suited_to(sampler, column)))
         except MCCEError as error:

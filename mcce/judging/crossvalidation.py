@@ -30,8 +30,7 @@ from mcce.exceptions import MCCEError, SamplerError
 from mcce.judging.scores import log_scores, score_conditional
 from mcce.rng import derive_key
 from mcce.samplers import ConditionalSampler
-from mcce.samplers.base import BaseMeasure
-from mcce.samplers.density import EVEN_PART, ColumnDensity
+from mcce.samplers.density import comparable
 from mcce.samplers.estimator import deal_folds
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
@@ -206,24 +205,6 @@ def _check(scored: Floats | None, observed: Column, sampler: ConditionalSampler)
             f"{sampler!r} gave {got} as log density of {observed.values.size} values of {observed.feature.name!r}; "
             "log_density() returns one number a row, -inf for what is impossible."
         )
-
-
-def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, observed: Column) -> Floats | None:
-    """Return log scores with their even part (step 4); None if they are not with respect to the column's measure."""
-    feature, values = target.feature, observed.values
-    known = target.take(~np.isnan(target.values))
-    even = np.full(values.size, 1.0 / (feature.n_levels + 1))
-    if feature.is_numeric and known.values.size:
-        column = ColumnDensity.of(known.values, known.weights)
-        if measure != column.base_measure:
-            return None
-        is_counted = column.has_mass(values) | (column.base_measure == "counting")
-        n_counted = np.unique(np.concatenate([column.atoms, values[is_counted & ~np.isnan(values)]])).size
-        even = np.where(is_counted, 1.0 / (n_counted + 1), 1.0 / (feature.span or 1.0))
-    elif not feature.is_numeric and measure != "counting":
-        return None
-    even = np.where(np.isnan(values), 0.5, even)
-    return np.asarray(np.logaddexp(np.log1p(-EVEN_PART) + scored, np.log(EVEN_PART * even)))
 
 
 def standing(record: Record, wanted: Wanted) -> Floats | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and edi
         PolrSampler,
         PolyregSampler,
     )
+    from mcce.samplers.stack import StackSampler
     from mcce.samplers.statsmodels import (
         BetaSampler,
         GammaSampler,
@@ -71,6 +72,7 @@ __all__ = [
     "PolyregSampler",
     "QuantileSampler",
     "RestrictedDraw",
+    "StackSampler",
     "StatsmodelsSampler",
     "TwoPartSampler",
     "VineSampler",
@@ -95,6 +97,7 @@ _HOMES = {
         *("GaussianSampler", "LogregSampler", "NormRankSampler", "NormSampler"),
         *("ParametricSampler", "PmmSampler", "PolrSampler", "PolyregSampler"),
     ),
+    "stack": ("StackSampler",),
     "statsmodels": (
         *("BetaSampler", "GammaSampler", "NegbinSampler", "PoissonSampler"),
         *("QuantileSampler", "StatsmodelsSampler", "TwoPartSampler", "ZipSampler"),

@@ -25,6 +25,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.samplers.base import BaseMeasure
 from mcce.storage.fields import FLOAT, check_number, require, stored
 from mcce.storage.state import stateful
+from mcce.table import Column
 from mcce.table.weights import count_distinct, deviation_of, quantiles
 
 DRAWN_AS_IT_IS = 0.05
@@ -141,6 +142,27 @@ class ColumnDensity:
             even = np.where(self.has_mass(values), self.shares[at], even)
         with np.errstate(divide="ignore"):
             return np.log((1.0 - EVEN_PART) * density + EVEN_PART * even)
+
+
+def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, observed: Column) -> Floats | None:
+    """Return log scores with a thousandth of each density spread evenly over the column.
+
+    None if the scores are not with respect to the measure of the training values, `target`.
+    """
+    feature, values = target.feature, observed.values
+    known = target.take(~np.isnan(target.values))
+    even = np.full(values.size, 1.0 / (feature.n_levels + 1))
+    if feature.is_numeric and known.values.size:
+        column = ColumnDensity.of(known.values, known.weights)
+        if measure != column.base_measure:
+            return None
+        is_counted = column.has_mass(values) | (column.base_measure == "counting")
+        n_counted = np.unique(np.concatenate([column.atoms, values[is_counted & ~np.isnan(values)]])).size
+        even = np.where(is_counted, 1.0 / (n_counted + 1), 1.0 / (feature.span or 1.0))
+    elif not feature.is_numeric and measure != "counting":
+        return None
+    even = np.where(np.isnan(values), 0.5, even)
+    return np.asarray(np.logaddexp(np.log1p(-EVEN_PART) + scored, np.log(EVEN_PART * even)))
 
 
 def smooth_distribution(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from mcce.exceptions import InputError, SamplerError
+from mcce.exceptions import InputError, SamplerError, spell
 from mcce.samplers.base import SAMPLERS, ConditionalSampler
 from mcce.storage.learned import check_storable, learned_attributes, set_learned
 from mcce.storage.state import Fields, register
 
 Class = TypeVar("Class", bound=type[ConditionalSampler])
+Candidates = Sequence[str | ConditionalSampler] | Mapping[str, str | ConditionalSampler]
 
 
 @overload
@@ -70,6 +71,27 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
         raise InputError(f"the sampler {name!r} takes no formula; those that do: {takes}.")
     made: ConditionalSampler = cls(formula=formula.strip())
     return made
+
+
+def read_candidates(candidates: Any, where: str) -> dict[str, ConditionalSampler]:
+    """Return fresh samplers by the names that the user reads; objects in a list are named as they are written."""
+    if isinstance(candidates, (str, ConditionalSampler)) or not isinstance(candidates, (Sequence, Mapping)):
+        raise InputError(f"{where}: got {spell(candidates)}; give a list of samplers, or a dict of them by name.")
+    if not candidates:
+        raise InputError(f"{where}: the list is empty; give at least one sampler.")
+    named = list(candidates.items()) if isinstance(candidates, Mapping) else [(_name(c), c) for c in candidates]
+    made: dict[str, ConditionalSampler] = {}
+    for name, candidate in named:
+        if not isinstance(name, str):
+            raise InputError(f"{where}: the name {spell(name)} is no text; name the samplers by texts.")
+        if name in made:
+            raise InputError(f"{where}: {name!r} is there twice; name each once, or give a dict of samplers by name.")
+        made[name] = make_sampler(candidate)
+    return made
+
+
+def _name(candidate: Any) -> str:
+    return candidate if isinstance(candidate, str) else repr(candidate)
 
 
 def name_of_sampler(sampler: ConditionalSampler) -> str:

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.judging.crossvalidation import Candidate, Contest, Folds, comparable, mean_and_error, standing
+from mcce.judging.crossvalidation import Candidate, Contest, Folds, mean_and_error, standing
 from mcce.samplers import MarginalSampler, NormSampler
+from mcce.samplers.density import comparable
 from mcce.table import Column, Schema
 
 

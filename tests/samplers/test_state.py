@@ -29,6 +29,7 @@ SAMPLERS = [
     mcce.BoostingSampler(n_quantiles=3, max_trees=5),
     mcce.MarginalSampler(),
     mcce.MixtureSampler(max_components=2),
+    mcce.StackSampler(["ctree", "parametric"], n_folds=2),
     mcce.NormSampler(),
     mcce.GaussianSampler(),
     mcce.NormRankSampler(),
