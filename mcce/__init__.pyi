@@ -108,6 +108,9 @@ from .privacy.settings import Privacy as Privacy
 from .report import plots as plots
 from .report.names import Names as Names
 from .samplers import (
+    BetaSampler as BetaSampler,
+)
+from .samplers import (
     BoostingSampler as BoostingSampler,
 )
 from .samplers import (
@@ -132,6 +135,9 @@ from .samplers import (
     ForestSampler as ForestSampler,
 )
 from .samplers import (
+    GammaSampler as GammaSampler,
+)
+from .samplers import (
     GaussianCopulaSampler as GaussianCopulaSampler,
 )
 from .samplers import (
@@ -147,6 +153,9 @@ from .samplers import (
     MixtureSampler as MixtureSampler,
 )
 from .samplers import (
+    NegbinSampler as NegbinSampler,
+)
+from .samplers import (
     NormRankSampler as NormRankSampler,
 )
 from .samplers import (
@@ -159,19 +168,34 @@ from .samplers import (
     PmmSampler as PmmSampler,
 )
 from .samplers import (
+    PoissonSampler as PoissonSampler,
+)
+from .samplers import (
     PolrSampler as PolrSampler,
 )
 from .samplers import (
     PolyregSampler as PolyregSampler,
 )
 from .samplers import (
+    QuantileSampler as QuantileSampler,
+)
+from .samplers import (
     RestrictedDraw as RestrictedDraw,
+)
+from .samplers import (
+    StatsmodelsSampler as StatsmodelsSampler,
+)
+from .samplers import (
+    TwoPartSampler as TwoPartSampler,
 )
 from .samplers import (
     VineSampler as VineSampler,
 )
 from .samplers import (
     Within as Within,
+)
+from .samplers import (
+    ZipSampler as ZipSampler,
 )
 from .samplers import (
     available_samplers as available_samplers,

@@ -25,9 +25,10 @@ EXPLAINING = """
 CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
-    BoostingSampler CartSampler CtreeSampler DPSampler EmpiricalSampler EstimatorSampler ForestSampler
-    GaussianCopulaSampler GaussianSampler LogregSampler MarginalSampler MixtureSampler NormRankSampler NormSampler
-    ParametricSampler PmmSampler PolrSampler PolyregSampler VineSampler
+    BetaSampler BoostingSampler CartSampler CtreeSampler DPSampler EmpiricalSampler EstimatorSampler ForestSampler
+    GammaSampler GaussianCopulaSampler GaussianSampler LogregSampler MarginalSampler MixtureSampler NegbinSampler
+    NormRankSampler NormSampler ParametricSampler PmmSampler PoissonSampler PolrSampler PolyregSampler QuantileSampler
+    StatsmodelsSampler TwoPartSampler VineSampler ZipSampler
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """
@@ -101,6 +102,7 @@ METHODS = {
         "criticise": "X_new decision sample_weight n_draws level random_state progress",
         "save": "path donors",
         "load": "path n_jobs",
+        "conditional": "feature",
         "draw": "request progress",
         "feature_log_densities": "matrix decision training",
         "givens_of": "matrix decision",
@@ -133,6 +135,8 @@ METHODS = {
         "check_target": "feature",
         "check_weights": "feature",
         "refuse_training_rows": "training_rows",
+        "summary": "",
+        "plain_params": "",
         "seed_fit": "key",
         "fit_seed": "random_state",
         "clone": "",
@@ -197,7 +201,10 @@ HEAVY = ["matplotlib", "sklearn", "scipy.special", "scipy.stats", "statsmodels",
 HEAVY += ["mcce.batches", "mcce.diagnostics", "mcce.generators", "mcce.judging", "mcce.rcompat", "mcce.report"]
 
 NOT_FOR_MCCE = [  # loaded when one of them is used
-    *(f"mcce.samplers.{family}" for family in ("boosting", "copula", "estimator", "mixture", "parametric", "vine")),
+    *(
+        f"mcce.samplers.{family}"
+        for family in ("boosting", "copula", "estimator", "mixture", "parametric", "statsmodels", "vine")
+    ),
     *(
         "mcce.generators.joint.adversarial",
         "mcce.generators.joint.vine_generator",

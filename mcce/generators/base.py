@@ -35,7 +35,7 @@ from mcce.base.checks import check_count
 from mcce.base.parameters import Learner
 from mcce.base.registry import Registry
 from mcce.base.threads import one_native_thread
-from mcce.exceptions import InputError, SamplerError, listing, spell
+from mcce.exceptions import InputError, SamplerError, did_you_mean, listing, spell
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, arrange
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.generators.sampling import (
@@ -261,6 +261,15 @@ class Generator(Learner, ABC):
     def describe(self) -> dict[str, object]:
         """Return the settings that results report."""
         return {"random_state": self.seed_, "sampler": type(self).__name__}
+
+    def conditional(self, feature: Any) -> ConditionalSampler:
+        """Return the fitted sampler of a feature; its `summary()` shows what it has learned."""
+        self.check_fitted()
+        if feature in self.samplers_:
+            return self.samplers_[feature]
+        if not self.samplers_:
+            raise InputError(f"a {type(self).__name__} has no conditionals; only a chain has.")
+        raise InputError(f"{feature!r} has no conditional; {did_you_mean(feature, self.samplers_)}")
 
     def criticise(self, *args: Any, **options: Any) -> Any:
         """Judge each conditional by new rows; only a chain has conditionals."""

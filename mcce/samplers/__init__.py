@@ -33,9 +33,20 @@ if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and edi
         PolrSampler,
         PolyregSampler,
     )
+    from mcce.samplers.statsmodels import (
+        BetaSampler,
+        GammaSampler,
+        NegbinSampler,
+        PoissonSampler,
+        QuantileSampler,
+        StatsmodelsSampler,
+        TwoPartSampler,
+        ZipSampler,
+    )
     from mcce.samplers.vine import VineSampler
 
 __all__ = [
+    "BetaSampler",
     "BoostingSampler",
     "CartSampler",
     "ConditionalSampler",
@@ -44,20 +55,27 @@ __all__ = [
     "EmpiricalSampler",
     "EstimatorSampler",
     "ForestSampler",
+    "GammaSampler",
     "GaussianCopulaSampler",
     "GaussianSampler",
     "LogregSampler",
     "MarginalSampler",
     "MixtureSampler",
+    "NegbinSampler",
     "NormRankSampler",
     "NormSampler",
     "ParametricSampler",
     "PmmSampler",
+    "PoissonSampler",
     "PolrSampler",
     "PolyregSampler",
+    "QuantileSampler",
     "RestrictedDraw",
+    "StatsmodelsSampler",
+    "TwoPartSampler",
     "VineSampler",
     "Within",
+    "ZipSampler",
     "available_samplers",
     "make_sampler",
     "register_sampler",
@@ -76,6 +94,10 @@ _HOMES = {
     "parametric": (
         *("GaussianSampler", "LogregSampler", "NormRankSampler", "NormSampler"),
         *("ParametricSampler", "PmmSampler", "PolrSampler", "PolyregSampler"),
+    ),
+    "statsmodels": (
+        *("BetaSampler", "GammaSampler", "NegbinSampler", "PoissonSampler"),
+        *("QuantileSampler", "StatsmodelsSampler", "TwoPartSampler", "ZipSampler"),
     ),
     "vine": ("VineSampler",),
 }

@@ -28,8 +28,9 @@ from mcce.base.registry import Registry
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
+from mcce.samplers.summary import Summary
 from mcce.storage.fields import check_fields
-from mcce.storage.learned import learned_attributes
+from mcce.storage.learned import disclosed, learned_attributes
 from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
 from mcce.wording import Parameter, Value
@@ -161,6 +162,9 @@ class ConditionalSampler(Parameters, ABC):
         Whether the sampler leaves something for the next one of a chain: it then implements `sample_carrying`.
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
+    numbers : "any", "positive", "counts" or "shares"
+        Which numeric targets the sampler models: any numbers, positive ones, whole ones from 0, or numbers strictly
+        between 0 and 1; `fit` refuses others. `mcce.testing` chooses its targets by it.
     takes_weights : bool or "counts"
         Whether `fit` heeds ``target.weights``, which are None or the positive weights of the training rows: a row of
         weight 2 counts as two (`mcce.table.weights`); "counts": whole numbers only. A chain with weights refuses
@@ -202,6 +206,11 @@ class ConditionalSampler(Parameters, ABC):
         What `log_density` is a density of, once fitted, missing values left aside: "counting" (probabilities; always so
         for levels), "lebesgue" (numbers, in encoded units), or "mixed" (probabilities of the numbers with point mass, a
         density of the others). Only densities with the same base measure can be compared.
+    ``summary()``
+        What was learned, as text: a table of coefficients, a tree, or what the state discloses.
+    ``plain_params()``
+        The parameters as a file holds them: those of `get_params`, objects replaced by texts that the constructor takes
+        as well.
     ``check_state(given, target, n_rows)``
         Refuse, by an `InputError`, a state that does not belong to these features or to so many training rows. A chain
         that is loaded calls it before anything is drawn, since somebody may have changed the file. The default checks
@@ -258,6 +267,7 @@ class ConditionalSampler(Parameters, ABC):
     carries_over: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
     takes_weights: ClassVar[bool | Literal["counts"]] = False
+    numbers: ClassVar[Literal["any", "positive", "counts", "shares"]] = "any"
     discloses: ClassVar[str] = "a state of its own, which may be training values"
     dispensable: ClassVar[tuple[str, ...] | None] = None
     unstorable: ClassVar[str] = ""
@@ -321,6 +331,16 @@ class ConditionalSampler(Parameters, ABC):
     def has_coarse_probabilities(self) -> bool:
         """Whether `log_density` of counted numbers says little of the draws, as the shares of three donors do."""
         return False
+
+    def summary(self) -> Summary:
+        """Return what was learned, as text."""
+        if not learned_attributes(self):
+            raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
+        return Summary(f"{self!r} holds {disclosed(self)}.")
+
+    def plain_params(self) -> dict[str, Any]:
+        """Return the parameters as a file holds them."""
+        return self.get_params()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse a state that does not belong to these features: attributes that do not hold what they declare."""

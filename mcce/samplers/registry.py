@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
@@ -50,14 +52,25 @@ def available_samplers() -> dict[str, type[ConditionalSampler]]:
 
 
 def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
-    """Return a fresh sampler for a name, or an unfitted copy of the given one."""
+    """Return a fresh sampler for a name, or an unfitted copy of the given one.
+
+    A name may have a formula, as in "norm(~ age * sex)": so a job file or the command line can give one.
+    """
     if isinstance(sampler, ConditionalSampler):
         return sampler.clone()
     if isinstance(sampler, type) and issubclass(sampler, ConditionalSampler):
         return sampler()
     if not isinstance(sampler, str):
         raise InputError(f"sampler is {sampler!r}; give a name, a ConditionalSampler, or a dict of them by feature.")
-    return SAMPLERS.find(sampler)()
+    with_formula = re.fullmatch(r"(\w+)\((.*~.*)\)", sampler, re.DOTALL)
+    if with_formula is None:
+        return SAMPLERS.find(sampler)()
+    cls: Any = SAMPLERS.find(with_formula[1])
+    if "formula" not in inspect.signature(cls).parameters:
+        takes = SAMPLERS.names_that(lambda each: "formula" in inspect.signature(each).parameters)
+        raise InputError(f"the sampler {with_formula[1]!r} takes no formula; those that do: {takes}.")
+    made: ConditionalSampler = cls(formula=with_formula[2].strip())
+    return made
 
 
 def name_of_sampler(sampler: ConditionalSampler) -> str:
@@ -80,7 +93,7 @@ class Recipe:
 
 
 def _write_recipe(recipe: Recipe) -> Fields:
-    return {"name": name_of_sampler(recipe.sampler), "params": recipe.sampler.get_params()}
+    return {"name": name_of_sampler(recipe.sampler), "params": recipe.sampler.plain_params()}
 
 
 def _write(sampler: ConditionalSampler) -> Fields:

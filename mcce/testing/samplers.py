@@ -53,7 +53,7 @@ from mcce.testing.requirements import (
     require_array,
     require_valid,
 )
-from mcce.testing.tables import DRAWS_PER_ROW, FitProblem, draw, fit, kinds_of, make_problem, trained
+from mcce.testing.tables import DRAWS_PER_ROW, FitProblem, draw, fit, kinds_of, problem_for, trained
 
 
 @check
@@ -65,8 +65,10 @@ def check_declarations(sampler: ConditionalSampler, seed: int) -> None:
     for name in ("handles_missing", "thread_safe", "draws_observed", "ignores_given", "leaves_one_out", "carries_over"):
         value = getattr(sampler, name)
         require(isinstance(value, bool), f"the class attribute {name} is {value!r}; it must be True or False.")
+    known = ("any", "positive", "counts", "shares")
+    require(sampler.numbers in known, f"numbers is {sampler.numbers!r}; it must be one of {listing(known)}.")
     for kind in KINDS:
-        feature = make_problem(kind, seed).target.feature
+        feature = problem_for(sampler, kind, seed).target.feature
         try:
             sampler.check_target(feature)
         except SamplerError as refusal:
@@ -124,7 +126,7 @@ def _is_literal(value: object) -> bool:
 def check_fit_returns_self(sampler: ConditionalSampler, seed: int) -> None:
     """Require that fit() returns the sampler."""
     for kind in kinds_of(sampler):
-        problem = make_problem(kind, seed)
+        problem = problem_for(sampler, kind, seed)
         fitted = sampler.clone()
         returned: object = fitted.fit(problem.given, problem.target)
         require(returned is fitted, f"fit() returns {returned!r}; it must return self.")
@@ -134,7 +136,7 @@ def check_fit_returns_self(sampler: ConditionalSampler, seed: int) -> None:
 def check_not_fitted(sampler: ConditionalSampler, seed: int) -> None:
     """Require that sample() raises NotFittedError before fit(), and on the clone of a fitted sampler."""
     for kind in kinds_of(sampler):
-        problem = make_problem(kind, seed)
+        problem = problem_for(sampler, kind, seed)
         for unfitted, which in (
             (sampler.clone(), "before fit()"),
             (fit(sampler, problem).clone(), "on a fresh clone"),
@@ -155,8 +157,8 @@ def check_not_fitted(sampler: ConditionalSampler, seed: int) -> None:
 def check_refit(sampler: ConditionalSampler, seed: int) -> None:
     """Require that a second fit() leaves nothing of the first one."""
     for kind in kinds_of(sampler):
-        before = make_problem(kind, seed, givens=("sex",), missing_target=sampler.handles_missing)
-        problem = make_problem(kind, seed + 1, by_sex=True)
+        before = problem_for(sampler, kind, seed, givens=("sex",), missing_target=sampler.handles_missing)
+        problem = problem_for(sampler, kind, seed + 1, by_sex=True)
         fitted = fit(sampler, before)
         fitted.fit(problem.given, problem.target)
         same = equal(draw(fitted, problem.given, seed), draw(fit(sampler, problem), problem.given, seed))
@@ -239,7 +241,7 @@ def check_global_state(sampler: ConditionalSampler, seed: int) -> None:
     kept = np.random.get_state(), random.getstate()  # noqa: NPY002
     try:
         for kind in kinds_of(sampler):
-            problem = make_problem(kind, seed)
+            problem = problem_for(sampler, kind, seed)
             drawn = []
             for state in (1, 2):
                 np.random.seed(state)  # noqa: NPY002
@@ -261,7 +263,7 @@ def check_global_state(sampler: ConditionalSampler, seed: int) -> None:
 def check_inputs_unchanged(sampler: ConditionalSampler, seed: int) -> None:
     """Require that fit() and sample() do not write into the tables they get."""
     for kind in kinds_of(sampler):
-        problem = make_problem(kind, seed)
+        problem = problem_for(sampler, kind, seed)
         given, target = problem.given.matrix.copy(), problem.target.values.copy()
         fitted = fit(sampler, problem)
         require(
@@ -286,7 +288,7 @@ def check_missing(sampler: ConditionalSampler, seed: int) -> None:
         return
     for kind in kinds_of(sampler):
         for givens, target in ((True, False), (False, True), (True, True)):
-            problem = make_problem(kind, seed, missing_givens=givens, missing_target=target)
+            problem = problem_for(sampler, kind, seed, missing_givens=givens, missing_target=target)
             holders = " and ".join(["the givens"] * givens + ["the target"] * target)
             where = f"{kind} target, missing values in {holders}"
             drawn = draw(fit(sampler, problem), problem.given, seed)
@@ -380,7 +382,9 @@ def _on_grids(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[str, Fit
     if "numeric" not in sampler.handles:
         return
     for name, what in (("whole", "whole numbers"), ("tenths", "tenths")):
-        problem = make_problem("numeric", seed, givens=("sex",), **{name: True})
+        if (sampler.numbers, name) in (("shares", "whole"), ("counts", "tenths")):
+            continue
+        problem = problem_for(sampler, "numeric", seed, givens=("sex",), **{name: True})
         given = problem.given.take(problem.copies())
         raw = draw(fit(sampler, problem), given, seed)
         yield f"numeric target of {what}", problem, raw, put_on_grid(raw, sampler, problem.target.feature, raw.size)
@@ -392,7 +396,7 @@ def check_weights(sampler: ConditionalSampler, seed: int) -> None:
     if not sampler.takes_weights:
         return
     for kind in kinds_of(sampler):
-        problem = make_problem(kind, seed, givens=("sex",))
+        problem = problem_for(sampler, kind, seed, givens=("sex",))
         values = problem.target.values
         heavy = values > np.median(values) if kind == "numeric" else values == values[0]
         try:
@@ -450,13 +454,13 @@ def check_within(sampler: ConditionalSampler, seed: int) -> None:
                 free[everywhere.allows(free)],
                 f"{where}: draws do not follow the conditional restricted to it",
             )
-    if "numeric" in sampler.handles:
+    if "numeric" in sampler.handles and sampler.numbers != "shares":
         _check_bounds_between_points(sampler, seed)
 
 
 def _check_bounds_between_points(sampler: ConditionalSampler, seed: int) -> None:
     """Require that draws of whole numbers stay inside bounds that are none, as drawn and as the chain rounds them."""
-    problem = make_problem("numeric", seed, givens=("sex",), whole=True)
+    problem = problem_for(sampler, "numeric", seed, givens=("sex",), whole=True)
     n = problem.given.n_rows * DRAWS_PER_ROW
     one_row = problem.given.take(np.zeros(n, dtype=np.intp))
     fitted = fit(sampler, problem)
@@ -578,15 +582,15 @@ def check_supports(sampler: ConditionalSampler, seed: int) -> None:
             supported.all(),
             f"{where}: supports() denies {(~supported).sum()} of {drawn.size} drawn values.",
         )
-    if "numeric" in sampler.handles:
+    if "numeric" in sampler.handles and sampler.numbers != "shares":
         _require_local_support(sampler, seed)
 
 
 def _require_local_support(sampler: ConditionalSampler, seed: int) -> None:
     """Require the definition for a number in two far-away clusters, from what one row draws."""
-    problem = make_problem("numeric", seed, givens=("sex",))
+    problem = problem_for(sampler, "numeric", seed, givens=("sex",))
     values = problem.target.values
-    split = values + _GAP * (values > np.median(values))
+    split = values + _GAP * (values > np.median(values)) * (sampler.numbers != "counts")
     fitted = fit(sampler, FitProblem(problem.given, Column(problem.target.feature, split)))
     n = values.size * DRAWS_PER_ROW
     free = draw(fitted, problem.given.take(np.zeros(n, dtype=np.intp)), seed)
@@ -601,7 +605,7 @@ def _require_local_support(sampler: ConditionalSampler, seed: int) -> None:
     for place, value in far:
         supported = fitted.supports(problem.given.take(np.zeros(1, dtype=np.intp)), np.array([value]))
         require(not supported.any(), f"numeric target: supports() takes {value:.4g}, far {place} all draws of its row.")
-    near = drawn[:-1] + 0.4 * np.minimum(gaps, np.median(gaps))
+    near = drawn[:-1] + 0.4 * np.minimum(gaps, np.median(gaps)) * (sampler.numbers != "counts")
     denied = (~fitted.supports(problem.given.take(np.zeros(near.size, dtype=np.intp)), near)).sum()
     require(
         denied == 0,
@@ -655,7 +659,7 @@ def check_min_donors(sampler: ConditionalSampler, seed: int) -> None:
     if "min_donors" not in sampler.get_params(deep=False) or "numeric" not in sampler.handles:
         return
     bound = type(sampler)(**{**sampler.get_params(deep=False), "min_donors": _DONORS})
-    problem = make_problem("numeric", seed, by_sex=True)  # all values differ: as many values as donors
+    problem = problem_for(sampler, "numeric", seed, by_sex=True)  # all values differ: as many values as donors
     fitted = fit(bound, problem)
     for row in range(0, problem.given.n_rows, 50):
         one_row = problem.given.take(np.full(40 * _DONORS, row))

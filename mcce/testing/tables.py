@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import stats
 
 from mcce.base.arrays import Floats
 from mcce.rng import RowStreams
@@ -46,7 +47,12 @@ class FitProblem:
         return np.tile(np.arange(self.given.n_rows), times)
 
 
-def make_problem(kind: Kind, seed: int, *, givens: tuple[str, ...] = _GIVENS, **options: bool) -> FitProblem:
+def problem_for(sampler: ConditionalSampler, kind: Kind, seed: int, **options: Any) -> FitProblem:
+    """Return a training problem whose numbers the sampler models."""
+    return make_problem(kind, seed, numbers=sampler.numbers, **options)
+
+
+def make_problem(kind: Kind, seed: int, *, givens: tuple[str, ...] = _GIVENS, **options: Any) -> FitProblem:
     """Return a training problem of its own, which a sampler may spoil."""
     table = _make_table(kind, seed, givens, **options)
     table = Table(table.features, table.matrix.copy(order="F"))
@@ -65,11 +71,13 @@ def _make_table(
     unobserved: bool = False,
     whole: bool = False,
     tenths: bool = False,
+    numbers: str = "any",
 ) -> Table:
     """Return givens and target; the target depends on nothing or, `by_sex`, on the two-level given alone.
 
     A numeric target has float64's decimals, or it is `whole` (few integers) or counted in `tenths`. It is about normal,
-    and positive, so that a family of positive numbers has a likelihood.
+    and positive, so that a family of positive numbers has a likelihood. `numbers` may be "counts", some of them 0, or
+    "shares" between 0 and 1, whose `tenths` are hundredths.
     """
     rng = np.random.default_rng(seed)
     n = TRAINING_ROWS
@@ -88,6 +96,11 @@ def _make_table(
     target: pd.Series[Any]
     if kind == "numeric":
         values = 10.0 + np.abs(rng.normal(50.0, 20.0, n) - 10.0) + 80.0 * sex * by_sex
+        if numbers == "counts":
+            values, whole = 12.0 * _counts(rng.random(n), 4.0 + 12.0 * sex * by_sex), True
+        elif numbers == "shares":
+            values = np.clip(np.round(values / 250.0, 2), 0.01, 0.99) if tenths else values / 250.0
+            tenths = False
         target = pd.Series(
             np.rint(values / 12.0).astype(np.int64) if whole else np.round(values, 1) if tenths else values
         )
@@ -101,6 +114,12 @@ def _make_table(
     frame = frame[list(givens)]
     frame["target"] = target.mask(rng.random(n) < 0.3) if missing_target else target
     return Schema.from_data(frame).encode(frame)
+
+
+def _counts(uniform: Floats, mean: npt.NDArray[Any]) -> Floats:
+    """Return counts with a negative binomial distribution, of variance mean + mean^2 / 3, and some more zeros."""
+    left = (uniform - 0.15) / 0.85
+    return np.where(left > 0.0, stats.nbinom.ppf(np.maximum(left, 0.0), 3.0, 3.0 / (3.0 + mean)), 0.0)
 
 
 def _levels(codes: npt.NDArray[Any], levels: list[str], *, ordered: bool = False) -> pd.Series[Any]:
@@ -151,7 +170,7 @@ def _fitted_once(
     parameters = tuple(map(id, sampler.get_params(deep=False).values()))
     key = (kind, seed, parameters, *sorted(options.items()))
     if key not in fits:
-        problem = make_problem(kind, seed, **options)
+        problem = problem_for(sampler, kind, seed, **options)
         fits[key] = problem, fit(sampler, problem)
     return fits[key]
 

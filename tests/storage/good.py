@@ -41,6 +41,7 @@ def accepted(rows):
 BOOSTED = mcce.BoostingSampler(n_quantiles=3, max_trees=2, learning_rate=0.7, min_leaf=8)
 STATED = {"bounds": {"x": (0, 3), "n": (0, 15), "day": (0, 63)}}
 BY_KIND = {"paid": "logreg", 7: "polr", "job": "polyreg", "*": "norm"}
+BINOMIAL = mcce.StatsmodelsSampler("GLM", family="Binomial(Probit)", formula="~ poly(n, 2)")
 CHAINS = {
     "cart": ("cart", True),
     "rpart": (mcce.CartSampler(dialect="rpart", cp=-1, min_split=6), True),
@@ -57,6 +58,10 @@ CHAINS = {
     "dp": (mcce.DPSampler(**STATED, levels="schema", max_depth=2, n_bins=4, testing_seed=1), True),
     "mixture": (mcce.MixtureSampler(max_components=2), True),
     "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
+    "amounts": ({"x": "twopart", "day": "quantile", "n": "gamma", "*": "marginal"}, True),
+    "counts": ({"n": "poisson", "day": "negbin", "x": "zip", "*": "marginal"}, True),
+    "shares": ({"x": "beta", "n": mcce.NormSampler(formula="bs(x, 4) * paid"), "*": "marginal"}, True),
+    "statsmodels": ({"paid": BINOMIAL, 7: mcce.StatsmodelsSampler("OrderedModel"), "*": "marginal"}, True),
 }
 if HAS_VINE:
     VINE = mcce.VineSampler(families="gaussian", max_givens=2)
@@ -68,6 +73,15 @@ def rows_of(name, n=60, *, missing=True):
     X = table(n, missing=missing)
     if name in ("boosting", "mixture"):  # a column with more numbers than are classes
         X["wage"] = np.sqrt(np.arange(n)) + X["n"]
+    if name == "amounts":
+        X["n"] += 1
+    if name == "counts":
+        X["x"] = np.where(np.arange(n) % 5 == 0, 0, X["x"] * 4)
+        X["day"] = np.random.default_rng(6).negative_binomial(1, 0.2, n)
+    if name == "shares":
+        X["x"] = (X["x"] + 0.25) / 4
+    if name == "statsmodels":
+        X = X[["sex", "n", "x", 7, "paid", "job", "day"]]
     return X
 
 

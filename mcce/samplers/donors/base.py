@@ -41,6 +41,7 @@ from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest
 from mcce.samplers.donors.model import DonorModel, TreesApart, draw_around, reaches
 from mcce.samplers.smoothing import Smoothing
+from mcce.samplers.summary import Summary
 from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy
@@ -322,6 +323,10 @@ class LeafDonorSampler(DonorSampler):
     def tree_(self) -> Tree:
         """The tree as arrays."""
         return self.donors_.forest.trees[0]
+
+    def summary(self) -> Summary:
+        """Return the tree as text."""
+        return Summary(self.tree)
 
     @property
     def tree(self) -> FittedTree:

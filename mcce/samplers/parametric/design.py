@@ -42,12 +42,14 @@ class Design:
     code : level of each dummy, or `NUMBER`, or `IS_MISSING`; a missing level has the code `n_levels`.
     fill : what stands for a missing number: 0 beside an indicator, else the training mean.
     constant : value of a number that was constant, which it keeps whatever comes later; else NaN.
+    columns : names of the design columns, as in "sex[T.male]".
     """
 
     source: Ints = stored(INT, "columns")
     code: Ints = stored(INT, "columns", least=IS_MISSING, most=2**31)
     fill: Floats = stored(FLOAT, "columns")
     constant: Floats = stored(FLOAT, "columns", finite="or missing")
+    columns: tuple[str, ...] = stored(tuple, None, of=str, default=())
 
     @classmethod
     def read(cls, given: Table, *, keep_constants: bool) -> Design:
@@ -81,6 +83,7 @@ class Design:
             np.array([column[1] for column in columns], dtype=np.int64),
             np.array([column[2] for column in columns], dtype=np.float64),
             np.array([column[3] for column in columns], dtype=np.float64),
+            tuple(_column_name(given.features[column[0]], column[1]) for column in columns),
         )
 
     def check_state(self) -> None:
@@ -147,6 +150,15 @@ class Design:
         if not np.isnan(self.constant[k]):
             return np.full(column.size, self.constant[k])
         return np.where(np.isnan(column), self.fill[k], column)
+
+
+def _column_name(feature: Feature, code: int) -> str:
+    if code == NUMBER:
+        return str(feature.name)
+    if code == IS_MISSING:
+        return f"is_missing({feature.name})"
+    assert feature.levels is not None
+    return f"{feature.name}[T.{feature.levels[code] if code < feature.n_levels else 'missing'}]"
 
 
 @dataclass(frozen=True)

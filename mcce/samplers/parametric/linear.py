@@ -22,6 +22,7 @@ import scipy
 from mcce.base.arrays import Floats
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.summary import Summary, coefficient_table
 from mcce.storage.fields import FLOAT, learned
 from mcce.table import Column, Table
 
@@ -87,6 +88,15 @@ class LinearSampler(RegressionSampler):
         if self.proper:
             self.coef_, self.sigma_ = fit.draw(self.proper_streams(target, fit.beta.size))
         return fit
+
+    def summary(self) -> Summary:
+        """Return the estimated coefficients with their standard errors."""
+        self.check_fitted("design_")
+        if self.always_missing_:
+            return super().summary()
+        about = {"Model": repr(self), "Residual sd": f"{self.sigma_:.6g}"}
+        names = ["const", *self.design_.columns]
+        return coefficient_table(names, self.estimate_, self.sigma_**2 * self.covariance_, about)
 
     def predict(self, given: Table) -> Floats:
         """Return the linear predictor of each row."""

@@ -9,6 +9,7 @@ Only levels that occur in the training rows have a probability.
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar, TypeVar
@@ -31,6 +32,7 @@ from mcce.samplers.parametric.glm import (
 )
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.registry import register_sampler
+from mcce.samplers.summary import Summary, coefficient_table
 from mcce.storage.fields import FLOAT, INT, learned, require
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
@@ -57,7 +59,8 @@ class _LevelSampler(RegressionSampler):
     scale_: Floats = learned(FLOAT, "columns", finite=True)
     model_: Multinomial | None = learned(Multinomial, optional=True)
 
-    def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:
+    def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
+        self.formula = formula
         self.proper = proper
         self.random_state = random_state
 
@@ -140,6 +143,21 @@ class _LevelSampler(RegressionSampler):
         else:
             require(self.classes_.size == 1 or self.has_another_model(), "model_ is missing")
 
+    def summary(self) -> Summary:
+        """Return the coefficients; standard errors where they are estimated, else NaN."""
+        self.check_fitted("design_")
+        if self.always_missing_ or self.model_ is None:
+            return super().summary()
+        m, p = self.model_.coef.shape
+        carry = np.diag(np.append(1.0, 1.0 / self.scale_))
+        carry[0, 1:] = -self.shift_ / self.scale_
+        carry = np.kron(np.eye(m), carry)
+        estimate = carry @ np.column_stack([self.model_.intercept, self.model_.coef]).ravel()
+        unknown = np.full((m * (p + 1), m * (p + 1)), np.nan)
+        covariance = unknown if self.model_.covariance is None else carry @ self.model_.covariance @ carry.T
+        names = [f"level {code}: {name}" for code in self.classes_[1:] for name in ("const", *self.design_.columns)]
+        return coefficient_table(names, estimate, covariance, {"Model": repr(self)})
+
     def has_another_model(self) -> bool:
         """Return whether the classes have another model."""
         return False
@@ -180,6 +198,9 @@ class LogregSampler(_LevelSampler):
 
     Parameters
     ----------
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Draw the coefficients once, at `fit`, from their asymptotic normal distribution.
     random_state : int or None
@@ -239,6 +260,9 @@ class PolyregSampler(_LevelSampler):
 
     Parameters
     ----------
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Fit to a bootstrap of the training rows.
     random_state : int or None
@@ -286,6 +310,9 @@ class PolrSampler(_LevelSampler):
 
     Parameters
     ----------
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Fit to a bootstrap of the training rows.
     random_state : int or None
@@ -340,6 +367,16 @@ class PolrSampler(_LevelSampler):
             return super()._log_class_probabilities(given)
         eta = self.design_.predict(given, np.zeros(1), self.cumulative_.coef[None, :])[:, 0]
         return self.cumulative_.log_probabilities(eta)
+
+    def summary(self) -> Summary:
+        """Return coefficients and thresholds, without standard errors."""
+        self.check_fitted("design_")
+        if self.always_missing_ or self.cumulative_ is None:
+            return super().summary()
+        estimate = np.append(self.cumulative_.coef, self.cumulative_.thresholds)
+        thresholds = [f"level {a} | {b}" for a, b in itertools.pairwise(self.classes_)]
+        unknown = np.full((estimate.size, estimate.size), np.nan)
+        return coefficient_table([*self.design_.columns, *thresholds], estimate, unknown, {"Model": repr(self)})
 
     def check_complete(self, n_rows: int) -> None:
         """Refuse a cumulative model that is not of the design and the classes."""

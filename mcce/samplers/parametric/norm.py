@@ -56,6 +56,9 @@ class NormSampler(LinearSampler):
 
     Parameters
     ----------
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
     random_state : int or None
@@ -98,7 +101,8 @@ class NormSampler(LinearSampler):
     low_: float = learned(float, finite=False)
     high_: float = learned(float, finite=False)
 
-    def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:
+    def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
+        self.formula = formula
         self.proper = proper
         self.random_state = random_state
 
@@ -222,6 +226,9 @@ class NormRankSampler(LinearSampler):
     ----------
     smoothing : "density" or None
         Kernel smoothing of the drawn values (`mcce.samplers.smoothing`: Sheather-Jones bandwidth, observed range).
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
     random_state : int or None
@@ -262,8 +269,16 @@ class NormRankSampler(LinearSampler):
     smoother_: Smoother | None = learned(Smoother, optional=True)
     column_: ColumnDensity = learned(ColumnDensity)
 
-    def __init__(self, *, smoothing: Smoothing = None, proper: bool = False, random_state: int | None = 0) -> None:
+    def __init__(
+        self,
+        *,
+        smoothing: Smoothing = None,
+        formula: str | None = None,
+        proper: bool = False,
+        random_state: int | None = 0,
+    ) -> None:
         self.smoothing = smoothing
+        self.formula = formula
         self.proper = proper
         self.random_state = random_state
 

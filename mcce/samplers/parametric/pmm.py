@@ -37,6 +37,9 @@ class PmmSampler(LinearSampler):
         Rows to draw from.
     smoothing : "density" or None
         Kernel smoothing of the drawn values (`mcce.samplers.smoothing`: Sheather-Jones bandwidth, observed range).
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Draw the parameters from their posterior once, at `fit`, and predict new rows with them; training rows are
         predicted with the estimates (type 1 matching: van Buuren 2018, "Flexible Imputation of Missing Data",
@@ -88,11 +91,13 @@ class PmmSampler(LinearSampler):
         *,
         n_donors: int = 3,
         smoothing: Smoothing = None,
+        formula: str | None = None,
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
         self.n_donors = n_donors
         self.smoothing = smoothing
+        self.formula = formula
         self.proper = proper
         self.random_state = random_state
 

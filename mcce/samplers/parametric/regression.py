@@ -17,10 +17,11 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.exceptions import InputError
+from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.parametric.design import Design, augmented
+from mcce.samplers.parametric.formula import FormulaDesign
 from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import check_fields, learned, require
@@ -40,12 +41,14 @@ class RegressionSampler(ConditionalSampler):
     thread_safe = True
 
     keeps_constants: ClassVar[bool] = False
+    needs_intercept: ClassVar[bool] = True
 
+    formula: str | None = None
     proper: bool
     random_state: int | None
-    design_: Design = learned(Design)
+    design_: Design | FormulaDesign = learned((Design, FormulaDesign))
     always_missing_: bool = learned(bool)
-    missing_design_: Design | None = learned(Design, optional=True)
+    missing_design_: Design | FormulaDesign | None = learned((Design, FormulaDesign), optional=True)
     missing_model_: Multinomial | None = learned(Multinomial, optional=True)
 
     @abstractmethod
@@ -95,19 +98,31 @@ class RegressionSampler(ConditionalSampler):
         self.always_missing_ = bool(missing.all())
         self.missing_design_ = self.missing_model_ = None
         if self.always_missing_:
-            self.design_ = Design.read(given, keep_constants=False)
+            self.design_ = self.read_design(given, target)
             return self
         if missing.any():
-            self.missing_design_ = Design.read(given, keep_constants=False)
+            self.missing_design_ = self.read_design(given, target)
             rows = augmented(self.missing_design_.matrix(given), missing.astype(np.int64), 2, target.weights)
             self.missing_model_ = fit_multinomial(rows, 2)
             known = np.flatnonzero(~missing)
             given, target = given.take(known), target.take(known)
         if target.weights is not None and given.weights is None:
             given = replace(given, weights=target.weights)
-        self.design_ = Design.read(given, keep_constants=self.keeps_constants)
+        self.design_ = self.read_design(given, target, keep_constants=self.keeps_constants)
         self.fit_complete(given, self.design_.matrix(given), target)
         return self
+
+    def read_design(self, given: Table, target: Column, *, keep_constants: bool = False) -> Design | FormulaDesign:
+        """Return the design of training rows: that of the formula, or all givens."""
+        if self.formula is None:
+            return Design.read(given, keep_constants=keep_constants)
+        design = FormulaDesign.read(self.formula, given, target.feature)
+        if self.needs_intercept and not design.has_intercept:
+            raise SamplerError(
+                f"formula {self.formula!r} of {target.feature.name!r} leaves the intercept out, which "
+                f"{type(self).__name__} always has; use StatsmodelsSampler, or drop the 0 or -1."
+            )
+        return design
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw one value for each row, missing where the first part says so."""

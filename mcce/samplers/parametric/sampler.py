@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
@@ -13,6 +13,7 @@ from mcce.samplers.parametric.norm import NormRankSampler
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
+from mcce.samplers.summary import Summary
 from mcce.storage.fields import check_type
 from mcce.table import Column, Feature, Table
 
@@ -30,6 +31,9 @@ class ParametricSampler(ConditionalSampler):
     ----------
     smoothing : "density" or None
         Smoothing of a numeric target.
+    formula : str or None
+        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
+        `mcce.samplers.parametric.formula` says which functions there are.
     proper : bool
         Draw the parameters, or bootstrap the rows, once at `fit`.
     random_state : int or None
@@ -56,8 +60,16 @@ class ParametricSampler(ConditionalSampler):
 
     sampler_: RegressionSampler
 
-    def __init__(self, *, smoothing: Smoothing = None, proper: bool = False, random_state: int | None = 0) -> None:
+    def __init__(
+        self,
+        *,
+        smoothing: Smoothing = None,
+        formula: str | None = None,
+        proper: bool = False,
+        random_state: int | None = 0,
+    ) -> None:
         self.smoothing = smoothing
+        self.formula = formula
         self.proper = proper
         self.random_state = random_state
 
@@ -96,15 +108,21 @@ class ParametricSampler(ConditionalSampler):
         self.check_fitted("sampler_")
         return self.sampler_.base_measure()
 
+    def summary(self) -> Summary:
+        """Return what the chosen sampler has learned."""
+        self.check_fitted("sampler_")
+        return self.sampler_.summary()
+
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse a chosen sampler that is not the one for the target, or not of these columns."""
         check_type(self.sampler_, "sampler_", _METHODS[_method(target)])
         self.sampler_.check_state(given, target, n_rows)
 
     def _make(self, method: str) -> RegressionSampler:
+        shared: Any = {"formula": self.formula, "proper": self.proper, "random_state": self.random_state}
         if method == "normrank":
-            return NormRankSampler(smoothing=self.smoothing, proper=self.proper, random_state=self.random_state)
-        return _METHODS[method](proper=self.proper, random_state=self.random_state)
+            return NormRankSampler(smoothing=self.smoothing, **shared)
+        return _METHODS[method](**shared)
 
 
 _METHODS: dict[str, type[NormRankSampler | LogregSampler | PolyregSampler | PolrSampler]] = {

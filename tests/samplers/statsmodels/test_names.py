@@ -1,0 +1,51 @@
+"""The short names: each keeps the contract, and is the model of statsmodels that it stands for."""
+
+import numpy as np
+import pytest
+
+import mcce
+from mcce import StatsmodelsSampler
+from mcce.rng import RowStreams
+from mcce.testing import check_sampler
+from tests.marks import slow_but
+from tests.samplers.statsmodels.problem import GIVEN, column, fitted
+
+NAMES = {
+    "poisson": ("count", StatsmodelsSampler("GLM", family="Poisson(Log)")),
+    "negbin": ("overdispersed", StatsmodelsSampler("NegativeBinomial")),
+    "zip": ("inflated", StatsmodelsSampler("ZeroInflatedPoisson")),
+    "gamma": ("amount", StatsmodelsSampler("GLM", family="Gamma(Log)")),
+    "beta": ("share", StatsmodelsSampler("BetaModel")),
+    "quantile": ("skewed", StatsmodelsSampler("QuantReg")),
+}
+
+
+@pytest.mark.parametrize("name", slow_but(NAMES, "gamma", "zip"))
+def test_the_contract(name):
+    check_sampler(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_its_model(name):
+    target, model = NAMES[name]
+    named, plain = fitted(mcce.available_samplers()[name](), target), fitted(model.clone(), target)
+    np.testing.assert_array_equal(named.estimate_, plain.estimate_)
+    np.testing.assert_array_equal(*(each.sample(GIVEN, RowStreams.from_seed(1, 600)) for each in (named, plain)))
+    assert (named.handles, named.numbers, named.takes_weights) == (plain.handles, plain.numbers, plain.takes_weights)
+    assert "formula : str or None" in type(named).__doc__
+
+
+def test_names_are_refused_what_they_have_not():
+    with pytest.raises(TypeError, match="family"):
+        mcce.GammaSampler(family="Poisson")
+
+
+def test_quantiles_follow_a_spread_that_grows():
+    """A skewed target whose spread grows with its mean: better held-out log score than a normal regression."""
+    target = column("skewed")
+    half = np.arange(300)
+    scores = []
+    for sampler in (mcce.QuantileSampler(), mcce.NormSampler()):
+        sampler.fit(GIVEN.take(half), target.take(half))
+        scores.append(sampler.log_density(GIVEN.take(half + 300), target.values[half + 300]).mean())
+    assert scores[0] > scores[1] + 0.1
