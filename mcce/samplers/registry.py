@@ -62,7 +62,7 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
         return sampler()
     if not isinstance(sampler, str):
         raise InputError(f"sampler is {sampler!r}; give a name, a ConditionalSampler, or a dict of them by feature.")
-    with_formula = re.fullmatch(r"(\w+)\((.*~.*)\)", sampler, re.DOTALL)
+    with_formula = re.fullmatch(r"([\w.]+)\((.*~.*)\)", sampler, re.DOTALL)
     if with_formula is None:
         return SAMPLERS.find(sampler)()
     cls: Any = SAMPLERS.find(with_formula[1])
