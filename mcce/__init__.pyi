@@ -117,6 +117,9 @@ from .samplers import (
     CartSampler as CartSampler,
 )
 from .samplers import (
+    CatallSampler as CatallSampler,
+)
+from .samplers import (
     ConditionalSampler as ConditionalSampler,
 )
 from .samplers import (
@@ -172,6 +175,9 @@ from .samplers import (
 )
 from .samplers import (
     NegbinSampler as NegbinSampler,
+)
+from .samplers import (
+    NestedSampler as NestedSampler,
 )
 from .samplers import (
     NormBootSampler as NormBootSampler,

@@ -25,12 +25,12 @@ EXPLAINING = """
 CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
-    BetaSampler BoostingSampler CartSampler CtreeSampler CubertNormSampler DPSampler EmpiricalSampler
+    BetaSampler BoostingSampler CartSampler CatallSampler CtreeSampler CubertNormSampler DPSampler EmpiricalSampler
     EstimatorSampler ForestSampler GammaSampler GaussianCopulaSampler GaussianSampler LassoLogregSampler
     LassoNormSampler LdaSampler LogNormSampler LogregSampler MarginalSampler MidastouchSampler MixtureSampler
-    NegbinSampler NormBootSampler NormRankSampler NormSampler ParametricSampler PmmSampler PoissonSampler
-    PolrSampler PolyregSampler QuantileSampler SqrtNormSampler StatsmodelsSampler TwoPartSampler VineSampler
-    ZipSampler
+    NegbinSampler NestedSampler NormBootSampler NormRankSampler NormSampler ParametricSampler PmmSampler
+    PoissonSampler PolrSampler PolyregSampler QuantileSampler SqrtNormSampler StatsmodelsSampler TwoPartSampler
+    VineSampler ZipSampler
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """

@@ -16,6 +16,7 @@ from mcce.storage.state import look_in
 if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and editors
     from mcce.samplers.boosting import BoostingSampler
     from mcce.samplers.copula import GaussianCopulaSampler
+    from mcce.samplers.crosstab import CatallSampler, NestedSampler
     from mcce.samplers.donors.ctree import CtreeSampler
     from mcce.samplers.donors.forest import ForestSampler
     from mcce.samplers.donors.marginal import MarginalSampler
@@ -57,6 +58,7 @@ __all__ = [
     "BetaSampler",
     "BoostingSampler",
     "CartSampler",
+    "CatallSampler",
     "ConditionalSampler",
     "CtreeSampler",
     "CubertNormSampler",
@@ -76,6 +78,7 @@ __all__ = [
     "MidastouchSampler",
     "MixtureSampler",
     "NegbinSampler",
+    "NestedSampler",
     "NormBootSampler",
     "NormRankSampler",
     "NormSampler",
@@ -100,6 +103,10 @@ __all__ = [
 _HOMES = {
     "boosting": ("BoostingSampler",),
     "copula": ("GaussianCopulaSampler",),
+    "crosstab": (
+        "CatallSampler",
+        "NestedSampler",
+    ),
     "donors.ctree": ("CtreeSampler",),
     "donors.forest": ("ForestSampler",),
     "donors.marginal": ("MarginalSampler",),

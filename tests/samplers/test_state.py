@@ -45,6 +45,8 @@ SAMPLERS = [
     mcce.PolyregSampler(),
     mcce.PolrSampler(),
     mcce.ParametricSampler(),
+    mcce.CatallSampler(n_groups=2),
+    mcce.NestedSampler(),
     mcce.GaussianCopulaSampler(particles=3),
     *([mcce.VineSampler(families="gaussian", max_givens=2)] if HAS_VINE else []),
 ]
