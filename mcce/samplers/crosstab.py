@@ -293,7 +293,7 @@ def _told(coarse: Floats, fine: Floats, weights: Floats | None) -> float:
     of_coarse = np.bincount(rows, weights)
     of_fine = np.bincount(columns, weights)
 
-    def entropy(sums: Floats) -> float:
+    def entropy(sums: Floats | Ints) -> float:
         shares = sums[sums > 0.0] / sums.sum()
         return float(-(shares * np.log(shares)).sum())
 

@@ -62,13 +62,15 @@ def make(name, kind):
     return EstimatorSampler(LinearRegression() if kind == "numeric" else LogisticRegression())
 
 
-def frame_with(kind, gaps=False):
-    """Return a given `x` and a target `y` that depends on it."""
+def frame_with(kind, gaps=False, name=None):
+    """Return a given `x` and a target `y` that depends on it: numbers of the sort that the sampler models."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=N)
     y = x + rng.normal(size=N)
+    numbers = OURS[name].numbers if name in OURS else "any"
+    number = {"any": y, "positive": np.exp(y), "counts": np.floor(np.exp(y)), "shares": 1 / (1 + np.exp(-y))}[numbers]
     levels = pd.Categorical.from_codes(np.digitize(y, [-1, 1]), ["a", "b", "c"], ordered=kind == "ordered")
-    frame = pd.DataFrame({"x": x, "y": y if kind == "numeric" else levels})
+    frame = pd.DataFrame({"x": x, "y": number if kind == "numeric" else levels})
     return frame.mask(rng.random(frame.shape) < 0.2) if gaps else frame
 
 
@@ -82,7 +84,7 @@ def fitted():
     found = {}
     for name in [*OURS, ESTIMATOR]:
         for kind in kinds_of(name):
-            frame = frame_with(kind)
+            frame = frame_with(kind, name=name)
             table = Schema.from_data(frame).encode(frame)
             sampler = make(name, kind).fit(table.first(1), table.column(1))
             found[name, kind] = sampler, table.first(1), table.column(1)
@@ -120,7 +122,7 @@ def test_targets(name):
     for kind in KINDS:
         chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"])
         if kind in handled:
-            chain.fit(frame_with(kind))
+            chain.fit(frame_with(kind, name=name))
         else:
             with pytest.raises(SamplerError, match=f"cannot model 'y': it is {kind}"):
                 chain.fit(frame_with(kind))
@@ -132,7 +134,7 @@ def test_missing_values(name):
     for page in PAGES:
         assert cell(page, name, "missing values") == ("yes" if declared else "no")
     for kind in kinds_of(name):
-        frame = frame_with(kind, gaps=True)
+        frame = frame_with(kind, gaps=True, name=name)
         chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"], random_state=1)
         if declared:
             drawn = chain.fit(frame).sample(given=frame[["x"]])["y"]
