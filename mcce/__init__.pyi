@@ -117,10 +117,16 @@ from .samplers import (
     CartSampler as CartSampler,
 )
 from .samplers import (
+    CatallSampler as CatallSampler,
+)
+from .samplers import (
     ConditionalSampler as ConditionalSampler,
 )
 from .samplers import (
     CtreeSampler as CtreeSampler,
+)
+from .samplers import (
+    CubertNormSampler as CubertNormSampler,
 )
 from .samplers import (
     DPSampler as DPSampler,
@@ -144,16 +150,37 @@ from .samplers import (
     GaussianSampler as GaussianSampler,
 )
 from .samplers import (
+    LassoLogregSampler as LassoLogregSampler,
+)
+from .samplers import (
+    LassoNormSampler as LassoNormSampler,
+)
+from .samplers import (
+    LdaSampler as LdaSampler,
+)
+from .samplers import (
+    LogNormSampler as LogNormSampler,
+)
+from .samplers import (
     LogregSampler as LogregSampler,
 )
 from .samplers import (
     MarginalSampler as MarginalSampler,
 )
 from .samplers import (
+    MidastouchSampler as MidastouchSampler,
+)
+from .samplers import (
     MixtureSampler as MixtureSampler,
 )
 from .samplers import (
     NegbinSampler as NegbinSampler,
+)
+from .samplers import (
+    NestedSampler as NestedSampler,
+)
+from .samplers import (
+    NormBootSampler as NormBootSampler,
 )
 from .samplers import (
     NormRankSampler as NormRankSampler,
@@ -181,6 +208,9 @@ from .samplers import (
 )
 from .samplers import (
     RestrictedDraw as RestrictedDraw,
+)
+from .samplers import (
+    SqrtNormSampler as SqrtNormSampler,
 )
 from .samplers import (
     StackSampler as StackSampler,

@@ -25,10 +25,12 @@ EXPLAINING = """
 CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
-    BetaSampler BoostingSampler CartSampler CtreeSampler DPSampler EmpiricalSampler EstimatorSampler ForestSampler
-    GammaSampler GaussianCopulaSampler GaussianSampler LogregSampler MarginalSampler MixtureSampler NegbinSampler
-    NormRankSampler NormSampler ParametricSampler PmmSampler PoissonSampler PolrSampler PolyregSampler QuantileSampler
-    StackSampler StatsmodelsSampler TwoPartSampler VineSampler ZipSampler
+    BetaSampler BoostingSampler CartSampler CatallSampler CtreeSampler CubertNormSampler DPSampler EmpiricalSampler
+    EstimatorSampler ForestSampler GammaSampler GaussianCopulaSampler GaussianSampler LassoLogregSampler
+    LassoNormSampler LdaSampler LogNormSampler LogregSampler MarginalSampler MidastouchSampler MixtureSampler
+    NegbinSampler NestedSampler NormBootSampler NormRankSampler NormSampler ParametricSampler PmmSampler
+    PoissonSampler PolrSampler PolyregSampler QuantileSampler SqrtNormSampler StackSampler StatsmodelsSampler
+    TwoPartSampler VineSampler ZipSampler
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """

@@ -16,6 +16,7 @@ from mcce.storage.state import look_in
 if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and editors
     from mcce.samplers.boosting import BoostingSampler
     from mcce.samplers.copula import GaussianCopulaSampler
+    from mcce.samplers.crosstab import CatallSampler, NestedSampler
     from mcce.samplers.donors.ctree import CtreeSampler
     from mcce.samplers.donors.forest import ForestSampler
     from mcce.samplers.donors.marginal import MarginalSampler
@@ -24,14 +25,22 @@ if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and edi
     from mcce.samplers.estimator import EstimatorSampler
     from mcce.samplers.mixture import MixtureSampler
     from mcce.samplers.parametric import (
+        CubertNormSampler,
         GaussianSampler,
+        LassoLogregSampler,
+        LassoNormSampler,
+        LdaSampler,
+        LogNormSampler,
         LogregSampler,
+        MidastouchSampler,
+        NormBootSampler,
         NormRankSampler,
         NormSampler,
         ParametricSampler,
         PmmSampler,
         PolrSampler,
         PolyregSampler,
+        SqrtNormSampler,
     )
     from mcce.samplers.stack import StackSampler
     from mcce.samplers.statsmodels import (
@@ -50,8 +59,10 @@ __all__ = [
     "BetaSampler",
     "BoostingSampler",
     "CartSampler",
+    "CatallSampler",
     "ConditionalSampler",
     "CtreeSampler",
+    "CubertNormSampler",
     "DPSampler",
     "EmpiricalSampler",
     "EstimatorSampler",
@@ -59,10 +70,17 @@ __all__ = [
     "GammaSampler",
     "GaussianCopulaSampler",
     "GaussianSampler",
+    "LassoLogregSampler",
+    "LassoNormSampler",
+    "LdaSampler",
+    "LogNormSampler",
     "LogregSampler",
     "MarginalSampler",
+    "MidastouchSampler",
     "MixtureSampler",
     "NegbinSampler",
+    "NestedSampler",
+    "NormBootSampler",
     "NormRankSampler",
     "NormSampler",
     "ParametricSampler",
@@ -72,6 +90,7 @@ __all__ = [
     "PolyregSampler",
     "QuantileSampler",
     "RestrictedDraw",
+    "SqrtNormSampler",
     "StackSampler",
     "StatsmodelsSampler",
     "TwoPartSampler",
@@ -86,6 +105,10 @@ __all__ = [
 _HOMES = {
     "boosting": ("BoostingSampler",),
     "copula": ("GaussianCopulaSampler",),
+    "crosstab": (
+        "CatallSampler",
+        "NestedSampler",
+    ),
     "donors.ctree": ("CtreeSampler",),
     "donors.forest": ("ForestSampler",),
     "donors.marginal": ("MarginalSampler",),
@@ -94,8 +117,10 @@ _HOMES = {
     "estimator": ("EstimatorSampler",),
     "mixture": ("MixtureSampler",),
     "parametric": (
-        *("GaussianSampler", "LogregSampler", "NormRankSampler", "NormSampler"),
-        *("ParametricSampler", "PmmSampler", "PolrSampler", "PolyregSampler"),
+        *("CubertNormSampler", "GaussianSampler", "LassoLogregSampler", "LassoNormSampler"),
+        *("LdaSampler", "LogNormSampler", "LogregSampler", "MidastouchSampler"),
+        *("NormBootSampler", "NormRankSampler", "NormSampler", "ParametricSampler"),
+        *("PmmSampler", "PolrSampler", "PolyregSampler", "SqrtNormSampler"),
     ),
     "stack": ("StackSampler",),
     "statsmodels": (

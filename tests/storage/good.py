@@ -61,6 +61,9 @@ CHAINS = {
     "amounts": ({"x": "twopart", "day": "quantile", "n": "gamma", "*": "marginal"}, True),
     "counts": ({"n": "poisson", "day": "negbin", "x": "zip", "*": "marginal"}, True),
     "shares": ({"x": "beta", "n": mcce.NormSampler(formula="bs(x, 4) * paid"), "*": "marginal"}, True),
+    "transformed": ({"x": "sqrtnorm", "n": "lognorm", "day": "cubertnorm", "*": "marginal"}, True),
+    "mice": ({"x": "midastouch", "n": "norm.boot", "day": "lasso.norm", "paid": "lasso.logreg", "*": "marginal"}, True),
+    "counted": ({"paid": "lda", 7: "catall", "job": "nested", "*": "marginal"}, True),
     "statsmodels": ({"paid": BINOMIAL, 7: mcce.StatsmodelsSampler("OrderedModel"), "*": "marginal"}, True),
 }
 if HAS_VINE:

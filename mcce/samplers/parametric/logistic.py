@@ -19,7 +19,6 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, Within
-from mcce.samplers.donors.base import draw_rows, n_copies
 from mcce.samplers.parametric.design import augmented
 from mcce.samplers.parametric.glm import (
     Cumulative,
@@ -37,10 +36,10 @@ from mcce.storage.fields import FLOAT, INT, learned, require
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
 
-Self = TypeVar("Self", bound="_LevelSampler")
+Self = TypeVar("Self", bound="LevelSampler")
 
 
-class _LevelSampler(RegressionSampler):
+class LevelSampler(RegressionSampler):
     """A regression that gives each level a probability.
 
     A linear predictor is ``intercept + coef (x - shift_) / scale_``: the coefficients belong to the design as
@@ -69,8 +68,7 @@ class _LevelSampler(RegressionSampler):
         self.n_levels_ = target.feature.n_levels
         values, weights = target.values, target.weights
         if self.proper and self.bootstraps:
-            n_drawn = values.size if weights is None else n_copies(weights)
-            rows = draw_rows(np.arange(values.size), self.proper_streams(target, n_drawn), weights)
+            rows = self.bootstrap(target)
             x, values, weights = x[rows], values[rows], None
             varies = np.ptp(x, axis=0) > 0.0 if x.shape[1] else np.zeros(0, dtype=bool)
         else:
@@ -187,7 +185,7 @@ class _LevelSampler(RegressionSampler):
 
 
 @register_sampler("logreg")
-class LogregSampler(_LevelSampler):
+class LogregSampler(LevelSampler):
     """Logistic regression (synthpop's `logreg`).
 
     1. Centre the design columns and augment the rows against separation.
@@ -251,7 +249,7 @@ class LogregSampler(_LevelSampler):
 
 
 @register_sampler("polyreg")
-class PolyregSampler(_LevelSampler):
+class PolyregSampler(LevelSampler):
     """Multinomial logistic regression (synthpop's `polyreg`).
 
     1. Augment the rows against separation, then map each column with values outside [0, 1] to [0, 1].
@@ -300,7 +298,7 @@ class PolyregSampler(_LevelSampler):
 
 
 @register_sampler("polr")
-class PolrSampler(_LevelSampler):
+class PolrSampler(LevelSampler):
     """Proportional odds logistic regression for ordered targets (synthpop's `polr`).
 
     1. Augment the rows against separation.

@@ -1,8 +1,9 @@
 """Normal linear regressions for numeric targets: of their values, of the scores of their ranks, of one joint Gaussian.
 
 `norm` and `normrank` are synthpop's: a regression of the values, and of the normal scores of their ranks. Their fit is
-that of `mcce.samplers.parametric.linear`. `gaussian` is shapr's approach of that name, the conditional of one joint
-Gaussian:
+that of `mcce.samplers.parametric.linear`. `lognorm`, `sqrtnorm` and `cubertnorm` are `norm` of transformed values
+(`mcce.samplers.parametric.transforms`), `norm.boot` (mice) is `norm` with the parameters of one bootstrap sample.
+`gaussian` is shapr's approach of that name, the conditional of one joint Gaussian:
 
 1. The design columns of the givens (`mcce.samplers.parametric.design`: numbers as they are, a dummy for every level but
    the first) and the target have the mean m and the covariance S of the training rows, with denominator n - 1 (n is the
@@ -23,6 +24,7 @@ variables": their model, with effects of the levels that add up).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -33,23 +35,36 @@ from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, BaseMeasure, Within, supported_by
 from mcce.samplers.density import ColumnDensity
-from mcce.samplers.parametric.linear import LinearSampler
+from mcce.samplers.parametric.linear import LinearSampler, fit_linear
+from mcce.samplers.parametric.transforms import (
+    Transform,
+    backward,
+    check_domain,
+    check_transform,
+    forward,
+    log_slope,
+    shift_of,
+)
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing, log_normal_mass, truncated_normal
 from mcce.storage.fields import FLOAT, check_count_of, learned, require
 from mcce.table import Column, Feature, Table
+from mcce.table.checks import LARGEST
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 from mcce.table.weights import deviation_of, mean_of, place_of_copy, sorted_with_weights
 
 Self = TypeVar("Self", bound="NormSampler")
+
+_NEAREST = 1e-12  # to 0, where the slope of a root is infinite
 
 
 @register_sampler("norm")
 class NormSampler(LinearSampler):
     """Normal linear regression (synthpop's `norm`).
 
-    1. Regress the target on the givens, with a slight ridge (`mcce.samplers.parametric.linear`).
-    2. Draw from the normal distribution around the prediction.
+    1. Regress the target, transformed on demand, on the givens, with a slight ridge
+       (`mcce.samplers.parametric.linear`).
+    2. Draw from the normal distribution around the prediction, and transform back.
     3. Round to the decimals of the training values, if 12 or fewer write them all.
 
     Draws are new numbers and may lie outside the observed range; an integer dtype bounds them.
@@ -59,6 +74,9 @@ class NormSampler(LinearSampler):
     formula : str or None
         The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
         `mcce.samplers.parametric.formula` says which functions there are.
+    transform : "log", "sqrt", "cuberoot" or None
+        Transformation of the target (`mcce.samplers.parametric.transforms`); "log" and "sqrt" need values from 0 on,
+        and draw no others.
     proper : bool
         Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
     random_state : int or None
@@ -69,13 +87,18 @@ class NormSampler(LinearSampler):
     coef_, sigma_ : coefficients, intercept first, and residual standard deviation that draws use.
     estimate_, covariance_ : the estimated coefficients and V, their covariance over sigma squared.
     decimals_ : int or None
+    shift_ : float
+        What is added before the logarithm: half of the least positive value if some are 0, else 0.
 
     Notes
     -----
-    `log_density` is the normal density. Where training values have point mass (`mcce.samplers.density`), it
-    is the probability to be rounded to these, and there is a small even part; else it ignores the rounding. A target
-    without spread has probability 1 at its value instead. `supports` means within 7 standard deviations, and no more
-    decimals than the data.
+    Coefficients and residual standard deviation are those of the transformed target. The normal distribution is
+    truncated to the transformed values that the target can have (`low_`, `high_`).
+
+    `log_density` is the normal density, times the slope of the transformation. Where training values have point mass
+    (`mcce.samplers.density`), it is the probability to be rounded to these, and there is a small even part; else it
+    ignores the rounding. A target without spread has probability 1 at its value instead. `supports` means within 7
+    standard deviations, and no more decimals than the data.
 
     References
     ----------
@@ -100,72 +123,95 @@ class NormSampler(LinearSampler):
     column_: ColumnDensity | None = learned(ColumnDensity, optional=True)  # for densities only
     low_: float = learned(float, finite=False)
     high_: float = learned(float, finite=False)
+    shift_: float = learned(float, least=0.0, default=0.0)
 
-    def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
+    transform: Transform
+
+    def __init__(
+        self,
+        *,
+        formula: str | None = None,
+        transform: Transform = None,
+        proper: bool = False,
+        random_state: int | None = 0,
+    ) -> None:
         self.formula = formula
+        self.transform = transform
         self.proper = proper
         self.random_state = random_state
 
+    def check_parameters(self) -> None:
+        """Refuse parameters that make no sense."""
+        super().check_parameters()
+        check_transform(self.transform, self)
+
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Fit the regression (step 1)."""
-        self.estimate(x, target)
+        check_domain(self.transform, target, self)
         self.decimals_ = decimals_of(target.values)
         self.column_ = ColumnDensity.of(target.values, target.weights)
         self.low_, self.high_ = _dtype_range(target.feature)
+        if self.transform is not None:
+            self.shift_ = shift_of(self.transform, target.values)
+            least = -LARGEST
+            if self.transform != "cuberoot":  # positive training values: no draw is rounded to 0
+                least = 0.0 if self.decimals_ is None or target.values.min() == 0.0 else 10.0**-self.decimals_
+            self.low_, self.high_ = max(self.low_, least), min(self.high_, LARGEST)
+        self.estimate(x, replace(target, values=self._forward(target.values)))
 
     def estimate(self, x: Floats, target: Column) -> None:
-        """Find the coefficients and the standard deviation."""
+        """Find the coefficients and the standard deviation; the target is transformed already."""
         self.fit_linear(x, target.values, target)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw and round (steps 2 and 3); a restricted draw comes from the part that rounds to allowed values."""
-        mean = self.predict(given)
+        mean, sd = self.predict(given), self.sigma_
         if within is None and np.isinf(self.low_):
-            return self._rounded(mean + self.sigma_ * rng.normal())
+            return self._rounded(mean + sd * rng.normal())
         low, high = self._allowed(within or Within(), given.n_rows)
         possible = (low <= high) & (low < np.inf) & (high > -np.inf)
         low, high = np.where(possible, low, -np.inf), np.where(possible, high, np.inf)
         if self.sigma_ == 0.0:
-            drawn = self._rounded(mean)
+            drawn = self._rounded(self._backward(mean))
             return np.where(possible & (drawn >= low) & (drawn <= high), drawn, np.nan)
-        drawn = truncated_normal(mean, self.sigma_, low - self._half, high + self._half, rng.uniform())
-        return np.where(possible, np.clip(self._rounded(drawn), low, high), np.nan)
+        drawn = truncated_normal(mean, sd, *self._cell(low, high), rng.uniform())
+        return np.where(possible, np.clip(self._rounded(self._backward(drawn)), low, high), np.nan)
 
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the mass of what rounds to allowed values, as a share of what the dtype can hold."""
+        """Return the mass of what rounds to allowed values, as a share of what the target can be."""
         return np.exp(self.log_mass_complete(given, within))
 
     def log_mass_complete(self, given: Table, within: Within, drawn: Floats | None = None) -> Floats:
         """Return the log of this mass, far out in the tails too."""
-        mean = self.predict(given)
         low, high = self._allowed(within, given.n_rows)
         if self.sigma_ == 0.0:
-            always = self._rounded(mean)
+            always = self._rounded(self._backward(self.predict(given)))
             return np.where((always >= low) & (always <= high), 0.0, -np.inf)
-        allowed, whole = (
-            log_normal_mass((a - self._half - mean) / self.sigma_, (b + self._half - mean) / self.sigma_)
-            for a, b in ((low, np.maximum(low, high)), self._allowed(Within(), given.n_rows))
-        )
-        return np.where(low <= high, allowed - whole, -np.inf)
+        allowed = self._log_normal_mass(given, low, np.maximum(low, high))
+        return np.where(low <= high, allowed - self._log_whole(given), -np.inf)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value lies within reach of its prediction and has no decimals too many."""
-        near = np.abs(values - self.predict(given)) <= REACH * self.sigma_ + 10.0 ** -(
-            12.0 if self.decimals_ is None else self.decimals_
-        )
+        mean, reach = self.predict(given), REACH * self.sigma_
+        unit = 10.0 ** -(12.0 if self.decimals_ is None else self.decimals_)
+        near = (self._forward(values + unit) >= mean - reach) & (self._forward(values - unit) <= mean + reach)
         supported: Bools = near & (values >= self.low_) & (values <= self.high_) & (self._rounded(values) == values)
         return supported
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log of the normal density; of values with point mass, of the probability to be rounded to them."""
+        mean, sd = self.predict(given), self.sigma_
         if self.sigma_ == 0.0:
-            return np.where(self._rounded(values) == self._rounded(self.predict(given)), 0.0, -np.inf)
-        z = (values - self.predict(given)) / self.sigma_
-        density = np.asarray(-0.5 * z**2 - np.log(self.sigma_) - 0.5 * np.log(2.0 * np.pi))
+            return np.where(self._rounded(values) == self._rounded(self._backward(mean)), 0.0, -np.inf)
+        z = (self._forward(values) - mean) / sd
+        density = np.asarray(-0.5 * z**2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi))
+        whole = 0.0 if np.isinf(self.low_) else self._log_whole(given)
+        if self.transform is not None:
+            density += log_slope(self.transform, values, self.shift_, max(self._half, _NEAREST))
+        density = np.where((values >= self.low_) & (values <= self.high_), density - whole, -np.inf)
         if not self.column_density().atoms.size:
             return density
-        half = self._half / self.sigma_
-        mass = log_normal_mass(z - half, z + half)
+        mass = self._log_normal_mass(given, values, values) - whole
         if self.column_density().base_measure == "counting":  # new values are counted too, if they are rounded ones
             density = np.where(self._rounded(values) == values, mass, -np.inf)
         density = np.where(self.column_density().has_mass(values), mass, density)
@@ -189,6 +235,26 @@ class NormSampler(LinearSampler):
             )
         return self.column_
 
+    def _forward(self, values: Floats) -> Floats:
+        return forward(self.transform, values, self.shift_)
+
+    def _backward(self, values: Floats) -> Floats:
+        return backward(self.transform, values, self.shift_)
+
+    def _cell(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return between which transformed values those lie that are rounded to low, to high, or to some between."""
+        return self._forward(low - self._half), self._forward(high + self._half)
+
+    def _log_normal_mass(self, given: Table, low: Floats, high: Floats) -> Floats:
+        """Return the log probability of what is rounded to values from low to high."""
+        mean, sd = self.predict(given), self.sigma_
+        first, last = self._cell(low, high)
+        return log_normal_mass((first - mean) / sd, (last - mean) / sd)
+
+    def _log_whole(self, given: Table) -> Floats:
+        """Return the log probability of what the target can be."""
+        return self._log_normal_mass(given, *self._allowed(Within(), given.n_rows))
+
     @property
     def _half(self) -> float:
         """Half of the step between rounded values."""
@@ -211,6 +277,145 @@ class NormSampler(LinearSampler):
         lowest, highest = self._rounded(low), self._rounded(high)
         lowest = np.where(lowest < low, self._rounded(lowest + unit), lowest)
         return lowest, np.where(highest > high, self._rounded(highest - unit), highest)
+
+
+class _TransformedSampler(NormSampler):
+    """`NormSampler` with one transformation; a base class, not a sampler."""
+
+    def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
+        self.formula = formula
+        self.proper = proper
+        self.random_state = random_state
+
+    def __init_subclass__(cls) -> None:
+        """Add the parameters to the docstring."""
+        cls.__doc__ = (cls.__doc__ or "").replace("    Examples\n", f"{_PARAMETERS}\n    Examples\n", 1)
+
+
+_PARAMETERS = """\
+    Parameters
+    ----------
+    formula : str or None
+        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
+    proper : bool
+        Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
+    random_state : int or None
+        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
+
+    See Also
+    --------
+    NormSampler : attributes, density and restricted draws; it takes the same transformation as a parameter.
+"""
+
+
+@register_sampler("lognorm")
+class LogNormSampler(_TransformedSampler):
+    """Normal regression of the logarithm (synthpop's `lognorm`), for values from 0 on.
+
+    With zeros among the training values, half of the least positive one is added before the logarithm. Draws are not
+    negative, where synthpop's can be as low as minus that half.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> chain = mcce.ChainModel(sampler={"salary": "lognorm", "*": "cart"}, fixed=["age"], random_state=1).fit(loans.X)
+    >>> bool((chain.sample(n=50)["salary"] > 0).all())
+    True
+    """
+
+    numbers = "positive"
+    transform = "log"
+
+
+@register_sampler("sqrtnorm")
+class SqrtNormSampler(_TransformedSampler):
+    """Normal regression of the square root (synthpop's `sqrtnorm`), for values from 0 on.
+
+    The normal distribution of the root is truncated at 0. (synthpop squares negative draws too.)
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> chain = mcce.ChainModel(sampler={"salary": "sqrtnorm", "*": "cart"}, fixed=["age"], random_state=1).fit(loans.X)
+    >>> bool((chain.sample(n=50)["salary"] >= 0).all())
+    True
+    """
+
+    numbers = "positive"
+    transform = "sqrt"
+
+
+@register_sampler("cubertnorm")
+class CubertNormSampler(_TransformedSampler):
+    """Normal regression of the cube root (synthpop's `cubertnorm`), for values of both signs.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> sampler = {"salary": "cubertnorm", "*": "cart"}
+    >>> chain = mcce.ChainModel(sampler=sampler, fixed=["age"], random_state=1).fit(loans.X)
+    >>> chain.sample(n=3).shape
+    (3, 10)
+    """
+
+    transform = "cuberoot"
+
+
+@register_sampler("norm.boot")
+class NormBootSampler(NormSampler):
+    """Normal regression with the parameters of one bootstrap sample (mice's `norm.boot`).
+
+    1. Draw as many training rows as there are, with replacement, once at `fit`.
+    2. Coefficients and residual standard deviation are those of this sample; draws are those of `NormSampler`.
+
+    Parameters
+    ----------
+    formula : str or None
+        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
+    transform : "log", "sqrt", "cuberoot" or None
+        Transformation of the target.
+    random_state : int or None
+        Seed of the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
+
+    Attributes
+    ----------
+    coef_, sigma_ : of the bootstrap sample. A design column that is constant there has the coefficient 0.
+    estimate_, covariance_ : of all training rows.
+
+    See Also
+    --------
+    NormSampler : further attributes, density and restricted draws; its ``proper=True`` draws from the posterior.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> sampler = {"salary": "norm.boot", "*": "cart"}
+    >>> chain = mcce.ChainModel(sampler=sampler, fixed=["age"], random_state=1).fit(loans.X)
+    >>> chain.sample(n=3).shape
+    (3, 10)
+    """
+
+    proper = False
+
+    def __init__(
+        self, *, formula: str | None = None, transform: Transform = None, random_state: int | None = 0
+    ) -> None:
+        self.formula = formula
+        self.transform = transform
+        self.random_state = random_state
+
+    def estimate(self, x: Floats, target: Column) -> None:
+        """Fit to all rows, then to the bootstrap sample (steps 1 and 2)."""
+        super().estimate(x, target)
+        rows = self.bootstrap(target)
+        varies = np.append(True, np.ptp(x[rows], axis=0) > 0.0)
+        fit = fit_linear(x[rows][:, varies[1:]], target.values[rows])
+        self.coef_, self.sigma_ = np.zeros(varies.size), fit.sigma
+        self.coef_[varies] = fit.beta
 
 
 @register_sampler("normrank")
@@ -485,6 +690,7 @@ class GaussianSampler(NormSampler):
     keeps_constants = False
     proper = False
     random_state = 0
+    transform = None
 
     mean_: Floats = learned(FLOAT, "columns + 1", finite=True)
     covariance_: Floats = learned(FLOAT, "columns + 1", "columns + 1", finite=True)

@@ -20,6 +20,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.donors.base import draw_rows, n_copies
 from mcce.samplers.parametric.design import Design, augmented
 from mcce.samplers.parametric.formula import FormulaDesign
 from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
@@ -205,6 +206,11 @@ class RegressionSampler(ConditionalSampler):
     def proper_streams(self, target: Column, n: int) -> RowStreams:
         """Return `n` streams for parameter draws or a bootstrap: a function of the seeds and the target's name."""
         return RowStreams.from_seed(self.fit_seed(self.random_state), n).child("proper", target.feature.name)
+
+    def bootstrap(self, target: Column) -> Ints:
+        """Return the rows of a bootstrap sample, as many as there are, or as their weights sum to."""
+        n_drawn = target.values.size if target.weights is None else n_copies(target.weights)
+        return draw_rows(np.arange(target.values.size), self.proper_streams(target, n_drawn), target.weights)
 
     def _log_missing(self, given: Table) -> Floats:
         """Return the log probabilities that each draw is not missing, and that it is."""
