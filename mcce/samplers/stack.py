@@ -31,6 +31,7 @@ from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import place_in_root
 from mcce.samplers.density import comparable
+from mcce.samplers.dp import DPSampler
 from mcce.samplers.estimator import deal_folds
 from mcce.samplers.registry import Candidates, read_candidates, register_sampler
 from mcce.samplers.restricted import log_of
@@ -216,7 +217,14 @@ class StackSampler(ConditionalSampler):
             component.check_state(given, target, n_rows)
 
     def _read_candidates(self) -> dict[str, ConditionalSampler]:
-        return read_candidates(self.candidates, "candidates of StackSampler")
+        read = read_candidates(self.candidates, "candidates of StackSampler")
+        private = [label for label, each in read.items() if isinstance(each, DPSampler)]
+        if private:
+            raise SamplerError(
+                f"candidates of StackSampler names {private[0]!r}, a DPSampler, beside which the weights and the other "
+                "candidates are not private. Use sampler=mcce.Privacy(...) instead of a stack."
+            )
+        return read
 
     def _check_parameters(self) -> None:
         check_count(self.n_folds, "n_folds", self, least=2)

@@ -188,3 +188,9 @@ def test_bad_parameters_and_a_changed_state(fitted):
     broken.weights_ = broken.weights_ * 0.5
     with pytest.raises(InputError, match="weights_ do not sum to 1"):
         broken.check_state(given.features, target.feature, N)
+
+
+def test_a_private_sampler_is_refused():
+    sampler = mcce.StackSampler([mcce.DPSampler(epsilon=1.0), "norm"])
+    with pytest.raises(SamplerError, match="are not private"):
+        mcce.ChainModel(sampler=sampler, random_state=1).fit(mcce.datasets.load_loans(300).X[["age", "salary"]])
