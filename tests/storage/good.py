@@ -64,6 +64,7 @@ CHAINS = {
     "transformed": ({"x": "sqrtnorm", "n": "lognorm", "day": "cubertnorm", "*": "marginal"}, True),
     "mice": ({"x": "midastouch", "n": "norm.boot", "day": "lasso.norm", "paid": "lasso.logreg", "*": "marginal"}, True),
     "counted": ({"paid": "lda", 7: "catall", "job": "nested", "*": "marginal"}, True),
+    "stack": ({"x": mcce.StackSampler(["norm", "marginal"]), "*": "marginal"}, True),
     "statsmodels": ({"paid": BINOMIAL, 7: mcce.StatsmodelsSampler("OrderedModel"), "*": "marginal"}, True),
 }
 if HAS_VINE:
