@@ -233,23 +233,23 @@ class Counterfactuals:
     >>> list(found), len(found), found.unexplained.index.tolist()
     ([0, 5, 7], 3, [])
     >>> print(found.sentence(0))
-    With savings 36,500 instead of 12,000, the result would have been as wanted: probability of class True at least 0.5
-    (1 instead of 0).
+    With salary 88,100 instead of 68,000, the result would have been as wanted: probability of class True at least 0.5
+    (0.897 instead of 0).
     >>> found.changes()
-       id  rank  feature   from     to    role
-    0   0     1  savings  12000  36500  needed
-    1   5     1   salary  68600  87800  needed
-    2   7     1   salary  54900  86600  needed
+       id  rank feature   from     to    role
+    0   0     1  salary  68000  88100  needed
+    1   5     1  salary  68600  87800  needed
+    2   7     1  salary  54900  86600  needed
     >>> found.changed_features()[["times", "up", "down"]]
-             times        up  down
+             times   up  down
     feature
-    salary       2  0.666667   0.0
-    savings      1  0.333333   0.0
-    age          0  0.000000   0.0
+    salary       3  1.0   0.0
+    age          0  0.0   0.0
+    savings      0  0.0   0.0
     >>> found.contributions(0)[["from", "to", "enough", "needed"]]
               from     to  enough  needed
     feature
-    savings  12000  36500    True    True
+    salary   68000  88100    True    True
     >>> bool(found.incidental.to_numpy().any()), found.rules
     (False, {})
     >>> int(found.below_floor().sum()), found.diversity().shape

@@ -789,7 +789,7 @@ class MCCE(Learner):
         >>> depends = explainer.sensitivity(X.head(20), samplers=["cart", "norm"], n_samples=100, sparse=True)
         >>> depends.generators
         ['cart', 'norm']
-        >>> depends.factuals["explained"].min()
+        >>> print(depends.factuals["explained"].min())
         1.0
         """
         self._check_fitted()

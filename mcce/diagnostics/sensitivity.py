@@ -76,7 +76,7 @@ class Sensitivity:
     >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
     >>> depends = explainer.sensitivity(X.head(20), samplers=["cart", "parametric"], n_samples=50, sparse=True)
     >>> print(str(depends).splitlines()[0])
-    Sensitivity of 16 factuals to 2 generators, 2 redraws each: 'cart', 'parametric'
+    Sensitivity of 19 factuals to 2 generators, 2 redraws each: 'cart', 'parametric'
     """
 
     features: pd.DataFrame

@@ -77,7 +77,7 @@ def letter(
     <BLANKLINE>
     An example that would have led to another decision
     --------------------------------------------------
-    With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
+    With salary 88,100 EUR instead of 68,000 EUR, and everything else as it is,
     the loan would have been granted.
     """
     (made,) = _write_letters(found, [id], read_texts(language, texts), title, intro, closing)

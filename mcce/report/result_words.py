@@ -49,8 +49,8 @@ def sentences(found: Result, rank: int = 1) -> pd.Series[Any]:
     >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
     >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
     >>> print(mcce.report.sentences(explainer.explain(X.head(2), sparse=True)).iloc[0])
-    With savings 36,500 instead of 12,000, the result would have been as wanted: probability of class True at least
-    0.5 (1 instead of 0).
+    With salary 88,100 instead of 68,000, the result would have been as wanted: probability of class True at least 0.5
+    (0.897 instead of 0).
     """
     ranks = found.frame.index.get_level_values("rank")
     known = {f: _row_sentence(found, f, row, told) for f, row, told in changes_in_words(found) if ranks[row] == rank}
@@ -97,8 +97,8 @@ def answers(found: Result) -> pd.DataFrame:
     >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
     >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
     >>> mcce.report.answers(explainer.explain(X.head(1), sparse=True))[["changed", "changes"]]
-       changed                    changes
-    0  savings  savings: 12,000 -> 36,500
+      changed                   changes
+    0  salary  salary: 68,000 -> 88,100
     """
     changes = change_table(found)
     words = in_words(changes, changes["feature"], found.names)
