@@ -9,8 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import mcce
 from tests.fuzz.workflows import OURS, main, try_case
 
+# models of statsmodels refuse numbers outside of their family, and fewer rows than coefficients
+REFUSING = {name for name in OURS if mcce.available_samplers()[name].__module__.startswith("mcce.samplers.statsmodels")}
 QUICK, NIGHTLY = range(100_010, 100_020), range(20_000)
 
 
@@ -31,7 +34,7 @@ def test_workflows_by_number():
 @pytest.mark.parametrize("name", [*OURS, "private"])
 def test_workflows_with_each_conditional(name):
     outcomes = collections.Counter(try_case(random.Random(number), name)[1] for number in range(200_000, 200_008))
-    assert outcomes["answered"] > 0, outcomes
+    assert outcomes["answered"] > 0 or name in REFUSING, outcomes
 
 
 @pytest.mark.nightly

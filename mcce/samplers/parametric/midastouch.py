@@ -210,11 +210,19 @@ def leave_one_out(design: Floats, y: Floats, counts: Floats) -> tuple[Floats, fl
         pivots = left[:, diagonal, diagonal] * ridge
         # a column that only the row itself has: mice's substitute, on the scale of the column
         left[:, diagonal, diagonal] = np.where(pivots > 1e-12, pivots, _LEAST**0.25 / length**2)
-        betas[rows] = np.linalg.solve(left, (product - (weight * y[rows])[:, None] * x)[:, :, None])[:, :, 0]
+        betas[rows] = _solve(left, (product - (weight * y[rows])[:, None] * x)[:, :, None])[:, :, 0]
     whole[diagonal, diagonal] *= ridge
-    error = y - scaled @ np.linalg.solve(whole, product)
+    error = y - scaled @ _solve(whole, product)
     spread = float(counts @ (y - counts @ y / counts.sum()) ** 2)
     return betas / length, 1.0 - float(counts @ error**2) / spread if spread > 0.0 else np.nan
+
+
+def _solve(left: Floats, right: Floats) -> Floats:
+    """Return the solution of symmetric equations; the shortest one if columns are exactly collinear."""
+    try:
+        return np.asarray(np.linalg.solve(left, right))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(left, hermitian=True) @ right)
 
 
 def power_of(r2: float) -> float:

@@ -7,6 +7,7 @@ from scipy import stats
 import mcce
 from mcce import InputError, MidastouchSampler, Within
 from mcce.rng import RowStreams
+from mcce.samplers.parametric.midastouch import leave_one_out
 from mcce.storage.state import from_state, to_state
 from mcce.testing import check_sampler
 from tests.samplers.parametric.mice import MICE, air
@@ -65,3 +66,12 @@ def test_it_is_stored():
     fitted = mcce.MidastouchSampler().fit(given, target)
     again = from_state(to_state(fitted))
     np.testing.assert_array_equal(again.probabilities(given), fitted.probabilities(given))
+
+
+def test_collinear_givens_are_solved_by_the_shortest_coefficients():
+    design = np.column_stack([np.ones(6), np.zeros((6, 2))])
+    y = np.arange(6.0)
+    betas, r2 = leave_one_out(design, y, np.ones(6))
+    others = (y.sum() - y) / 5
+    np.testing.assert_allclose(betas[:, 0], others)
+    assert r2 == pytest.approx(0.0, abs=1e-12)
