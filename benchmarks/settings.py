@@ -15,6 +15,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -187,10 +188,7 @@ def make_problem(setting: Setting, folder: Path | None) -> Problem:
     if setting.binarised:
         for c in categorical:
             X[c] = (X[c] == X[c].mode()[0]).astype(np.int64)
-
-    def refit(seed: int) -> Probability:
-        return Probability(_train(setting, X, data.wanted.astype(int), categorical, seed))
-
+    refit = partial(_train, setting, X, data.wanted.astype(int), categorical)
     score = refit(0)
     decision = Interval(0.9 if setting.data == "loans" else 0.5, 1.0)
     factuals = X[~decision.contains(score(X))].iloc[: setting.n_factuals]
@@ -220,24 +218,27 @@ def load_data(name: str, folder: Path | None) -> tuple[Dataset, bool]:
 
 
 @one_native_thread()
-def _train(setting: Setting, X: pd.DataFrame, y: np.ndarray, categorical: list[str], seed: int = 0) -> Any:
+def _train(setting: Setting, X: pd.DataFrame, y: np.ndarray, categorical: list[str], seed: int) -> Probability:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 20 epochs, as in the paper
+        return Probability(_make_model(setting, X, categorical, seed).fit(X, y))
+
+
+def _make_model(setting: Setting, X: pd.DataFrame, categorical: list[str], seed: int) -> Any:
     levels = [c for c in categorical if isinstance(X[c].dtype, pd.CategoricalDtype)]
     if setting.model == "forest":
         trees = 200 if setting.n_train is None else 20
         forest = RandomForestClassifier(trees, random_state=seed, n_jobs=-1)
-        return (make_pipeline(_one_hot(levels, "passthrough"), forest) if levels else forest).fit(X, y)
+        return make_pipeline(_one_hot(levels, "passthrough"), forest) if levels else forest
     if setting.model == "boosting":
         rounds = 100 if len(X) > 500 else 10  # few rows: the command is only tried
-        boosting = HistGradientBoostingClassifier(max_iter=rounds, random_state=seed, categorical_features="from_dtype")
-        return boosting.fit(X, y)
+        return HistGradientBoostingClassifier(max_iter=rounds, random_state=seed, categorical_features="from_dtype")
     scaler = _one_hot(levels, StandardScaler()) if levels else StandardScaler()
     if setting.model == "logistic":
-        return make_pipeline(scaler, LogisticRegression(max_iter=1000)).fit(X, y)
+        return make_pipeline(scaler, LogisticRegression(max_iter=1000))
     layers, batch_size, rate = NETWORKS[setting.data]
     network = MLPClassifier(layers, batch_size=batch_size, learning_rate_init=rate, max_iter=20, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # 20 epochs, as in the paper
-        return make_pipeline(scaler, network).fit(X, y)
+    return make_pipeline(scaler, network)
 
 
 def _one_hot(levels: list[str], remainder: Any) -> Any:

@@ -120,8 +120,8 @@ class MidastouchSampler(LinearSampler):
         """Return the probability of each donor, in the order of `donors_`, for each row (step 3)."""
         self.check_fitted("design_")
         predicted = self.design_.predict(given, self.betas_[:, 0], self.betas_[:, 1:])
-        with np.errstate(divide="ignore"):
-            power = np.clip(-self.kappa_ * np.log(np.abs(self.predictions_ - predicted)), *_BOUNDS)
+        distance = np.abs(self.predictions_ - predicted)
+        power = np.clip(-scipy.special.xlogy(self.kappa_, distance), *_BOUNDS)  # 0 for a kappa of 0
         return np.asarray(scipy.special.softmax(power + np.log(self.counts_), axis=1))
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
