@@ -380,7 +380,7 @@ def _write_json(path: Path, value: Mapping[str, Any]) -> None:
         beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
-DRAWS = 32  # for each of the training rows that an explainer is told by
+DRAWS = 32  # for each of the training rows that identify an explainer
 LONGEST = 500  # characters of a setting that are written out
 PACKAGES = ("mcce", "numpy", "pandas", "pyarrow")
 NOT_HERE = {"progress": "give it to explain_batches"}

@@ -52,8 +52,8 @@ def explain_batches(
 ) -> BatchResult:
     """Explain a source into a folder; see `MCCE.explain_batches`.
 
-    `settings` are those of `explain`, and `learned` what stands for some of them that workers could not learn;
-    `spots` are the training rows that an explainer is told by.
+    `settings` are those of `explain`, and `learned` replaces those that workers cannot learn; `spots` are training
+    rows that identify an explainer.
     """
     pyarrow()
     check_count(batch_size, "batch_size")

@@ -87,7 +87,7 @@ def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_job
 
 
 def _run(explainer: Explainer, reading: _PartReader, n_jobs: int | None) -> Iterator[Explained]:
-    """Have the parts explained by whom joblib is set to."""
+    """Explain the parts with the active joblib backend."""
     from joblib import Parallel, delayed, effective_n_jobs
     from joblib.parallel import get_active_backend
 

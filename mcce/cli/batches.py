@@ -138,7 +138,7 @@ def _letters(arguments: argparse.Namespace) -> Letters | None:
 def _tell_letters(result: BatchResult, letters: Letters) -> None:
     say(f"wrote {result.totals['letters']} letters to {letters.folder}")
     if result.totals["already"]:
-        say(f"no letter for {result.totals['already']} rows, whom the model would not refuse")
+        say(f"no letter for {result.totals['already']} rows that the model accepts")
     without = [each for part in result.manifest["parts"] for each in part["unlettered"]]
     tell_unlettered(pd.Series([each["why"] for each in without], [each["id"] for each in without], dtype=object))
     if without:

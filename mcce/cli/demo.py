@@ -180,8 +180,8 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
     )
     odd = held_back(many)
     read = (
-        f"Before these are sent, somebody should read {len(odd)} of them, which found.suspicious('all') lists with "
-        "reasons; no letter is written for them unless asked."
+        f"{len(odd)} of them need a review before they are sent: found.suspicious('all') lists them with the "
+        "reasons. By default no letter is written for these."
     )
     if len(odd):
         (who, _), first = odd.index[0], odd["words"].iloc[0]

@@ -90,8 +90,8 @@ def add_letters(commands: Any) -> None:
         "letters",
         help="write letters to the people of a file",
         description="For each person of a file who would be refused write a letter that says what would have led to "
-        "another decision: mcce letters bank.mcce people.xlsx --letters folder --language nb. None is written whose "
-        "example somebody should read before; these are listed.",
+        "another decision: mcce letters bank.mcce people.xlsx --letters folder --language nb. Answers that need a "
+        "review first get no letter and are listed.",
         epilog=CODES,
     )
     _add_arguments(letters, "letters")

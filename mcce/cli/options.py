@@ -252,7 +252,7 @@ OPTIONS = (
         "letters",
         read.path,
         "FOLDER",
-        "write a letter for each row: a page to print and forward; none whose example somebody should read before",
+        "write a letter for each row: a page to print and forward; answers that need a review first get none",
         is_path=True,
         group="letters",
     ),

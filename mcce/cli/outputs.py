@@ -236,7 +236,7 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
     without = report.unlettered(found, all=arguments.all)
     not_refused = without.index[without == NOT_REFUSED]
     if len(not_refused):
-        say(f"no letter for {len(not_refused)} rows, whom the model would not refuse: {listing(not_refused)}")
+        say(f"no letter for {len(not_refused)} rows that the model accepts: {listing(not_refused)}")
     tell_unlettered(without[without != NOT_REFUSED])
 
 
@@ -245,7 +245,7 @@ def tell_unlettered(without: pd.Series[Any]) -> None:
     unread = without.astype(str).str.startswith(UNREADABLE).to_numpy(dtype=bool)
     for why, some in (
         ("that could not be read", without[unread]),
-        ("whose examples somebody should read before (--all writes these, too)", without[~unread]),
+        ("whose examples need a review first (--all writes these, too)", without[~unread]),
     ):
         if len(some):
             say(f"no letter for {len(some)} rows, {why}:")

@@ -374,7 +374,7 @@ def per_factual(table: pd.DataFrame) -> PerFactual:
         table = read_frame(table, "the table of per_factual()")
         if "id" not in table.columns:
             raise InputError(
-                "the table of per_factual() has no column 'id', which says whom each row is about; add it."
+                "the table of per_factual() has no column 'id', which names the factual of each row; add it."
             )
         table = table.set_index("id")
     if not isinstance(table, pd.DataFrame):

@@ -31,7 +31,7 @@ FEWEST_ROWS = 10
 
 @dataclass(frozen=True, repr=False)
 class Discriminator:
-    """How well real and generated rows are told apart: 0.5 not at all, 1 always.
+    """How well real and generated rows are distinguished: 0.5 not at all, 1 always.
 
     Attributes
     ----------

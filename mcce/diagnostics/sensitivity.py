@@ -3,7 +3,7 @@
 The same factuals are explained with several generators that were fitted to the same rows, and several times with each.
 For factual i and feature j, z[c, r] tells whether the best counterfactual of generator c in redraw r changes j.
 
-- Monte Carlo error and model choice are told apart by a one-way analysis of variance: within = mean over c of the
+- Monte Carlo error and model choice are separated by a one-way analysis of variance: within = mean over c of the
   variance of z[c, .], between = variance over c of the mean of z[c, .], less within / R, summed over i and j.
 - Agreement of two generators is Cohen's kappa of z over all factuals and features: 0 is agreement by chance, 1 perfect
   agreement. The kappa of two redraws of the same generator is the agreement that Monte Carlo error allows.

@@ -463,7 +463,7 @@ def _indexed(candidates: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     labels = [name if name not in schema.names else f"{name}_" for name in ("id", "draw")]
     if labels[0] not in candidates.columns:
         raise InputError(
-            f"candidates has no column {labels[0]!r}, which says whom each row is for; give a frame as `generate` "
+            f"candidates has no column {labels[0]!r}, which names the factual of each row; give a frame as `generate` "
             "returns it."
         )
     return candidates.set_index([name for name in labels if name in candidates.columns])

@@ -1,1 +1,1 @@
-"""Asking the model: whom, with what, and what its answer says about the wanted decision."""
+"""Querying the model: which of its methods, with which frame, and what its answer means for the wanted decision."""

@@ -35,7 +35,7 @@ WAY_OUT = Either(
 
 @dataclass(frozen=True)
 class Source:
-    """Whom to ask: a method of the model, or the model (or the predicate) as a function."""
+    """The callable to query: a method of the model, or the model (or the predicate) as a function."""
 
     model: Any
     method: str | None
@@ -163,7 +163,7 @@ class Reply:
 
 
 def find_source(model: Any, methods: Sequence[str]) -> Source:
-    """Choose whom to ask: the first of the methods that the model has, else the model as a function."""
+    """Return the callable to query: the first of the methods that the model has, else the model as a function."""
     if model is None:
         raise InputError(
             Parameter("model"),

@@ -583,7 +583,7 @@ def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -
     stays = set(fixed)
     for column in fixed:
         _solve_from(column, equations, stays, lambda each: each.solvable)
-    # of tied columns that determine each other exactly, the first of the table is the one that is told
+    # of tied columns that determine each other exactly, the first in the table is reported
     are_alike = [len(each.columns) == len(each.exactly) == 2 for each in resolved]
     targets = {each.solvable[0] for each, alike in zip(resolved, are_alike) if each.solvable and not alike}
 

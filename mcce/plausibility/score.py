@@ -88,7 +88,7 @@ DEPTH = 12
 LEVEL = 0.05  # of the questions of a node
 PSEUDO_ROWS = 0.3  # of a leaf: with more, a value that its rows do not have is vouched for by the margin
 NEARNESS_COUNTS = 2.0
-FARTHEST = 1e6  # distance that is told from a larger one
+FARTHEST = 1e6  # larger distances count as this one
 MOST_KEPT = 1_024  # factuals of which something is kept
 
 

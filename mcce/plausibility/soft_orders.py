@@ -1,7 +1,7 @@
 """Evidence that two columns keep an order ``a <= b`` although a few rows break it.
 
 Two correlated columns of unequal level look much like that: systolic is rarely below another measurement of pressure.
-An order is told from correlation by comparing the number of rows that break it:
+An order is distinguished from correlation by comparing the number of rows that break it:
 
 1. with unrelated columns: at most a fifth of what columns in random order would have, and these would break it in
    5 % of the rows or more;

@@ -1,4 +1,4 @@
-"""The privacy account: what was spent of a budget (epsilon, delta), by whom, and what is left.
+"""The privacy account: what was spent of a budget (epsilon, delta), by which fit, and what is left.
 
 Two tables are neighbours if one has a row more than the other. A fit is (epsilon, delta)-differentially private if for
 neighbours and any set of outcomes P(outcome) <= exp(epsilon) P'(outcome) + delta. To exchange a row is to take one away

@@ -11,7 +11,7 @@ na_level       place of the level of a factor that is NA itself, else -1
 seconds, zone  length of a unit of dates and durations; time zone
 unit           unit of the pandas column; None: the coarsest of `UNITS` that is exact; "": plain numbers
 
-NaN is told from NA by its bits, as in R. Attributes of the vectors stay in R.
+NaN and NA differ in their bits, as in R. Attributes of the vectors stay in R.
 """
 
 from __future__ import annotations

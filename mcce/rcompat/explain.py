@@ -202,7 +202,7 @@ def explain_mcce(
 def _decision(
     model: Any, predict_model: Callable[[Any, Any], Any] | None, c_int: Sequence[float] | Interval
 ) -> Decision:
-    """Tie c_int to whom to ask: the model, or `predict_model` with the model as its first argument."""
+    """Tie c_int to the callable to query: the model, or `predict_model` with the model as its first argument."""
     interval = c_int if isinstance(c_int, Interval) else Interval(*_ends(c_int))
     if predict_model is None:
         return resolve_decision(interval, model)

@@ -631,7 +631,7 @@ class Names:
         return printed, float(beyond)
 
     def _says(self, name: Hashable, text: str, value: Any) -> bool:
-        """Say whether a text of a number is read back as the number; other values are told apart by other means."""
+        """Return whether the text of a number is read back as the number; other values need no such check."""
         if not _is_number(value) or not math.isfinite(value):
             return True
         pattern = self.patterns.get(name)

@@ -24,7 +24,7 @@ from mcce.table.checks import find_labels
 OwnTexts: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
 Paragraphs: TypeAlias = str | Sequence[str]
 
-NOT_REFUSED = "the model would not refuse"
+NOT_REFUSED = "the model accepts this case"
 
 
 def letter(
@@ -144,7 +144,7 @@ def unlettered(found: Result, *, all: bool = False) -> pd.Series[Any]:
     >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
     >>> rich = X[X["salary"] > 40_000].head(1)
     >>> mcce.report.unlettered(explainer.explain(rich)).tolist()
-    ['the model would not refuse']
+    ['the model accepts this case']
     """
     why: dict[int, str] = {}
     for place, reason in zip(find_labels(found.factuals.index, found.unexplained.index), found.unexplained["reason"]):

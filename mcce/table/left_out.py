@@ -1,7 +1,7 @@
-"""Rows with a level that no training row has: told apart from the others, which they are not to stop.
+"""Rows with a level that no training row has: set aside, so that the other rows are explained.
 
-Such rows cannot be encoded, and neither model nor generator has seen them. Where no row of a whole table is left
-without them, nothing is told apart: whoever encodes the table refuses it, as any that does not fit.
+Such rows cannot be encoded, and neither model nor generator has seen them. If all rows of a table are like this, none
+is set aside, and encoding the table raises.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def test_candidates_go_out_and_come_in(fitted):
     assert pl.DataFrame(drawn).columns[:2] == ["id", "draw"]
     chosen = explainer.select(drawn, X[:5])
     pd.testing.assert_frame_equal(chosen.frame, explainer.explain(X[:5], n_samples=50).frame)
-    with pytest.raises(mcce.InputError, match="candidates has no column 'id', which says whom each row is for"):
+    with pytest.raises(mcce.InputError, match="candidates has no column 'id', which names the factual of each row"):
         explainer.select(X[:5], X[:5])
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TITLES = {
     "gower": ("Distance", "Gower distance to the case, mean"),
     "L0": ("Changes", "features changed, mean"),
-    "explained": ("Whom it reaches", "share of the cases explained"),
+    "explained": ("Cases explained", "share of the cases explained"),
     "plausibility": ("Plausibility", "share of real rows no more plausible, mean"),
 }
 

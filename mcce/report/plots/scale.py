@@ -117,7 +117,7 @@ def _typical(distances: Floats, width: float) -> float:
 
 
 def scale_of(values: Sequence[Any], marks: tuple[Any, Any]) -> tuple[LineScale, tuple[Any, Any]]:
-    """Return the scale on which values and two marks are told apart, and what stands at its ends."""
+    """Return the scale on which values and two marks are distinguishable, and the labels of its ends."""
     numbers = np.array([as_number(value) for value in values])
     first, last = (float(np.quantile(numbers, share, method="nearest")) for share in SHOWN)
     inside = [value for value, number in zip(values, numbers) if number in (first, last)]

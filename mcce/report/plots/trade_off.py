@@ -71,7 +71,7 @@ def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequen
         _draw_line(panels[-1], by_floor[share], words, k)
     _against_floors(panels[-1], by_floor.index, "share of the cases")
     panels[-1].set_ylim(0, 1.05)
-    titles = ("Changes", "Distance to the case", "Distance to the data", "Whom it reaches")
+    titles = ("Changes", "Distance to the case", "Distance to the data", "Cases explained")
     for ax, title in zip(panels, titles):
         ax.set_title(title, loc="left", fontsize=FONT, fontweight="bold")
     return as_array(panels)

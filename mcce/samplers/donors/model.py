@@ -75,8 +75,8 @@ def reaches(model: DonorModel, given: Table, values: Floats) -> Bools:
 
 Nodes = npt.NDArray[np.int32]
 
-MANY = 100_000  # donors, of whom not all nodes are prepared for a table
-FEW = 4  # with a fourth as many rows as there are nodes, or fewer, but only those that it meets
+MANY = 100_000  # donors above which a small table prepares only the nodes that it reaches
+FEW = 4  # a table is small if it has fewer rows than a fourth of the nodes
 
 
 @stateful("donors.DonorModel")
