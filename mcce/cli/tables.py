@@ -599,15 +599,15 @@ def _check_majority(column: TextColumn, others: list[str], what: str) -> None:
     say(f"{column} is read as text, although it holds {what} ({count}). If these mean missing, name them by --missing")
 
 
-def parse_dates(texts: Iterable[str], form: str) -> pd.Series[Any]:
+def parse_dates(texts: Sequence[str] | pd.Series[Any], form: str) -> pd.Series[Any]:
     """Return the dates of texts, NaT where the format does not fit; offsets from UTC are applied."""
-    texts = pd.Series(texts, dtype=object)
-    is_short = texts.str.contains("[0-9]", na=False) & (texts.str.len() <= LONGEST_DATE)  # "now" is no date
+    cells: pd.Series[Any] = pd.Series(texts, dtype=object)
+    can_be = cells.str.contains("[0-9]", na=False) & (cells.str.len() <= LONGEST_DATE)  # pandas reads "now" as a date
     try:
-        dates = pd.to_datetime(texts.str.strip().where(is_short), format=form, errors="coerce", utc=True)
+        stripped: pd.Series[Any] = cells.str.strip().where(can_be)
+        dates = pd.to_datetime(stripped, format=form, errors="coerce", utc=True).dt.tz_localize(None)
     except (ValueError, re.error):  # not a format
-        return pd.Series(pd.NaT, index=texts.index, dtype="datetime64[s]")
-    dates = dates.dt.tz_localize(None)
+        return pd.Series(pd.NaT, index=cells.index, dtype="datetime64[s]")
     return dates if (dates.dt.microsecond > 0).any() else dates.astype("datetime64[s]")
 
 
