@@ -113,7 +113,7 @@ OPTIONS = (
         {},
     ),
     Option("ordered", read.ordered, "A=LOW<..<HIGH", 'levels that have an order: "size=small<large"; repeatable', {}),
-    Option("missing", read.names, "NA,?", "cells that mean a missing value, besides empty ones", [], group="read"),
+    Option("missing", read.names, "NA,?", "cells that mean a missing value, besides blank ones", [], group="read"),
     Option("sep", read.sep, "CHAR", r"separator of text files; \t is a tab (detected)", group="read"),
     Option("decimal", read.mark, "MARK", "decimal mark of text files, . or , (detected)", group="read"),
     Option("thousands", read.mark, "MARK", "thousands mark of text files (detected)", group="read"),

@@ -11,6 +11,7 @@ import pytest
 
 from mcce.cli import main
 from mcce.cli.options import OPTIONS, job_text, read_config
+from tests.cli.problem import customers
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,17 +49,7 @@ says = "rent <= was(rent)"
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with data in another one, and a job."""
-    rng = np.random.default_rng(0)
-    n = 150
-    table = pd.DataFrame(
-        {
-            "who": [f"{i:04d}" for i in range(n)],
-            "income": rng.integers(10, 100, n),
-            "rent": rng.integers(5, 30, n),
-            "size": rng.choice(["small", "medium", "large"], n),
-            "job": rng.choice(["clerk", "driver"], n),
-        }
-    )
+    table = customers(150).drop(columns="savings")
     table["loan"] = np.where(table["income"] > 3 * table["rent"], "yes", "no")
     (tmp_path / "data").mkdir()
     table.to_csv(tmp_path / "data" / "train.csv", index=False)

@@ -88,11 +88,8 @@ class LassoNormSampler(NormSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, transform=transform, proper=proper, random_state=random_state)
         self.n_folds = n_folds
-        self.formula = formula
-        self.transform = transform
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
@@ -186,11 +183,9 @@ class LassoLogregSampler(LevelSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.n_folds = n_folds
         self.n_penalties = n_penalties
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""

@@ -135,10 +135,8 @@ class NormSampler(LinearSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
-        self.formula = formula
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.transform = transform
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
@@ -482,10 +480,8 @@ class NormRankSampler(LinearSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.smoothing = smoothing
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
