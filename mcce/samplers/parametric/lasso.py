@@ -24,7 +24,7 @@ from mcce.samplers.parametric.norm import NormSampler
 from mcce.samplers.parametric.transforms import Transform
 from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import learned
-from mcce.table import Column
+from mcce.table import Column, Table
 from mcce.table.weights import deviation_of
 
 _MOST_ITERATIONS = 10_000
@@ -99,7 +99,7 @@ class LassoNormSampler(NormSampler):
         super().check_parameters()
         check_count(self.n_folds, "n_folds", self, 2)
 
-    def estimate(self, x: Floats, target: Column) -> None:
+    def estimate(self, given: Table, x: Floats, target: Column) -> None:
         """Choose the penalty and fit (steps 1 and 2)."""
         from sklearn.linear_model import LassoCV
         from sklearn.model_selection import KFold
