@@ -26,7 +26,7 @@ from mcce.table import Column, Feature, Table
 from mcce.trees.cart import with_donors
 from mcce.trees.ctree.tree import PValues, Statistic
 from mcce.trees.kernels import LEAF
-from mcce.trees.tree import Tree
+from mcce.trees.tree import Tree, with_splits
 
 
 @register_sampler("survctree")
@@ -44,12 +44,13 @@ class SurvCtreeSampler(CtreeSampler):
     statistic, p_values, mincriterion, min_split, min_leaf, minprob, max_depth : see `CtreeSampler`
     min_donors : int
         No value is drawn from fewer distinct training rows with the same event indicator, see `CartSampler`.
-    proper, honest, smoothing, random_state : see `CartSampler`
+    proper, smoothing, random_state : see `CartSampler`
 
     Notes
     -----
     `min_leaf` counts rows with either indicator, as in party. A missing indicator counts as censored, and its row has
-    the donors of the more frequent indicator. If only one indicator occurs, all times count as events.
+    the donors of the more frequent indicator. If only one indicator occurs, all times count as events. An
+    indicator with fewer than `min_donors` rows has the donors of both.
 
     References
     ----------
@@ -83,7 +84,6 @@ class SurvCtreeSampler(CtreeSampler):
         max_depth: int | None = None,
         min_donors: int = 1,
         proper: bool = False,
-        honest: bool = False,
         smoothing: Smoothing = None,
         random_state: int | None = 0,
     ) -> None:
@@ -97,7 +97,6 @@ class SurvCtreeSampler(CtreeSampler):
         self.max_depth = max_depth
         self.min_donors = min_donors
         self.proper = proper
-        self.honest = honest
         self.smoothing = smoothing
         self.random_state = random_state
 
@@ -108,14 +107,17 @@ class SurvCtreeSampler(CtreeSampler):
             return super()._grow(given, target.with_values(log_rank_scores(target.values, weights=target.weights)))
         event = self._find_event(given, target.feature)
         indicator = given.matrix[:, event]
-        happened = indicator == 1.0
+        happened, censored = indicator == 1.0, indicator == 0.0
         others = np.array([j for j in range(len(given.features)) if j != event], dtype=np.int32)
-        both = np.unique(indicator[~np.isnan(indicator)]).size > 1
+        both = happened.any() and censored.any()
         scores = log_rank_scores(target.values, happened if both else None, target.weights)
         tree = super()._grow(given.select(others), target.with_values(scores))
-        splits = np.where(tree.feature == LEAF, LEAF, others[tree.feature] if others.size else LEAF).astype(np.int32)
+        feature = tree.feature.copy()
+        feature[feature != LEAF] = others[feature[feature != LEAF]]
+        if min(happened.sum(), censored.sum()) < self.min_donors:
+            return with_splits(tree, feature)
         weights = np.ones(happened.size) if target.weights is None else target.weights
-        split = split_first(tree, splits, event, missing_left=2.0 * weights[happened].sum() < weights.sum())
+        split = split_first(tree, feature, event, missing_left=weights[censored].sum() > weights[happened].sum())
         return with_donors(split, given.matrix, np.arange(given.n_rows), self.min_donors)
 
     def _find_event(self, given: Table, target: Feature) -> int:

@@ -220,12 +220,12 @@ class TwoLevelSampler(NormSampler):
             if j in with_levels:
                 return j
             raise SamplerError(
-                f"{self!r} of {target.name!r} needs groups with levels, and {self.group!r} holds numbers; declare them as "
-                f"levels by kinds={{{self.group!r}: 'categorical'}}."
+                f"{self!r} of {target.name!r} needs groups with levels, and {self.group!r} holds numbers; declare "
+                f"them as levels by kinds={{{self.group!r}: 'categorical'}}."
             )
         raise SamplerError(
-            f"{self!r} of {target.name!r} needs the group {self.group!r} among its givens, so before {target.name!r} in "
-            f"the visit sequence; {did_you_mean(self.group, names)}"
+            f"{self!r} of {target.name!r} needs the group {self.group!r} among its givens, so before {target.name!r} "
+            f"in the visit sequence; {did_you_mean(self.group, names)}"
         )
 
 
