@@ -328,7 +328,7 @@ class RestrictedLikelihood:
             with_mass = np.flatnonzero(log_p > log_p.max() - 20.0)
             drawn = float(np.interp(uniform[0] * upto[-1], upto, logs))
             logs = np.linspace(
-                logs[max(with_mass[0] - 1, 0)], logs[min(with_mass[-1] + 1, logs.size - 1)], 4 * _LOG_RATIOS.size
+                logs[max(with_mass[0] - 1, 0)], logs[min(with_mass[-1] + 1, logs.size - 1)], 2 * _LOG_RATIOS.size
             )
         fit = self.fit(float(np.exp(drawn)))
         chi2 = float(scipy.special.chdtri(self.freedom, 1.0 - uniform[1]))
