@@ -16,8 +16,8 @@ For row i of group g, with n_g rows (the sum of their weights), N rows in all an
 
 At least 1e-8 of the target's variance is left to sigma^2.
 
-Written by hand, because the likelihood has one parameter: statsmodels' MixedLM, which the tests compare, takes 4.6 s
-for 7185 rows in 160 groups where this takes 10 ms, is less accurate (1e-4 for tau), and takes no weights.
+Written by hand, because the likelihood has one parameter: statsmodels' MixedLM, which the tests compare, takes 2.1 s
+for 7185 rows in 160 groups (nlme's MathAchieve) where this takes 0.07 s, has tau to 1e-4 only, and takes no weights.
 """
 
 from __future__ import annotations
