@@ -230,8 +230,8 @@ class TwoLevelSampler(NormSampler):
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Parameters of the model; `root` times its transpose, times sigma squared, is the covariance of beta."""
+class TwoLevelFit:
+    """TwoLevelFit of the model; `root` times its transpose, times sigma squared, is the covariance of beta."""
 
     beta: Floats
     sigma: float
@@ -311,14 +311,14 @@ class RestrictedLikelihood:
         )
         return float(np.exp(found.x)) if found.fun < self.deviance(0.0) - _LEAST_GAIN else 0.0
 
-    def fit(self, ratio: float) -> Parameters:
+    def fit(self, ratio: float) -> TwoLevelFit:
         """Return the estimates for this ratio."""
         factor = self._factor(ratio)
         solved = np.linalg.solve(factor[:-1, :-1], np.column_stack([factor[:-1, -1], np.eye(factor.shape[1] - 1)]))
         sigma = np.sqrt(max(factor[-1, -1] ** 2 / self.freedom, self.least))
-        return Parameters(self.origin + self.back @ solved[:, 0], float(sigma), ratio, self.back @ solved[:, 1:])
+        return TwoLevelFit(self.origin + self.back @ solved[:, 0], float(sigma), ratio, self.back @ solved[:, 1:])
 
-    def draw(self, streams: RowStreams) -> Parameters:
+    def draw(self, streams: RowStreams) -> TwoLevelFit:
         """Return a draw from the posterior (step 5); takes more streams than there are coefficients."""
         uniform, normal = streams.uniform(), streams.normal()
         logs = _LOG_RATIOS
