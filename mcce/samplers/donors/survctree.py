@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Int32s
 from mcce.exceptions import SamplerError, did_you_mean
 from mcce.samplers.donors.ctree import CtreeSampler
 from mcce.samplers.registry import register_sampler
@@ -111,7 +111,7 @@ class SurvCtreeSampler(CtreeSampler):
         others = np.array([j for j in range(len(given.features)) if j != event], dtype=np.int32)
         both = happened.any() and censored.any()
         scores = log_rank_scores(target.values, happened if both else None, target.weights)
-        tree = super()._grow(given.select(others), target.with_values(scores))
+        tree = super()._grow(given.select(others.tolist()), target.with_values(scores))
         feature = tree.feature.copy()
         feature[feature != LEAF] = others[feature[feature != LEAF]]
         if min(happened.sum(), censored.sum()) < self.min_donors:
@@ -149,26 +149,26 @@ def log_rank_scores(times: Floats, happened: Bools | None = None, weights: Float
     return np.asarray(np.cumsum(events / at_risk)[of_row] - happened)
 
 
-def split_first(tree: Tree, feature: Ints, column: int, *, missing_left: bool) -> Tree:
+def split_first(tree: Tree, feature: Int32s, column: int, *, missing_left: bool) -> Tree:
     """Return a tree that splits on 0 and 1 of a column first, and as `tree` below; `feature` are its splits.
 
     The tree has no donors.
     """
     n = tree.n_nodes
     # the roots of the two copies are nodes 1 and 2, their other nodes follow copy by copy
-    places = [np.append(1 + side, 2 + side * (n - 1) + np.arange(1, n)) for side in (0, 1)]
-    left = np.zeros(2 * n + 1, dtype=np.int32)
-    copied = np.zeros(2 * n + 1, dtype=np.int64)
-    for place in places:
-        copied[place] = np.arange(n)
-        inner = feature != LEAF
-        left[place[inner]] = place[tree.left[inner]]
-    left[0] = 1
+    node = np.concatenate([[0, 0], np.arange(1, n), np.arange(1, n)])
+    shift = np.repeat([2, n + 1, 2, n + 1], [1, 1, n - 1, n - 1])
+    left = np.where(feature[node] == LEAF, 0, tree.left[node] + shift)
     nothing = np.zeros(2 * n + 1, dtype=np.int32)
-    parts = {"feature": feature, "threshold": tree.threshold, "missing_left": tree.missing_left}
-    parts |= {"mask_at": tree.mask_at, "impurity": tree.impurity}
-    copies = {name: part[copied] for name, part in parts.items()}
-    root = {"feature": column, "threshold": 0.5, "missing_left": missing_left, "mask_at": -1}
-    for name, value in root.items():
-        copies[name][0] = value
-    return Tree(left=left, masks=tree.masks, start=nothing, size=nothing, donors=nothing[:0], **copies)
+    return Tree(
+        feature=np.append(column, feature[node]).astype(np.int32),
+        threshold=np.append(0.5, tree.threshold[node]),
+        left=np.append(1, left).astype(np.int32),
+        missing_left=np.append(missing_left, tree.missing_left[node]),
+        mask_at=np.append(-1, tree.mask_at[node]).astype(np.int32),
+        masks=tree.masks,
+        start=nothing,
+        size=nothing,
+        impurity=np.append(tree.impurity[0], tree.impurity[node]),
+        donors=nothing[:0],
+    )

@@ -105,8 +105,8 @@ class Design:
     def without(self, given: int) -> Design:
         """Return the design without the columns that come from one of the givens."""
         keep = np.flatnonzero(self.source != given)
-        parts = (part[keep] for part in (self.source, self.code, self.fill, self.constant))
-        return Design(*parts, tuple(self.columns[k] for k in keep))
+        names = tuple(self.columns[k] for k in keep)
+        return Design(self.source[keep], self.code[keep], self.fill[keep], self.constant[keep], names)
 
     @property
     def n_columns(self) -> int:

@@ -146,7 +146,7 @@ class TwoLevelSampler(NormSampler):
         groups = np.zeros(given.n_rows, dtype=np.int64) if self.group_ is None else self._groups(given)
         weights = np.ones(given.n_rows) if target.weights is None else target.weights
         if n_groups:
-            self.counts_ = np.bincount(groups, weights, n_groups)
+            self.counts_ = np.bincount(groups, weights, n_groups).astype(np.float64)
         if np.ptp(target.values) == 0.0:
             self.coef_ = self.estimate_ = np.append(target.values[0], np.zeros(x.shape[1]))
             self.sigma_, self.covariance_ = 0.0, np.zeros((self.coef_.size, self.coef_.size))
@@ -231,7 +231,7 @@ class TwoLevelSampler(NormSampler):
 
 @dataclass(frozen=True)
 class TwoLevelFit:
-    """TwoLevelFit of the model; `root` times its transpose, times sigma squared, is the covariance of beta."""
+    """Parameters of the model; `root` times its transpose, times sigma squared, is the covariance of beta."""
 
     beta: Floats
     sigma: float
@@ -279,12 +279,12 @@ class RestrictedLikelihood:
         back[0] -= mean @ back[1:]
         joined = np.column_stack([basis, y - basis @ first])
         seen, of_row = np.unique(groups, return_inverse=True)
-        counts = np.bincount(of_row, weights)
+        counts = np.bincount(of_row, weights).astype(np.float64)
         sums = np.column_stack([np.bincount(of_row, weights * column, seen.size) for column in joined.T])
         means = sums / counts[:, None]
         centred = y - mean_of(y, weights)
         return cls(
-            within=np.linalg.qr(root * (joined - means[of_row]), mode="r"),
+            within=np.asarray(np.linalg.qr(root * (joined - means[of_row]), mode="r")),
             means=means,
             counts=counts,
             freedom=max(float(weights.sum()) - first.size, 1.0),

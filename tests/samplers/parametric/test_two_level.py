@@ -41,7 +41,7 @@ def test_the_contract():
     check_sampler("2l.norm", goodness_of_fit=True)
 
 
-@pytest.mark.parametrize("proper", [False, True])
+@pytest.mark.parametrize("proper", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_contract_with_a_group(proper):
     sampler = TwoLevelSampler(group="sex", proper=proper)
     for check in (*CHECKS, *(() if proper else GOODNESS_OF_FIT)):
