@@ -30,7 +30,7 @@ SAMPLERS = """
     LassoNormSampler LdaSampler LogNormSampler LogregSampler MarginalSampler MidastouchSampler MixtureSampler
     NegbinSampler NestedSampler NormBootSampler NormRankSampler NormSampler ParametricSampler PmmSampler
     PoissonSampler PolrSampler PolyregSampler QuantileSampler SqrtNormSampler StackSampler StatsmodelsSampler
-    TwoPartSampler VineSampler ZipSampler
+    SurvCtreeSampler TwoLevelSampler TwoPartSampler VineSampler ZipSampler
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """
