@@ -209,7 +209,7 @@ OPTIONS = (
     ),
     Option(
         "sampler",
-        read.text_or_pairs,
+        read.samplers,
         "NAME",
         "how features are drawn, or A=NAME,*=NAME by feature ({}); there are {samplers}",
         "cart",

@@ -111,6 +111,16 @@ def text_or_pairs(value: Any) -> str | dict[str, str]:
     return pairs(value) if isinstance(value, Mapping) or "=" in text(value) else text(value)
 
 
+def samplers(value: Any) -> str | dict[str, str]:
+    """Read one sampler, or samplers by feature; a formula in parentheses may hold commas and equals signs."""
+    if isinstance(value, Mapping):
+        return pairs(value)
+    parts = _split(text(value), ",")
+    if len(parts) == 1 and len(_split(parts[0], "=")) == 1:
+        return parts[0].strip()
+    return pairs(dict(_pair(part, value, "A=NAME,*=NAME") for part in parts if part.strip()))
+
+
 def sheet(value: Any) -> dict[str, str]:
     """Read the sheet of both files, or of each."""
     found = text_or_pairs(value)
@@ -166,18 +176,38 @@ def _by_name(value: Any, example: str, read: Callable[[Any], T]) -> dict[str, T]
     """Read a table, or a text of pairs."""
     if isinstance(value, Mapping):
         return {str(name): read(each) for name, each in value.items()}
-    found = [part.partition("=") for part in names(text(value))]
-    _checked(all(equals for _, equals, _ in found), value, example)
-    return {name.strip(): read(each.strip()) for name, _, each in found}
+    return {name: read(each) for name, each in (_pair(part, value, example) for part in names(text(value)))}
 
 
 def _one_by_name(value: Any, example: str, read: Callable[[Any], T]) -> dict[str, T]:
     """Read a table, or a text of one pair, whose value may have commas."""
     if isinstance(value, Mapping):
         return {str(name): read(each) for name, each in value.items()}
-    name, _, each = text(value).partition("=")
-    _checked(bool(each.strip()), value, example)
-    return {name.strip(): read(each.strip())}
+    name, each = _pair(text(value), value, example)
+    _checked(bool(each), value, example)
+    return {name: read(each)}
+
+
+def _pair(part: str, value: Any, example: str) -> tuple[str, str]:
+    """Read one pair of a text of pairs."""
+    name, equals, each = part.partition("=")
+    if not equals:
+        raise _wrong(value, example)
+    return name.strip(), each.strip()
+
+
+def _split(value: str, mark: str) -> list[str]:
+    """Split a text at a mark outside parentheses."""
+    parts, depth = [""], 0
+    for letter in value:
+        depth += (letter == "(") - (letter == ")")
+        if letter == mark and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if depth:
+        raise _wrong(value, "text with as many '(' as ')'")
+    return parts
 
 
 def _checked(fits: bool, value: Any, what: str) -> Any:
