@@ -31,11 +31,11 @@ monotone function two, any function of k values at most m ** k, where m is the n
 counted how many orders keep it: all of them, where the ranges do not overlap. The chance is multiplied by the number of
 relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns at most one has any: that
 is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in 19 of
-20 rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
-worth telling. For equations, the chance is that of the rows that keep it when a column is put in another order, times
-the number of equations that could have been written with so many columns and constants, and of ways to choose the
-exceptions. For soft relations it is stated in `mcce.plausibility.soft_orders` and
-`mcce.plausibility.together`.
+20 rows by chance needs rows near equality as well: two numbers that are far apart in every row, or in all rows but
+those in which both are 0, are in no relation worth telling. For equations, the chance is that of the rows that keep it
+when a column is put in another order, times the number of equations that could have been written with so many columns
+and constants, and of ways to choose the exceptions. For soft relations it is stated in
+`mcce.plausibility.soft_orders` and `mcce.plausibility.together`.
 """
 
 from __future__ import annotations
