@@ -81,6 +81,7 @@ from mcce.generators.layout import Predictors, Samplers
 from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
 from mcce.generators.sampling import draw_index
 from mcce.generators.visit import VisitSequence
+from mcce.judging.scores import LEVEL
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
 from mcce.model.columns import columns_of
 from mcce.model.decisions import Answer, Interval, Several, resolve_decision
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from mcce.diagnostics.sensitivity import Sensitivity
     from mcce.diagnostics.trade_off import TradeOff
     from mcce.explain.pipeline import Explanation
+    from mcce.judging.independence import GraphCheck
 
 Self = TypeVar("Self", bound="MCCE")
 
@@ -472,6 +474,33 @@ class MCCE(Learner):
         found = explain_factuals(problem, factuals, progress)
         told = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
         return self._tabulate(found, told, progress)
+
+    def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
+        """Test the conditional independences that the causal graph implies; see `ChainModel.check_graph`.
+
+        A graph is an assumption of the user: data can contradict it, not confirm it.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows with the training columns; the training rows may be given.
+        level : float
+            Level of the tests, for all statements together (Holm).
+        random_state : int or None
+            Seed of the permutations; None uses that of the fit.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "education", "salary"]]
+        >>> explainer = mcce.MCCE(
+        ...     lambda rows: rows["salary"] / 120_000, fixed=["age"], graph="age -> education -> salary", random_state=1
+        ... ).fit(X)
+        >>> explainer.check_graph(X)
+        """
+        self._check_fitted()
+        checked: GraphCheck = self.generator_.check_graph(X, level=level, random_state=random_state)
+        return checked
 
     @one_native_thread()
     def generate(

@@ -73,10 +73,11 @@ from mcce.table import Data, Feature, Kind, Schema, Table
 from mcce.table.checks import warn_of_columns
 from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_by_weight
-from mcce.wording import Parameter, Value
+from mcce.wording import Parameter, Setting, Value
 
 if TYPE_CHECKING:
     from mcce.judging.criticism import Criticism
+    from mcce.judging.independence import GraphCheck
 
 Self = TypeVar("Self", bound="ChainModel")
 
@@ -447,6 +448,64 @@ class ChainModel(Generator):
         self._check_new_rows(self._layout.order(table.matrix, given), where)
         scores = self.scores(table.matrix, given, n_draws, seed, progress)
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
+
+    def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
+        """Test the conditional independences that the causal graph implies; training rows may be given.
+
+        A graph is an assumption. Rejected statements contradict it; statements that are not rejected do not confirm it,
+        and no test tells the direction of an edge.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows with the training columns; some hundreds.
+        level : float
+            Level of the tests, for all statements together (Holm).
+        random_state : int or None
+            Seed of the permutations; None uses the chain's `seed_`.
+
+        Returns
+        -------
+        GraphCheck
+            Print it for one sentence a statement, the worst first; `table` has the figures.
+
+        Notes
+        -----
+        Each feature is tested against every feature visited before it, given what it is modelled on, unless it is
+        modelled on that feature. The decision and features outside the graph have no part in it. The test is a
+        permutation test of residuals (`mcce.judging.independence`).
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "education", "salary"]]
+        >>> chain = mcce.ChainModel(graph="age -> education -> salary", random_state=1).fit(X)
+        >>> chain.check_graph(X).rejected
+        [('salary', 'age')]
+        """
+        from mcce.judging.independence import GraphCheck, check_independences
+
+        self.check_fitted()
+        if self.graph_ is None:
+            raise InputError("this chain has no graph to check; fit it with ", Setting("graph", "a -> b"), ".")
+        level = check_share(level, "level")
+        seed = self.seed_ if random_state is None else resolve_seed(random_state)
+        X, left_out = without_unknown_levels(X, self.schema_)
+        if left_out is not None:
+            left_out.tell("X", "The graph is tested without such rows.")
+        table = self.schema_.encode(X)
+        if table.n_rows < LEAST_ROWS:
+            raise InputError(
+                Parameter("X"),
+                f" has {table.n_rows} rows; to test a graph takes at least {LEAST_ROWS}, better hundreds.",
+            )
+        place = {name: j for j, name in enumerate(table.names)}
+        statements = [
+            (place[each.feature], place[each.other], tuple(place[name] for name in each.given))
+            for each in self.graph_.independences([*self.fixed_, *self.visit_sequence_])
+        ]
+        found = check_independences(table, statements, level=level, seed=seed)
+        return GraphCheck(tuple(found), level, table.n_rows)
 
     def judge(
         self,
