@@ -20,8 +20,9 @@ The hypothesis is that x is independent of y given the columns z. A missing valu
    any statement is about the level.
 
 More than 4,000 rows are thinned to 4,000. The level of a single test is kept as far as step 2 fits the regressions: it
-is exceeded where three or more columns of z act on x and y together only, in ways other than their product. A dependence
-that shows in none of the scores is not found. The vignette on the visit sequence has measured levels and powers.
+is exceeded where three or more columns of z act on x and y together only, in ways other than their product. A
+dependence that shows in none of the scores is not found. The vignette on the visit sequence has measured levels and
+powers.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Finding:
 
     Attributes
     ----------
-    strength : correlation of the two residuals with the largest statistic.
+    strength : absolute correlation of the two residuals with the largest statistic.
     p, p_adjusted : p-value, and the one adjusted for the number of statements.
     """
 
@@ -107,7 +108,7 @@ class GraphCheck:
     def table(self) -> pd.DataFrame:
         """One row for each statement, the worst first.
 
-        feature, other, given; strength (correlation of the residuals that agree most); p, p_adjusted (Holm); rejected;
+        feature, other, given; strength (absolute correlation of the residuals that agree most); p, p_adjusted (Holm); rejected;
         says (the sentence).
         """
         rows = [
@@ -145,9 +146,8 @@ class GraphCheck:
         n = len(self.findings)
         if not n:
             return "the graph joins all pairs of its features, so it implies no independence that could be tested"
-        return (
-            f"{n} implied independences tested by {self.n_rows:,} rows: {len(self.rejected)} rejected at {self.level:g}"
-        )
+        statements = "1 implied independence" if n == 1 else f"{n} implied independences"
+        return f"{statements} tested by {self.n_rows:,} rows: {len(self.rejected)} rejected at level {self.level:g}"
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -188,7 +188,7 @@ def check_independences(
             found.append(Finding(*names, tuple(table.names[j] for j in given), strength, p))
     adjusted = holm(np.array([each.p for each in found]))
     found = [replace(each, p_adjusted=float(p)) for each, p in zip(found, adjusted)]
-    return sorted(found, key=lambda each: (np.isnan(each.p), each.p, -abs(each.strength)))
+    return sorted(found, key=lambda each: (np.isnan(each.p), each.p, -each.strength))
 
 
 def _permutation_test(
@@ -216,7 +216,7 @@ def _permutation_test(
         return float("nan"), float("nan")
     j, k = np.unravel_index(int(seen.argmax()), seen.shape)
     scale = np.sqrt((a[:, j] @ a[:, j]) * (b[:, k] @ b[:, k]))
-    strength = float(a[:, j] @ b[:, k] / scale) if scale > 0.0 else 0.0
+    strength = abs(float(a[:, j] @ b[:, k] / scale))
     n_as_large = 0
     for done in range(1, n_permutations + 1):
         n_as_large += statistics(both[rng.permutation(len(both))]).max() >= largest * (1.0 - 1e-12)
