@@ -47,7 +47,8 @@ def draw_graph(graph: Graph, ax: Axes | None) -> Axes:
             color=ink(),
             linespacing=1.05,
             parse_math=False,
-            bbox={"boxstyle": "round,pad=0.35", "fc": "none", "ec": DARK, "lw": 1.0},
+            bbox={"boxstyle": "round,pad=0.35", "fc": ax.get_facecolor(), "ec": DARK, "lw": 1.0},
+            zorder=3,
         )
     ax.set(xlim=(-0.02, 1.02), ylim=(-len(rows) + 0.45, 0.55))
     ax.set_axis_off()

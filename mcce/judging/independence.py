@@ -43,6 +43,7 @@ from mcce.judging.feature import holm, p_text
 from mcce.rng import derive_key
 from mcce.table import Table
 
+JOINT_KNOTS = np.array([-0.7, 0.7])
 N_KNOTS, N_LEVELS, LEAST_ROWS = 7, 8, 10
 MOST_ROWS, MOST_COLUMNS = 4000, 300
 N_EXCEEDING, LEAST_PERMUTATIONS = 20, 999
@@ -108,8 +109,8 @@ class GraphCheck:
     def table(self) -> pd.DataFrame:
         """One row for each statement, the worst first.
 
-        feature, other, given; strength (absolute correlation of the residuals that agree most); p, p_adjusted (Holm); rejected;
-        says (the sentence).
+        feature, other, given; strength (absolute correlation of the residuals that agree most); p, p_adjusted (Holm);
+        rejected; says (the sentence).
         """
         rows = [
             {
@@ -279,7 +280,7 @@ def _design(table: Table, given: Sequence[int]) -> tuple[Floats, Floats]:
         knots = np.unique(np.quantile(score, np.arange(1, n_knots + 1) / (n_knots + 1)))
         splines = np.maximum(score[:, None] - knots, 0.0)
         main.append(np.column_stack([score, score**2, score**3, splines]))
-        reduced.append(np.column_stack([score, np.maximum(score, 0.0)]))
+        reduced.append(np.column_stack([score, score**2, np.maximum(score[:, None] - JOINT_KNOTS, 0.0)]))
     joint: list[Floats] = []
     most = min(MOST_COLUMNS, n // 5)
     for together in (2, 3):
