@@ -6,16 +6,18 @@ The hypothesis is that x is independent of y given the columns z. A missing valu
    is missing; an unordered level has an indicator for each of up to 8 frequent levels; missing values have an
    indicator. Rows in which a column of z is missing are left out: x and y may depend on each other through its value.
 2. Each score of x and of y is regressed on z: least squares on a cubic and linear splines of the normal scores (up to
-   seven knots) and on indicators of levels, and ridge regression on products of two and three columns of z. Residuals
-   are those of leave-one-out predictions, in closed form; the penalty of each score is the one with the least squared
-   residuals. With an empty z the mean is subtracted.
+   seven knots) and on indicators of levels, and ridge regression on products of two and three columns of z, with the
+   penalty for which leave-one-out predictions are best. With an empty z the mean is subtracted.
 3. For residuals a of a score of x and b of one of y, T = |sum a b| / sqrt(sum a^2 b^2): the generalised covariance
    measure of Shah and Peters (2020, "The hardness of conditional independence testing and the generalised covariance
-   measure", Annals of Statistics 48). The statistic is the largest T over all pairs of scores but that of two squares.
-4. Its p-value is found by permuting the rows of the residuals of y. T is studentised, so the test keeps its level
-   asymptotically also where the spread of the residuals depends on z (DiCiccio and Romano 2017, "Robust permutation
-   tests for correlation and regression coefficients", JASA 112). Permutations stop after 20 that are as large, with
-   p = 20 / number (Besag and Clifford 1991).
+   measure", Annals of Statistics 48). In the denominator, one of the two residuals is that of the leave-one-out
+   prediction, a / (1 - leverage), whichever gives the smaller T: as in the HC3 estimate of MacKinnon and White (1985),
+   this allows for the number of estimated coefficients. The statistic is the largest T over all pairs of scores but
+   that of two squares.
+4. Its p-value is found by permuting the rows of the residuals of y, without leaving rows out. T is studentised, so the
+   test keeps its level asymptotically also where the spread of the residuals depends on z (DiCiccio and Romano 2017,
+   "Robust permutation tests for correlation and regression coefficients", JASA 112). Permutations stop after 20 that
+   are as large, with p = 20 / number (Besag and Clifford 1991).
 5. p-values are adjusted for the number of statements by Holm's method: if the graph is right, the probability to reject
    any statement is about the level.
 
@@ -192,35 +194,43 @@ def check_independences(
     return sorted(found, key=lambda each: (np.isnan(each.p), each.p, -each.strength))
 
 
+@dataclass(frozen=True)
+class _Residuals:
+    """Residuals of the scores of a column, in the sample and of leave-one-out predictions."""
+
+    inside: Floats
+    left_out: Floats
+
+
 def _permutation_test(
-    a: Floats, b: Floats, squares: bool, n_permutations: int, rng: np.random.Generator
+    x: _Residuals, y: _Residuals, squares: bool, n_permutations: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the correlation of the two residuals that agree most, and the p-value (steps 3 and 4).
 
     `squares` is whether the last score of both is a square; this pair is left out.
     """
+    a, b = x.inside, y.inside
     if not a.size or not b.size:
         return float("nan"), float("nan")
-    both = np.hstack([b, b**2])
-    a2, n_scores = a**2, b.shape[1]
-    tested = np.full((a.shape[1], n_scores), True)
+    a2, b2 = a**2, b**2
+    tested = np.full((a.shape[1], b.shape[1]), True)
     tested[-1, -1] = not squares
 
-    def statistics(rows: Floats) -> Floats:
-        spread = a2.T @ rows[:, n_scores:]
+    def statistics(agreement: Floats, spread: Floats) -> Floats:
         counts = tested & (spread > 0.0)
-        return np.divide((a.T @ rows[:, :n_scores]) ** 2, spread, out=np.zeros_like(spread), where=counts)
+        return np.divide(agreement**2, spread, out=np.zeros_like(spread), where=counts)
 
-    seen = statistics(both)
+    seen = statistics(a.T @ b, np.maximum((x.left_out**2).T @ b2, a2.T @ y.left_out**2))
     largest = float(seen.max())
     if largest == 0.0:  # a constant
         return float("nan"), float("nan")
     j, k = np.unravel_index(int(seen.argmax()), seen.shape)
-    scale = np.sqrt((a[:, j] @ a[:, j]) * (b[:, k] @ b[:, k]))
-    strength = abs(float(a[:, j] @ b[:, k] / scale))
-    n_as_large = 0
+    strength = abs(float(a[:, j] @ b[:, k] / np.sqrt(a2[:, j].sum() * b2[:, k].sum())))
+    n_as_large, both = 0, np.hstack([b, b2])
     for done in range(1, n_permutations + 1):
-        n_as_large += statistics(both[rng.permutation(len(both))]).max() >= largest * (1.0 - 1e-12)
+        permuted = both[rng.permutation(len(both))]
+        drawn = statistics(a.T @ permuted[:, : b.shape[1]], a2.T @ permuted[:, b.shape[1] :])
+        n_as_large += bool(drawn.max() >= largest * (1.0 - 1e-12))
         if n_as_large == N_EXCEEDING:
             return strength, N_EXCEEDING / done
     return strength, (n_as_large + 1) / (n_permutations + 1)
@@ -295,7 +305,7 @@ def _design(table: Table, given: Sequence[int]) -> tuple[Floats, Floats]:
 
 
 class _Regression:
-    """Regressions of many responses on the same columns, with the residuals of leave-one-out predictions.
+    """Regressions of many responses on the same columns, with leave-one-out residuals in closed form.
 
     The main columns are fitted by least squares, the joint ones by ridge regression on what is left of them.
     """
@@ -309,21 +319,26 @@ class _Regression:
         self.u, s = _orthonormal(left[:, kept] / spread[kept])
         self.s2, self.penalties = s**2, PENALTIES * n
 
-    def residuals(self, responses: Floats) -> Floats:
-        """Return the residual of each response in each row, predicted by the regression on all other rows."""
-        left = responses - self.q @ (self.q.T @ responses)
+    def residuals(self, responses: Floats) -> _Residuals:
+        """Return the residuals of each response, with the penalty that predicts rows best that are left out."""
+        inside = responses - self.q @ (self.q.T @ responses)
         leverage = (self.q**2).sum(axis=1)
-        best = left / np.maximum(1.0 - leverage, LEAST_LEFT)[:, None]
-        least = (best**2).sum(axis=0)
-        projected = self.u.T @ left
+        left_out = inside / np.maximum(1.0 - leverage, LEAST_LEFT)[:, None]
+        least = (left_out**2).sum(axis=0)
+        projected, remaining = self.u.T @ inside, inside.copy()
         for penalty in self.penalties if self.u.shape[1] else ():
             shrinkage = self.s2 / (self.s2 + penalty)
             kept = np.maximum(1.0 - leverage - (self.u**2) @ shrinkage, LEAST_LEFT)
-            found = (left - self.u @ (shrinkage[:, None] * projected)) / kept[:, None]
-            errors = (found**2).sum(axis=0)
+            found = remaining - self.u @ (shrinkage[:, None] * projected)
+            predicted = found / kept[:, None]
+            errors = (predicted**2).sum(axis=0)
             better = errors < least
-            best[:, better], least[better] = found[:, better], errors[better]
-        return best
+            inside[:, better], left_out[:, better], least[better] = (
+                found[:, better],
+                predicted[:, better],
+                errors[better],
+            )
+        return _Residuals(inside, left_out)
 
 
 def _orthonormal(columns: Floats) -> tuple[Floats, Floats]:

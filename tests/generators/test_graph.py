@@ -171,13 +171,13 @@ def test_what_is_no_graph_is_refused(given, message):
 
 def test_an_undirected_graph_is_refused():
     networkx = pytest.importorskip("networkx")
-    with pytest.raises(InputError, match="graph is a Graph, which has no directions; give a networkx.DiGraph"):
+    with pytest.raises(InputError, match=r"graph is a Graph, which has no directions; give a networkx\.DiGraph"):
         Graph.read(networkx.Graph([("a", "b")]))
 
 
 def test_names_of_columns():
     assert Graph.from_text("0 -> 1").of_columns([1, 0, "x"]).edges == ((0, 1),)
-    with pytest.raises(InputError, match="graph names 'salery', which is not a column of X; did you mean 'salary'?"):
+    with pytest.raises(InputError, match=r"graph names 'salery', which is not a column of X; did you mean 'salary'\?"):
         Graph.from_text("age -> salery").of_columns(["age", "salary"])
     with pytest.raises(InputError, match="'job' is not a feature of the graph; known: 'age', 'sex', 'education'"):
         Graph.from_text(LOANS).parents("job")
