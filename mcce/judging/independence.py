@@ -51,6 +51,7 @@ MOST_ROWS, MOST_COLUMNS = 4000, 300
 N_EXCEEDING, LEAST_PERMUTATIONS = 20, 999
 PENALTIES = np.geomspace(1e-3, 10.0, 9)  # of joint columns, times the number of rows
 ASSUMPTION = "A graph is an assumption: data can contradict it; they do not confirm it, nor the direction of its edges."
+DETERMINED = 1e-8  # a residual of this share of the score is rounding
 LEAST_LEFT = 0.05  # of a row's response that its own prediction does not use
 
 
@@ -270,7 +271,7 @@ def _scores(table: Table, j: int) -> Floats:
     if table.features[j].kind == "categorical":
         return _indicators(column, N_LEVELS)
     score = _normal_scores(column)
-    square = np.where(np.isnan(column), 0.0, score**2 - 1.0)
+    square = np.where(np.isnan(column) | (score == 0.0).all(), 0.0, score**2 - 1.0)
     return np.column_stack([score, _missing(column), square])
 
 
@@ -338,6 +339,8 @@ class _Regression:
                 predicted[:, better],
                 errors[better],
             )
+        determined = inside.std(axis=0) <= DETERMINED * responses.std(axis=0)
+        inside[:, determined] = left_out[:, determined] = 0.0
         return _Residuals(inside, left_out)
 
 
