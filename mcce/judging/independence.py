@@ -6,7 +6,7 @@ The hypothesis is that x is independent of y given the columns z. A missing valu
    is missing; an unordered level has an indicator for each of up to 8 frequent levels; missing values have an
    indicator. Rows in which a column of z is missing are left out: x and y may depend on each other through its value.
 2. Each score of x and of y is regressed on z: least squares on a cubic and linear splines of the normal scores (up to
-   seven knots) and on indicators of levels, and ridge regression on products of two and three columns of z, with the
+   15 knots) and on indicators of levels, and ridge regression on products of two and three columns of z, with the
    penalty for which leave-one-out predictions are best. With an empty z the mean is subtracted.
 3. For residuals a of a score of x and b of one of y, T = |sum a b| / sqrt(sum a^2 b^2): the generalised covariance
    measure of Shah and Peters (2020, "The hardness of conditional independence testing and the generalised covariance
@@ -46,7 +46,7 @@ from mcce.rng import derive_key
 from mcce.table import Table
 
 JOINT_KNOTS = np.array([-0.7, 0.7])
-N_KNOTS, N_LEVELS, LEAST_ROWS = 7, 8, 10
+N_KNOTS, N_LEVELS, LEAST_ROWS = 15, 8, 10
 MOST_ROWS, MOST_COLUMNS = 4000, 300
 N_EXCEEDING, LEAST_PERMUTATIONS = 20, 999
 PENALTIES = np.geomspace(1e-3, 10.0, 9)  # of joint columns, times the number of rows
@@ -56,7 +56,7 @@ LEAST_LEFT = 0.05  # of a row's response that its own prediction does not use
 
 
 @dataclass(frozen=True)
-class Finding:
+class TestedIndependence:
     """The test of one statement: `feature` is independent of `other` given the columns `given`.
 
     Attributes
@@ -81,7 +81,7 @@ class GraphCheck:
 
     Attributes
     ----------
-    findings : tuple of Finding
+    findings : tuple of TestedIndependence
     level : float
         Level of all tests together: if the graph is right, the probability that any statement is rejected.
     n_rows : int
@@ -99,7 +99,7 @@ class GraphCheck:
     2
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[TestedIndependence, ...]
     level: float
     n_rows: int
 
@@ -136,7 +136,7 @@ class GraphCheck:
         """One sentence for each statement."""
         return [self._sentence(each) for each in self.findings]
 
-    def _sentence(self, each: Finding) -> str:
+    def _sentence(self, each: TestedIndependence) -> str:
         given = f" given {listing(each.given)}" if each.given else ""
         pair = f"{each.feature!r} and {each.other!r}"
         if np.isnan(each.p):
@@ -153,7 +153,7 @@ class GraphCheck:
         statements = "1 implied independence" if n == 1 else f"{n} implied independences"
         return f"{statements} tested by {self.n_rows:,} rows: {len(self.rejected)} rejected at level {self.level:g}"
 
-    def __iter__(self) -> Iterator[Finding]:
+    def __iter__(self) -> Iterator[TestedIndependence]:
         return iter(self.findings)
 
     def __len__(self) -> int:
@@ -169,7 +169,7 @@ class GraphCheck:
 
 def check_independences(
     table: Table, statements: Sequence[tuple[int, int, tuple[int, ...]]], *, level: float, seed: int
-) -> list[Finding]:
+) -> list[TestedIndependence]:
     """Test statements about the columns of a table, each as (x, y, z); return the worst first."""
     rows = np.arange(table.n_rows)
     if rows.size > MOST_ROWS:
@@ -189,14 +189,14 @@ def check_independences(
             rng = np.random.default_rng(derive_key(seed, "graph", *names))
             squares = all(table.features[j].kind != "categorical" for j in (x, y))
             strength, p = _permutation_test(residuals[x], residuals[y], squares, n_permutations, rng)
-            found.append(Finding(*names, tuple(table.names[j] for j in given), strength, p))
+            found.append(TestedIndependence(*names, tuple(table.names[j] for j in given), strength, p))
     adjusted = holm(np.array([each.p for each in found]))
     found = [replace(each, p_adjusted=float(p)) for each, p in zip(found, adjusted)]
     return sorted(found, key=lambda each: (np.isnan(each.p), each.p, -each.strength))
 
 
 @dataclass(frozen=True)
-class _Residuals:
+class _ScoreResiduals:
     """Residuals of the scores of a column, in the sample and of leave-one-out predictions."""
 
     inside: Floats
@@ -204,7 +204,7 @@ class _Residuals:
 
 
 def _permutation_test(
-    x: _Residuals, y: _Residuals, squares: bool, n_permutations: int, rng: np.random.Generator
+    x: _ScoreResiduals, y: _ScoreResiduals, squares: bool, n_permutations: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the correlation of the two residuals that agree most, and the p-value (steps 3 and 4).
 
@@ -320,7 +320,7 @@ class _Regression:
         self.u, s = _orthonormal(left[:, kept] / spread[kept])
         self.s2, self.penalties = s**2, PENALTIES * n
 
-    def residuals(self, responses: Floats) -> _Residuals:
+    def residuals(self, responses: Floats) -> _ScoreResiduals:
         """Return the residuals of each response, with the penalty that predicts rows best that are left out."""
         inside = responses - self.q @ (self.q.T @ responses)
         leverage = (self.q**2).sum(axis=1)
@@ -341,7 +341,7 @@ class _Regression:
             )
         determined = inside.std(axis=0) <= DETERMINED * responses.std(axis=0)
         inside[:, determined] = left_out[:, determined] = 0.0
-        return _Residuals(inside, left_out)
+        return _ScoreResiduals(inside, left_out)
 
 
 def _orthonormal(columns: Floats) -> tuple[Floats, Floats]:
