@@ -36,6 +36,7 @@ from mcce.constraints import Constraint, allow
 from mcce.exceptions import InputError, listing, spell
 from mcce.explainer import MCCE
 from mcce.generators.chain import ChainModel
+from mcce.generators.graph import Graph
 from mcce.model.source import classes_of
 from mcce.plausibility.derived import fit_formulas
 from mcce.storage import read_manifest
@@ -89,6 +90,8 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
         check_constraints(arguments, constraints, schema, factuals, fit_formulas(arguments.derived or {}, X, schema))
+    if arguments.graph is not None:
+        Graph.from_file(arguments.graph).of_columns(schema.names).visit(schema.names, arguments.fixed)
     if model is None:
         y = train.read(of_response)[arguments.response]
         model, X = train_model(X, y, arguments, arguments.response in options.levels)
@@ -99,6 +102,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
     how: dict[str, Any] = {
         "sampler": arguments.sampler,
         "visit_sequence": arguments.visit_sequence,
+        "graph": arguments.graph,
         "kinds": kinds,
         "random_state": arguments.random_state,
     }

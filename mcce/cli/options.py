@@ -221,6 +221,13 @@ OPTIONS = (
         "what draws whole rows, instead of one sampler after the other; there are {generators}",
     ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
+    Option(
+        "graph",
+        read.path,
+        "FILE",
+        "a causal graph, which you assume: .dot, .gv or .json; features are drawn given their parents",
+        is_path=True,
+    ),
     Option("random_state", read.whole, "N", "seed of the random draws ({})", 1),
     Option(
         "n_jobs",

@@ -302,12 +302,17 @@ def criticise_feature(scores: Scores, given: Table, values: Floats, sampler: str
 
 def adjust(found: Sequence[FeatureCriticism]) -> list[FeatureCriticism]:
     """Return the criticisms with p-values adjusted by Holm's method (step 4); what was not tested counts for none."""
-    p = np.array([each.p for each in found])
+    adjusted = holm(np.array([each.p for each in found]))
+    return [replace(each, p_adjusted=float(value)) for each, value in zip(found, adjusted)]
+
+
+def holm(p: Floats) -> Floats:
+    """Return p-values adjusted by Holm's method; missing ones are not counted."""
     adjusted = np.full(p.size, NONE)
     tested = np.flatnonzero(~np.isnan(p))
     order = tested[np.argsort(p[tested], kind="stable")]
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(order.size, 0, -1)), 1.0)
-    return [replace(each, p_adjusted=float(value)) for each, value in zip(found, adjusted)]
+    return adjusted
 
 
 def _smallest(p_values: Sequence[float]) -> float:
