@@ -45,7 +45,7 @@ from mcce.generators.intervening import ComputedColumn, Intervention, read_value
 from mcce.generators.layout import ChainLayout, Predictors, Samplers, samplers_for, suited_to
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import Drawn, DrawRequest
-from mcce.generators.sampling import MOST_ROWS, draw_index
+from mcce.generators.sampling import MOST_ROWS, draw_index, occurrences
 from mcce.generators.visit import VisitSequence
 from mcce.judging.scores import LEVEL, N_DRAWS, Scores, score_conditional
 from mcce.privacy.account import PrivacyAccount
@@ -385,8 +385,8 @@ class ChainModel(Generator):
             Draws for each row. With ``keep=1`` they differ only by the ranks within levels, missing values and numbers
             with point mass.
         random_state : int or None
-            Seed of these draws; None uses `seed_`. Equal rows get equal draws, in any batch: take a larger `n`, not
-            copies of a row, for more draws.
+            Seed of these draws; None uses `seed_`. The same seed gives a row the same draws in any batch, unless equal
+            rows stand before it: these get different ones.
         derived : formulas
             Columns to be computed from others, as ``explainer.derived_`` of an `mcce.MCCE` with `derived`.
         progress : bool or None
@@ -443,13 +443,14 @@ class ChainModel(Generator):
         )
         self._check_missing(self._layout.order(table.matrix), "rows", action.descendants)
         keys, total = hash_rows(table.matrix), table.n_rows * n
+        first = occurrences(keys) * np.uint64(n)
         out = np.empty((total, table.matrix.shape[1]), order="F")
 
         def follow(begin: int) -> None:
             part = np.arange(begin, min(begin + BLOCK_ROWS, total))
             row, draw = np.divmod(part, n)
             set_to = {name: column[row] for name, column in known.items()}
-            out[part] = action.follow(table.matrix[row], set_to, keys[row], draw.astype(np.uint64))
+            out[part] = action.follow(table.matrix[row], set_to, keys[row], first[row] + draw.astype(np.uint64))
 
         threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
         for _ in run_in_threads(follow, list(range(0, total, BLOCK_ROWS)), threads, "intervening", progress):

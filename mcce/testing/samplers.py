@@ -701,7 +701,7 @@ def check_uniform_ranks(sampler: ConditionalSampler, seed: int) -> None:
 def check_at_ranks(sampler: ConditionalSampler, seed: int) -> None:
     """Require that at_ranks(), if there is one, has the distribution of the draws at uniform ranks."""
     for kind, problem, fitted, where in _with_ranks(sampler, seed):
-        given = problem.given.take(problem.copies())
+        given = problem.given.take(problem.copies(1))
         u = RowStreams.from_seed(seed + 1, given.n_rows).uniform()
         both = [fitted.at_ranks(given, u), draw(fitted, given, seed)]
         require_agreement(
