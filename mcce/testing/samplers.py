@@ -703,15 +703,17 @@ def check_at_ranks(sampler: ConditionalSampler, seed: int) -> None:
     for kind, problem, fitted, where in _with_ranks(sampler, seed):
         given = problem.given.take(problem.copies(1))
         u = RowStreams.from_seed(seed + 1, given.n_rows).uniform()
-        both = [fitted.at_ranks(given, u), draw(fitted, given, seed)]
+        at, drawn = fitted.at_ranks(given, u), draw(fitted, given, seed)
         require_agreement(
             "categorical",
-            *(np.isnan(part).astype(np.float64) for part in both),
+            np.isnan(at).astype(np.float64),
+            np.isnan(drawn).astype(np.float64),
             f"{where}: at_ranks() at uniform ranks is missing at another rate than draws",
         )
         require_agreement(
             kind,
-            *(part[~np.isnan(part)] for part in both),
+            at[~np.isnan(at)],
+            drawn[~np.isnan(drawn)],
             f"{where}: at_ranks() at uniform ranks is not distributed as the draws",
         )
 
