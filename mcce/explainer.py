@@ -52,7 +52,7 @@ from mcce.constraints.excluded import Anonymity
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
-from mcce.explain.learned import Learned
+from mcce.explain.learned import LearnedParts
 from mcce.explain.options import OPTIONS, read_settings
 from mcce.explain.order import Caution, MeasureLike, Ordering
 from mcce.explain.problem import (
@@ -343,7 +343,7 @@ class MCCE(Learner):
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         facts = unchangeable_features(frame, schema, [*fixed, *(each.target for each in derived)], self.constraints)
         reasons = {name: told.reason for name, told in facts.items()}
-        self.learned_ = Learned(training, generator, self.n_jobs, reasons)
+        self.learned_ = LearnedParts(training, generator, self.n_jobs, reasons)
         warn_of_unchangeable(facts)
         of_model.warn_of_unread(frame.columns, fixed)
         return self
@@ -1120,7 +1120,7 @@ class MCCE(Learner):
         answer = Answer(fields["scores"], fields["wanted"])
         spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
         plausibility, margins, steps = (fields[name] for name in ("plausibility", "margins", "steps"))
-        made.learned_ = Learned(
+        made.learned_ = LearnedParts(
             TrainingTable(None, schema, made.decision_, spots),
             made.generator_,
             n_jobs,

@@ -30,7 +30,7 @@ MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
 
 
 @dataclass
-class Learned:
+class LearnedParts:
     """What the training rows tell; parts that are None are learned when they are first needed.
 
     Attributes
