@@ -350,6 +350,7 @@ def test_a_job_beyond_all_use_is_refused_in_one_line(folder, capsys, text, messa
     assert re.search(rf"^mcce: error: --config my.toml.*{message}|^mcce: error: --config {message}", said[0])
 
 
+@pytest.mark.slow
 def test_derived_columns_are_computed(folder, capsys):
     for name in ("train", "new"):
         table = pd.read_csv(f"data/{name}.csv")

@@ -282,10 +282,15 @@ FOLLOWS = {
 }
 
 
-@pytest.mark.parametrize("language", FOLLOWS)
-def test_letters_say_what_becomes_of_derived_columns(fitted, language):
+@pytest.fixture(scope="module")
+def without_savings(fitted):
     stays = mcce.allow("savings", direction="none")
-    found = fitted.explain(refused(), sparse=True, n_samples=100, constraints=[stays])
+    return fitted.explain(refused(), sparse=True, n_samples=100, constraints=[stays])
+
+
+@pytest.mark.parametrize("language", FOLLOWS)
+def test_letters_say_what_becomes_of_derived_columns(without_savings, language):
+    found = without_savings
     begin, *ways = FOLLOWS[language]
     n_told = 0
     for (who, _), new in found.frame.iterrows():
@@ -333,6 +338,7 @@ def test_ties_and_copies_are_not_told():
     assert changed.any()
 
 
+@pytest.mark.slow
 def test_texts_are_stored_and_functions_are_given_again(fitted, tmp_path):
     fitted.save(tmp_path / "bank.mcce")
     again = mcce.MCCE.load(tmp_path / "bank.mcce", score)

@@ -226,7 +226,7 @@ def explained(said, sparse):
     return set(found.frame.index.get_level_values("id"))
 
 
-@pytest.mark.parametrize("n_examples", [5, *slow(10)])
+@pytest.mark.parametrize("n_examples", [3, *slow(10)])
 def test_the_same_people_are_explained_however_it_is_said(n_examples):
     asked = given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))
     settings(max_examples=n_examples)(asked(explain_the_same_people))()
