@@ -31,6 +31,7 @@ def test_they_are_those_of_explain_in_the_words_that_are_given(tmp_path):
     assert any("yearly pay" in page for page in expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
 def test_a_spreadsheet_runs_nothing_of_the_list_of_who_gets_none(tmp_path):
     some = WHO.assign(who=["=cmd()", *WHO["who"][1:]], job=["astronaut", *WHO["job"][1:]])

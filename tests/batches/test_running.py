@@ -87,6 +87,7 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
         other.explain_batches(source, tmp_path / "other", id="who", batch_size=60, n_samples=20, n_jobs=2)
 
 
+@pytest.mark.slow
 def test_a_backend_that_hands_over_all_at_once_writes_the_same_bytes(source, done, tmp_path):
     """Ray's, for one; joblib's own processes stand for it."""
     with joblib.parallel_config("multiprocessing", n_jobs=2):

@@ -223,6 +223,7 @@ def test_a_letter_has_the_ways_that_are_not_suspicious():
     assert all("defaulted last year no instead of yes" not in letters[id] for id in erased)
 
 
+@pytest.mark.slow
 def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
     explainer, refused = bank()
     found = explainer.explain(

@@ -254,6 +254,7 @@ def test_contributions_follow_a_change(fitted):
             assert row["alone"] == pytest.approx(score(alone).iloc[0])
 
 
+@pytest.mark.slow
 def test_words_and_pictures_do_not_advise_them(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=100)
     texts = [str(found), found.suspicious()["words"].str.cat()]
@@ -309,6 +310,7 @@ def test_letters_say_what_becomes_of_derived_columns(without_savings, language):
     assert n_told > 5
 
 
+@pytest.mark.slow
 def test_letters_do_not_list_derived_columns_among_the_facts(fitted):
     for explained in (fitted, explainer(fixed=("applied_on", "hired_on"))):
         found = explained.explain(refused(4), sparse=True, n_samples=100)
@@ -374,6 +376,7 @@ def test_a_file_without_donors_computes_them_too(tmp_path):
     assert (found["dti"] == ((found["rent"] + found["instalment"]) / found["income"]).round(2)).all()
 
 
+@pytest.mark.slow
 def test_batches_are_those_of_one_call(fitted, tmp_path):
     asked = {"sparse": True, "n_samples": 100, "constraints": ["dti <= 0.45"]}
     fitted.explain_batches(refused(), tmp_path / "out", batch_size=4, **asked)

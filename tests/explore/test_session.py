@@ -118,6 +118,7 @@ def test_a_plan_put_in_by_hand_is_judged_as_the_plan(session, table, refused):
     assert poor["plausibility"] < 0.01
 
 
+@pytest.mark.slow
 def test_dates_put_in_by_hand_are_of_the_columns_own_kind():
     days = pd.to_timedelta(np.arange(200) % 50, "D")
     table = pd.DataFrame(
@@ -145,6 +146,7 @@ def test_dates_put_in_by_hand_are_of_the_columns_own_kind():
     assert relaxed["feature"] == 4
 
 
+@pytest.mark.slow
 def test_the_limit_that_stands_in_the_way_is_named(session, table, refused):
     held = {at(table, name): {"may": False} for name in table.columns[2:]}
     answer = ask(session, "plans", person=refused, settings={"features": held, **FEW})

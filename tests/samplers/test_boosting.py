@@ -255,6 +255,7 @@ def test_levels_of_one_row_each_are_classes_without_a_word():
     assert set(chain.sample(20)["name"]) <= set(X["name"])
 
 
+@pytest.mark.slow
 def test_weights_with_a_zero_where_no_value_lies_beyond_the_outer_quantiles():
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0, 5.0], "b": [2.0, 5.0, 1.0, 9.0, 7.0]})
     chain = mcce.ChainModel(sampler="boosting", random_state=1, n_jobs=1).fit(X, sample_weight=[1, 0, 3, 3, 2])

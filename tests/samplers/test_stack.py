@@ -125,6 +125,7 @@ def test_restricted_draws_weigh_components_by_what_is_allowed(fitted):
     assert law.pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_components_without_a_mass_take_part_by_an_estimate(fitted):
     _, table = fitted
     stack = mcce.StackSampler({"low": WithoutMass(mean=-2.0), "high": Normal(mean=2.0)}, max_rows=N)

@@ -55,6 +55,7 @@ def test_parameters_are_those_of_r(case):
         assert sampler.scale_ == pytest.approx(case["scale"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_parameters_of_a_beta_regression_maximise_its_likelihood():
     """A direct optimum of the density that betareg has (Ferrari and Cribari-Neto 2004)."""
     x = np.column_stack([np.ones(len(FRAME)), FRAME["age"], FRAME["sex"] == "m"]).astype(float)
