@@ -203,6 +203,7 @@ def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
     assert written(out) == written(done)
 
 
+@pytest.mark.slow
 def test_frames_that_are_not_the_same_again_are_refused(tmp_path):
     frames = [ROWS.iloc[:40], ROWS.iloc[40:80]]
     explainer().explain_batches(frames, tmp_path / "out", **SETTINGS)

@@ -30,6 +30,7 @@ def ids_of(folder):
     return {name for frame in tables(folder) for name in frame["id"]}
 
 
+@pytest.mark.slow
 def test_a_bad_row_is_named_and_parts_before_it_stay(tmp_path):
     rows = ROWS.copy()
     rows.loc[100, "income"] = np.inf

@@ -11,6 +11,7 @@ import pytest
 
 from mcce.cli import main
 from mcce.cli.options import OPTIONS, job_text, read_config
+from tests.marks import slow_rows
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -247,9 +248,9 @@ def test_an_option_that_python_does_not_have_is_refused(name, folder, capsys):
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("~ job * C(decision)", ""),
+        *slow_rows(("~ job * C(decision)", "")),
         ("~ open('written', 'w')", "the function 'open' is not available"),
-        ("~ job.__class__", "uses 'job.__class__', which is not among its predictors"),
+        *slow_rows(("~ job.__class__", "uses 'job.__class__', which is not among its predictors")),
     ],
 )
 def test_formulas_of_a_job_are_checked_before_anything_is_computed(formula, message, folder, capsys):

@@ -242,6 +242,7 @@ def test_generated_candidates_have_computed_columns(fitted):
     pd.testing.assert_frame_equal(again.frame, fitted.explain(refused(3), n_samples=50).frame)
 
 
+@pytest.mark.slow
 def test_contributions_follow_a_change(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=200)
     for who, mine in found.changes().groupby("id"):

@@ -454,6 +454,7 @@ def test_explore_needs_a_fit(table):
         mcce.MCCE(risk, decision=GRANTED).explore(table)
 
 
+@pytest.mark.slow
 def test_derived_columns_follow_and_are_not_shown():
     X = people().assign(ratio=lambda rows: (100 * rows["loan_amount"] / rows["salary"]).round(1))
     fixed = ["age", "sex"]

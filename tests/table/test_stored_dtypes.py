@@ -89,6 +89,7 @@ WHOLE = accepted(None)  # with the kind that the schema finds; to try all kinds 
 QUICK = [next(name for name in WHOLE if of in name) for of in ("Sparse[int64", "Sparse[bool", " string[pyarrow]")]
 
 
+@pytest.mark.slow
 def test_the_list_has_every_dtype_of_pandas():
     columns = WHOLE | accepted("categorical")  # intervals are read as such only if that is said
     classes = {type(values.dtype) for values, _ in columns.values()}

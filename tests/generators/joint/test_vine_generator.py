@@ -154,6 +154,7 @@ def test_levels_and_missing_values_are_drawn_by_their_probabilities(vine):
     assert np.corrcoef(x, y)[0, 1] == pytest.approx(2.0 / np.sqrt(5.0), abs=0.05)
 
 
+@pytest.mark.slow
 def test_restricted_draws_weighted_follow_the_joint_distribution_inside(vine):
     n, k = 3000, 1500
 
