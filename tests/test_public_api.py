@@ -228,11 +228,11 @@ def test_importing_loads_nothing_that_takes_long():
 def test_what_is_not_loaded_yet_is_found_by_name():
     """By a chain, by a file, and by whoever would take the name."""
     kept = Path(__file__).parent / "fixtures" / "storage" / "v1"
-    code = "import mcce; print(mcce.ChainModel.load({!r}).samplers_['n'].__class__.__name__)"
-    assert fresh(code.format(str(kept / "boosting.mcce"))) == ["BoostingSampler"]
-    assert fresh(code.format(str(kept / "rpart.mcce"))) == ["CartSampler"]
-    assert fresh("from mcce.samplers import make_sampler; print(make_sampler('pmm'))") == ["PmmSampler()"]
-    assert fresh("import mcce; print(mcce.samplers.boosting.BoostedTrees.__name__)") == ["BoostedTrees"]
+    code = "print(mcce.ChainModel.load({!r}).samplers_['n'].__class__.__name__); "
+    files = [code.format(str(kept / name)) for name in ("rpart.mcce", "boosting.mcce")]
+    assert fresh("import mcce; " + "".join(files)) == ["CartSampler", "BoostingSampler"]
+    by_name = "import mcce; print(mcce.samplers.boosting.BoostedTrees.__name__); "
+    assert fresh(by_name + "print(mcce.samplers.make_sampler('pmm'))") == ["BoostedTrees", "PmmSampler()"]
     taken = "import mcce\nclass Mine(mcce.ConditionalSampler): pass\nmcce.register_sampler('pmm', Mine)"
     with pytest.raises(AssertionError, match="the sampler name 'pmm' is taken by mcce"):
         fresh(taken)
