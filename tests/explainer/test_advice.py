@@ -152,6 +152,7 @@ def test_a_listed_answer_says_why():
     assert told["words"][unemployed].str.contains("is above 99% of those with employment unemployed").all()
 
 
+@pytest.mark.slow
 def test_what_is_usual_is_saved_with_result_and_explainer(tmp_path):
     found = answers(30)
     told = found.suspicious()
@@ -222,6 +223,7 @@ def test_a_letter_has_the_ways_that_are_not_suspicious():
     assert all("defaulted last year no instead of yes" not in letters[id] for id in erased)
 
 
+@pytest.mark.slow
 def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
     explainer, refused = bank()
     found = explainer.explain(
@@ -232,6 +234,7 @@ def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
     assert "No example was found" in mcce.report.letters(found).iloc[0]
 
 
+@pytest.mark.slow
 def test_few_are_advised_a_larger_loan_beside_a_higher_salary():
     """A loan as small as the factual's is rare beside a high salary; other features reach the floor as well."""
     explainer, refused = bank()

@@ -12,6 +12,7 @@ import mcce
 from mcce.exceptions import InputError
 from mcce.judging.criticism import Criticism
 from tests.judging.processes import RIGHT, RIGHT_LEVELS, WRONG, Levels, criticise
+from tests.marks import slow_rows
 from tests.samplers.statsmodels.problem import make_frame
 
 matplotlib.use("Agg")
@@ -68,6 +69,7 @@ def test_names_are_escaped_on_a_page(criticism):
     assert "&lt;b&gt;salary" in page
 
 
+@pytest.mark.slow
 def test_one_picture_a_feature(criticism):
     import matplotlib.pyplot as plt
 
