@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,8 +67,8 @@ def _rows(parents: Mapping[Any, Sequence[Any]]) -> list[list[Any]]:
     for name in parents:
         depth[name] = 1 + max((depth[each] for each in parents[name]), default=-1)
     rows: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for name, row in depth.items():
-        rows[row].append(name)
+    for name, place_of_row in depth.items():
+        rows[place_of_row].append(name)
     children: dict[Any, list[Any]] = {name: [] for name in depth}
     for name, above in parents.items():
         for each in above:
@@ -85,7 +86,8 @@ def _rows(parents: Mapping[Any, Sequence[Any]]) -> list[list[Any]]:
     folded = []
     for row in rows:
         n_parts = -(-len(row) // MOST_IN_ROW)
-        folded += [list(part) for part in np.array_split(np.array([*row, None], dtype=object)[:-1], n_parts)]
+        ends = [round(i * len(row) / n_parts) for i in range(n_parts + 1)]
+        folded += [row[start:end] for start, end in pairwise(ends)]
     return folded
 
 
