@@ -497,7 +497,8 @@ class MCCE(Learner):
         >>> explainer = mcce.MCCE(
         ...     lambda rows: rows["salary"] / 120_000, fixed=["age"], graph="age -> education -> salary", random_state=1
         ... ).fit(X)
-        >>> explainer.check_graph(X)
+        >>> explainer.check_graph(X).rejected
+        [('salary', 'age')]
         """
         self._check_fitted()
         checked: GraphCheck = self.generator_.check_graph(X, level=level, random_state=random_state)
