@@ -101,6 +101,7 @@ METHODS = {
         "fit": "X decision sample_weight progress schema",
         "sample": "n given decision random_state progress within rules importance resample",
         "log_density": "X decision training per_feature",
+        "intervene": "rows values keep n random_state derived progress",
         "criticise": "X_new decision sample_weight n_draws level random_state progress",
         "save": "path donors",
         "load": "path n_jobs",
