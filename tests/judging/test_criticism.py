@@ -12,7 +12,6 @@ import mcce
 from mcce.exceptions import InputError
 from mcce.judging.criticism import Criticism
 from tests.judging.processes import RIGHT, RIGHT_LEVELS, WRONG, Levels, criticise
-from tests.marks import slow_rows
 from tests.samplers.statsmodels.problem import make_frame
 
 matplotlib.use("Agg")
