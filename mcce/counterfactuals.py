@@ -24,6 +24,7 @@ from pandas.api.types import is_numeric_dtype
 from mcce.base.checks import check_count
 from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
+from mcce.plausibility.stop_reasons import Usual
 from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, count_changes, in_words, side_by_side
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import result_page, result_table
@@ -33,7 +34,7 @@ from mcce.report.reasons import ALREADY
 from mcce.report.result_letters import as_paragraphs
 from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
 from mcce.report.rows import best_rows, compare_rows, find_row, incidental_cells, owners
-from mcce.report.suspicious import Answered, Usual, find_suspicious
+from mcce.report.suspicious import Answered, find_suspicious
 from mcce.report.words import count_figures, measure_figures, spread_figures, unexplained_sentence
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import Recipe

@@ -88,9 +88,9 @@ from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fi
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
+from mcce.plausibility.stop_reasons import Usual
 from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
-from mcce.report.suspicious import Usual
 from mcce.storage import load_fields, save_fields
 from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
