@@ -88,7 +88,7 @@ from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fi
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
-from mcce.plausibility.stop_reasons import Usual
+from mcce.plausibility.stop_reasons import Column, StopRules, Usual
 from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
 from mcce.storage import load_fields, save_fields
@@ -1122,6 +1122,7 @@ class MCCE(Learner):
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
             anonymity=demands.anonymity,
+            stops=self._stops() if settings.sparse else None,
             names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
@@ -1276,6 +1277,14 @@ class MCCE(Learner):
                 {name: told.reason for name, told in self._unchangeable.items()},
             )
         return self.usual_
+
+    def _stops(self) -> StopRules | None:
+        """Return the reasons not to send an answer; None if the training rows are gone."""
+        usual = self._usual()
+        if usual is None:
+            return None
+        columns = [Column.from_feature(feature) for feature in self.generator_.schema_.features]
+        return StopRules(columns, usual, self.names_.units)
 
     def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
         """Return what tells copies of training rows, made once; None if they are gone and not needed."""

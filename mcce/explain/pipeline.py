@@ -4,8 +4,10 @@
 2. The pools of a block are drawn, inside the constraints if there are any (`mcce.explain.draw`).
 3. A search chooses the best valid rows: among whole draws (`mcce.explain.plain`), among draws crossed with the factuals
    (`mcce.explain.sparse`), or one after the other so that they differ (`mcce.explain.diverse`). Factuals that find
-   nothing in a pool that they share may get draws of their own. So do factuals whose sparse counterfactuals all have a
-   change that makes the decision worse, such as a larger loan beside a higher salary (`avoid_harm`).
+   nothing in a pool that they share may get draws of their own. So do factuals with a sparse counterfactual that must
+   not be sent: a change makes the decision worse, such as a larger loan beside a higher salary, or there is another
+   reason (`mcce.plausibility.stop_reasons`). A row without such a reason is preferred if it has at most one change
+   more (`avoid_unfit`).
 4. The steps of `FINISHING` are applied to the winners. A search is a function (Acceptance, Candidates) -> Winners, a
    finishing step a function (Acceptance, Winners) -> Winners.
 
@@ -43,7 +45,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mcce.base.arrays import Bools, Ints, UInts
+from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.progress import progress_bar, reported
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.diverse import diverse_set
@@ -57,7 +59,7 @@ from mcce.explain.draw import (
     redraw_block,
 )
 from mcce.explain.finish import add_measures, round_for_display
-from mcce.explain.plain import best_of, whole_draws
+from mcce.explain.plain import best_by, best_of, whole_draws
 from mcce.explain.problem import Block, Factuals, Problem, searched
 from mcce.explain.refine import harm_of_changes, mark_incidental, without_harm
 from mcce.explain.sparse import crossed_draws
@@ -65,6 +67,7 @@ from mcce.explain.winners import Winners
 
 FIRST_DRAWS, MOST_DRAWS = 500, 16_000
 TOLERANCE = 0.02  # of the summed Gower distance
+MORE_CHANGES = 1  # that a row fit to be sent may have
 TRIED_FACTUALS, TRIED_DRAWS = 100, 100
 
 FINISHING: tuple[Callable[[Acceptance, Winners], Winners], ...] = (round_for_display, mark_incidental, add_measures)
@@ -196,31 +199,68 @@ def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
     problem = acceptance.problem
     if not (problem.settings.sparse and problem.order.is_of_distances):
         return found, cost
-    found, more = avoid_harm(acceptance, block, found)
+    found, more = avoid_unfit(acceptance, block, found)
     return found, Cost.total([cost, more])
 
 
-def avoid_harm(acceptance: Acceptance, block: Block, found: Winners) -> tuple[Winners, Cost]:
-    """Search again for factuals whose counterfactuals have a change that makes the decision worse.
+def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[Winners, Cost]:
+    """Search again for factuals with a counterfactual that is unfit to be sent.
 
-    Such a change makes the row plausible: a loan as small as the factual's is rare beside the salary of a draw. New
-    draws therefore keep the factual's value in these columns. Their counterfactuals replace the earlier ones if they
-    are at or above the floor and their changes do less harm.
+    A counterfactual is unfit if a change makes the decision worse, or if it has a reason not to be sent
+    (`mcce.plausibility.stop_reasons`). A harmful change makes the row plausible: a loan as small as the factual's is
+    rare beside the salary of a draw. New draws therefore keep the factual's value in these columns, and have values
+    that no reason excludes in the others. `prefer_fit` decides which rows are returned. Factuals whose counterfactuals
+    are below the floor are not searched for again.
     """
+    problem, begun = acceptance.problem, time.perf_counter()
     harm = harm_of_changes(acceptance, found)
-    which = np.unique(found.owner[harm.any(axis=1)])
+    unfitness = _unfitness(acceptance, found, harm)
+    which = np.unique(found.owner[(unfitness > 0.0) & (found.plausibility >= acceptance.least)])
     if not which.size:
         return found, Cost()
     kept = np.zeros(acceptance.matrix.shape, dtype=bool)
     np.logical_or.at(kept, found.owner, harm > 0.0)
+    avoiding = problem.avoiding(kept[which], block.matrix[which], block.ids[which])
+    parts, costs = [found.take(slice(0))], []
+    for part in avoiding.split(replace(block, members=np.arange(block.members.size)).take(which)):
+        rule = acceptance.take(part.members).asked_for(avoiding)
+        new, cost = _search_timed(rule, draw_block(avoiding, part), begun)
+        parts.append(new.take(new.plausibility >= acceptance.least).of_factuals(part.members))
+        costs.append(replace(cost, acceptance={}))
+        begun = time.perf_counter()
+    again = Winners.join(parts)
     least = np.full(len(acceptance), np.inf)
-    np.minimum.at(least, found.owner, harm.sum(axis=1))
-    keeping = acceptance.problem.keeping(kept[which], block.ids[which])
-    again, cost = _search_drawn(acceptance.take(which).asked_for(keeping), block.take(which))
-    again = again.take(again.plausibility >= acceptance.least).of_factuals(which)
-    again = again.take(harm_of_changes(acceptance, again).sum(axis=1) < least[again.owner])
-    stay = found.take(~np.isin(found.owner, again.owner))
-    return Winners.join([stay, again]), replace(cost, acceptance={})
+    np.minimum.at(least, found.owner, unfitness)
+    remaining = _unfitness(acceptance, again, harm_of_changes(acceptance, again))
+    better = (remaining == 0.0) | (remaining < least[again.owner])
+    again = again.take(better)
+    redone = np.isin(found.owner, again.owner)
+    joined = Winners.join([again, found.take(redone)])
+    fit = np.append(np.ones(again.owner.size, dtype=bool), unfitness[redone] == 0.0)
+    chosen = prefer_fit(acceptance, joined, fit)
+    return Winners.join([found.take(~redone), chosen]), Cost.total(costs)
+
+
+def _unfitness(acceptance: Acceptance, found: Winners, harm: Floats) -> Floats:
+    """Return the harm of the changes of each row; inf for rows with a reason not to be sent."""
+    stopped = acceptance.stopped(found.rows, found.owner).any(axis=1)
+    return np.where(stopped, np.inf, harm.sum(axis=1))
+
+
+def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
+    """Return the best fit rows of each factual, and where these are too few the best of its other rows after them.
+
+    A fit row may have one change more (`MORE_CHANGES`) than the row of its factual with the fewest.
+    """
+    settings = acceptance.problem.settings
+    fewest = np.full(len(acceptance), np.inf)
+    np.minimum.at(fewest, found.owner, found.measures[:, 0])
+    fit = fit & (found.measures[:, 0] <= fewest[found.owner] + MORE_CHANGES)
+    ranked = [found.take(fit), found.take(~fit)]
+    if not settings.diverse:  # several that differ are in the order in which they were chosen
+        ranked = [best_of(acceptance, each, settings.n_counterfactuals) for each in ranked]
+    found = Winners.join(ranked)
+    return found.take(best_by(found.owner, found.rows, (), settings.n_counterfactuals))
 
 
 def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
@@ -300,6 +340,7 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
         found = found.preferring(found.plausibility >= problem.least)
         if problem.order.is_of_distances:
             found = without_harm(acceptance, found)
+            return prefer_fit(acceptance, found, ~acceptance.stopped(found.rows, found.owner).any(axis=1))
     return best_of(acceptance, found, problem.settings.n_counterfactuals)
 
 

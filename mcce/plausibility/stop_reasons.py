@@ -197,7 +197,7 @@ class StopRules:
         """Return the lowest and highest value that a column may change to, for each factual."""
         low, high = np.full(len(before), -np.inf), np.full(len(before), np.inf)
         if self.columns[j].name in self.usual.unchangeable:
-            return before[:, j], before[:, j]
+            low, high = (np.where(np.isnan(before[:, j]), end, before[:, j]) for end in (np.inf, -np.inf))
         for bound in self._bounds(j, before):
             low, high = np.fmax(low, bound.low), np.fmin(high, bound.high)
         return low, high
