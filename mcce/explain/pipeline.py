@@ -206,45 +206,59 @@ def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
 def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[Winners, Cost]:
     """Search again for factuals with a counterfactual that is unfit to be sent.
 
-    A counterfactual is unfit if a change makes the decision worse, or if it has a reason not to be sent
-    (`mcce.plausibility.stop_reasons`). A harmful change makes the row plausible: a loan as small as the factual's is
-    rare beside the salary of a draw. New draws therefore keep the factual's value in these columns, and have values
-    that no reason excludes in the others. `prefer_fit` decides which rows are returned. Factuals whose counterfactuals
-    are below the floor are not searched for again.
+    A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`), or if a change makes
+    the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is rare beside the
+    salary of a draw. New draws therefore keep the factual's value in these columns, and have values that no reason
+    excludes in the others. Where that finds nothing, new draws only keep the columns of harmful changes. New rows that
+    are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are not searched for.
     """
-    problem, begun = acceptance.problem, time.perf_counter()
+    problem = acceptance.problem
     harm = harm_of_changes(acceptance, found)
-    unfitness = _unfitness(acceptance, found, harm)
-    which = np.unique(found.owner[(unfitness > 0.0) & (found.plausibility >= acceptance.least)])
-    if not which.size:
-        return found, Cost()
+    reasons = _reasons_and_harm(acceptance, found, harm)
+    unfit = reasons.any(axis=1)
+    left = np.unique(found.owner[unfit & (found.plausibility >= acceptance.least)])
     kept = np.zeros(acceptance.matrix.shape, dtype=bool)
     np.logical_or.at(kept, found.owner, harm > 0.0)
-    avoiding = problem.avoiding(kept[which], block.matrix[which], block.ids[which])
-    parts, costs = [found.take(slice(0))], []
-    for part in avoiding.split(replace(block, members=np.arange(block.members.size)).take(which)):
-        rule = acceptance.take(part.members).asked_for(avoiding)
-        new, cost = _search_timed(rule, draw_block(avoiding, part), begun)
-        parts.append(new.take(new.plausibility >= acceptance.least).of_factuals(part.members))
-        costs.append(replace(cost, acceptance={}))
-        begun = time.perf_counter()
-    again = Winners.join(parts)
-    least = np.full(len(acceptance), np.inf)
-    np.minimum.at(least, found.owner, unfitness)
-    remaining = _unfitness(acceptance, again, harm_of_changes(acceptance, again))
-    better = (remaining == 0.0) | (remaining < least[again.owner])
-    again = again.take(better)
+    again, costs = found.take(slice(0)), []
+    for avoided in (problem, replace(problem, stops=None)):
+        if not left.size:
+            break
+        stricter = avoided.avoiding(kept[left], block.take(left))
+        new, cost = _search_avoiding(acceptance, block, left, stricter)
+        again = Winners.join([again, new.take(_is_less_unfit(acceptance, new, found, reasons))])
+        costs.append(cost)
+        left = left[kept[left].any(axis=1) & ~np.isin(left, again.owner)]
     redone = np.isin(found.owner, again.owner)
-    joined = Winners.join([again, found.take(redone)])
-    fit = np.append(np.ones(again.owner.size, dtype=bool), unfitness[redone] == 0.0)
-    chosen = prefer_fit(acceptance, joined, fit)
+    fit = np.append(np.ones(again.owner.size, dtype=bool), ~unfit[redone])
+    chosen = prefer_fit(acceptance, Winners.join([again, found.take(redone)]), fit)
     return Winners.join([found.take(~redone), chosen]), Cost.total(costs)
 
 
-def _unfitness(acceptance: Acceptance, found: Winners, harm: Floats) -> Floats:
-    """Return the harm of the changes of each row; inf for rows with a reason not to be sent."""
+def _search_avoiding(acceptance: Acceptance, block: Block, which: Ints, problem: Problem) -> tuple[Winners, Cost]:
+    """Return the winners of some factuals in a stricter problem, at or above the floor, and the cost."""
+    parts, costs = [], []
+    for part in problem.split(replace(block, members=np.arange(block.members.size)).take(which)):
+        begun = time.perf_counter()
+        rule = acceptance.take(part.members).asked_for(problem)
+        found, cost = _search_timed(rule, draw_own_block(problem, part), begun)
+        parts.append(found.take(found.plausibility >= acceptance.least).of_factuals(part.members))
+        costs.append(replace(cost, acceptance={}))
+    return Winners.join(parts), Cost.total(costs)
+
+
+def _reasons_and_harm(acceptance: Acceptance, found: Winners, harm: Floats) -> Floats:
+    """Return for each row whether it has a reason not to be sent, and the harm of its changes."""
     stopped = acceptance.stopped(found.rows, found.owner).any(axis=1)
-    return np.where(stopped, np.inf, harm.sum(axis=1))
+    return np.column_stack([stopped, harm.sum(axis=1)])
+
+
+def _is_less_unfit(acceptance: Acceptance, new: Winners, found: Winners, reasons: Floats) -> Bools:
+    """Return which new rows are fit, or less unfit than all that was found for their factual."""
+    of_new = _reasons_and_harm(acceptance, new, harm_of_changes(acceptance, new))
+    _, rank = np.unique(np.concatenate([reasons, of_new]), axis=0, return_inverse=True)
+    least = np.full(len(acceptance), rank.size)
+    np.minimum.at(least, found.owner, rank[: found.owner.size])
+    return np.asarray(~of_new.any(axis=1) | (rank[found.owner.size :] < least[new.owner]))
 
 
 def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:

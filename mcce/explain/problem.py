@@ -256,8 +256,8 @@ class Problem:
         """The score of plausibility at the floor."""
         return -np.inf if self.plausibility is None else self.plausibility.least_score(self.settings.floor)
 
-    def avoiding(self, kept: Bools, factuals: Floats, ids: pd.Index[Any]) -> Problem:
-        """Return the problem of some factuals without reasons not to send a row; a row of `kept` for each factual.
+    def avoiding(self, kept: Bools, block: Block) -> Problem:
+        """Return the problem without reasons not to send a row, for the factuals of a block; `kept` has a row for each.
 
         Kept columns stay as they are. The others have values that no reason excludes (`StopRules.bounds`).
         """
@@ -265,8 +265,8 @@ class Problem:
         if constraints is None:
             constraints = Constraints(self.generator.schema_, fixed_columns(self.generator))
         personal = dict(constraints.personal)
-        bounds = {} if self.stops is None else {j: self.stops.bounds(j, factuals) for j in self.mutable.tolist()}
-        for i, who in enumerate(ids):
+        bounds = {} if self.stops is None else {j: self.stops.bounds(j, block.matrix) for j in self.mutable.tolist()}
+        for i, who in enumerate(block.ids):
             limits = [keep(int(j), self.features[j], "") for j in np.flatnonzero(kept[i])]
             for j, (low, high) in bounds.items():
                 if not kept[i, j] and (low[i] > -np.inf or high[i] < np.inf):
@@ -274,7 +274,7 @@ class Problem:
             if limits:
                 personal[who] = (*personal.get(who, ()), *limits)
         constraints = replace(constraints, personal=tuple(personal.items()))
-        return replace(self, constraints=constraints or None, avoids_stops=True)
+        return replace(self, constraints=constraints, avoids_stops=True)
 
     def contradictions(self, factuals: Factuals) -> dict[int, str]:
         """Return the positions of factuals whose constraints contradict each other, and how."""
