@@ -124,7 +124,7 @@ def test_a_job_comes_along_with_a_salary_and_says_so():
     assert roles["salary"] == {"needed"}
     assert roles["job"] == {"comes along"}
     who = table.loc[table["role"] == "comes along", "id"].iloc[0]
-    told = "(with job nurse instead of none, which comes along)"
+    told = "(together with job nurse instead of none)"
     assert told in found.sentence(who)
     assert told in " ".join(mcce.report.letter(found, who).split())
     assert "<small>comes along</small>" in found.to_html()
