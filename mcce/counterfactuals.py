@@ -437,8 +437,9 @@ class Counterfactuals:
         that helps the refused as a whole; with a number that contradicts a level, as a salary beside "unemployed"; with
         an amount that rises from nothing to much, or with savings that rise by more than the loan. The severity "note"
         has those that are unusual only: a large step, the edge of the training values, a change that is rare or larger
-        than what is needed. `mcce.report.suspicious` defines each reason. An answer that is not listed is not therefore
-        good advice.
+        than what is needed. `mcce.plausibility.stop_reasons` and `mcce.report.suspicious` define the reasons. The
+        sparse search prefers answers without a reason to stop. An answer that is not listed is not therefore good
+        advice.
 
         A feature that looks unchangeable and is not fixed concerns many answers. With the level "stop" it has one line,
         that of the first answer which changes it; level "all" has a line for every answer. Letters are written for

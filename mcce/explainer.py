@@ -403,7 +403,10 @@ class MCCE(Learner):
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
             be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
             as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?"). Rows with
-            equally few changes are ordered by steps that are robust to long tails, see `measures`.
+            equally few changes are ordered by steps that are robust to long tails, see `measures`. If the best row has
+            a reason not to be sent (`mcce.plausibility.stop_reasons`), such as savings that rise by more than the
+            loan, a row without one is preferred that has at most one change more; if there is none, the best row is
+            returned and `suspicious()` of the result lists it.
         floor : float or None
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
             more so. None is 0.05, at which one real row in twenty would be rejected. A row below it is returned only

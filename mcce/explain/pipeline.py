@@ -215,7 +215,7 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     problem = acceptance.problem
     harm = harm_of_changes(acceptance, found)
     reasons = _reasons_and_harm(acceptance, found, harm)
-    unfit = reasons.any(axis=1)
+    unfit = np.asarray(reasons.any(axis=1))
     left = np.unique(found.owner[unfit & (found.plausibility >= acceptance.least)])
     kept = np.zeros(acceptance.matrix.shape, dtype=bool)
     np.logical_or.at(kept, found.owner, harm > 0.0)
@@ -354,7 +354,8 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
         found = found.preferring(found.plausibility >= problem.least)
         if problem.order.is_of_distances:
             found = without_harm(acceptance, found)
-            return prefer_fit(acceptance, found, ~acceptance.stopped(found.rows, found.owner).any(axis=1))
+            stopped = np.asarray(acceptance.stopped(found.rows, found.owner).any(axis=1))
+            return prefer_fit(acceptance, found, ~stopped)
     return best_of(acceptance, found, problem.settings.n_counterfactuals)
 
 

@@ -8,8 +8,8 @@ a severity.
 1. `below the floor`: less plausible than was asked for.
 2. The reasons of `mcce.plausibility.stop_reasons`: a past event or fact changes, an education or a duration falls, a
    duration grows by years, a change goes opposite to the usual direction, a number contradicts a level, an amount rises
-   from nothing to much, or money comes from nowhere. The sparse search prefers answers without them; those that are
-   listed have no alternative that costs little more (`mcce.explain.pipeline`).
+   from nothing to much, or money comes from nowhere. The sparse search prefers answers without them
+   (`mcce.explain.pipeline`).
 
 "note": the answer is unusual, not wrong:
 
