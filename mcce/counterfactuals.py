@@ -466,11 +466,10 @@ class Counterfactuals:
         >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> found = explainer.explain(X.head(100), sparse=True)
+        >>> found = explainer.explain(X.head(100), sparse=True, constraints=["salary == was(salary)"])
         >>> found.suspicious().head(2)
                 severity               reasons                           words
         id rank
-        11 1        stop  from nothing to much  savings rises from 0 to 66,200
         72 1        stop  from nothing to much  savings rises from 0 to 66,200
         """
         usual = self._known_usual()
