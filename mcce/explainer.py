@@ -88,6 +88,7 @@ from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fi
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
+from mcce.plausibility.stop_reasons import Column, StopRules
 from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
 from mcce.storage import load_fields, save_fields
@@ -416,7 +417,10 @@ class MCCE(Learner):
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
             be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
             as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?"). Rows with
-            equally few changes are ordered by steps that are robust to long tails, see `measures`.
+            equally few changes are ordered by steps that are robust to long tails, see `measures`. If the best row has
+            a reason not to be sent (`mcce.plausibility.stop_reasons`), such as savings that rise by more than the
+            loan, a row without one is preferred that has at most one change more; if there is none, the best row is
+            returned and `suspicious()` of the result lists it.
         floor : float or None
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
             more so. None is 0.05, at which one real row in twenty would be rejected. A row below it is returned only
@@ -1174,6 +1178,7 @@ class MCCE(Learner):
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
             anonymity=demands.anonymity,
+            stops=self._stops() if settings.sparse else None,
             names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
@@ -1207,6 +1212,14 @@ class MCCE(Learner):
             raise exceptions.NotFittedError(
                 "this MCCE is not fitted; call ", PythonOnly("fit(X)"), " with the training rows first."
             )
+
+    def _stops(self) -> StopRules | None:
+        """Return the reasons not to send an answer; None if the training rows are gone."""
+        usual = self.learned_.learn_usual()
+        if usual is None:
+            return None
+        columns = [Column.from_feature(feature) for feature in self.generator_.schema_.features]
+        return StopRules(columns, usual, self.names_.units)
 
 
 def _stored_settings(cls: type[MCCE]) -> list[str]:

@@ -22,7 +22,7 @@ from mcce.explain.reference import learn_usual
 from mcce.generators.base import Generator
 from mcce.model.ask import Asker, TrainingTable
 from mcce.plausibility.score import Plausibility
-from mcce.report.suspicious import Usual
+from mcce.plausibility.stop_reasons import Usual
 from mcce.table import Schema
 from mcce.wording import Setting, call
 
