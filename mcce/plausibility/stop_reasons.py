@@ -11,12 +11,13 @@ of the columns (`mcce.table.words`). The sparse search prefers answers without t
 4. `opposite to the usual direction`: a number or ordered level goes down although over the refused as a whole it helps
    that it goes up, or the other way round.
 5. `from nothing to much`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
-6. `money from nowhere`: savings rise, or a debt falls, by more than the loan. All three are known by their names, and
-   are compared if they have the same unit in `Names`, or none.
+6. `money from nowhere`: savings rise, or a debt falls, by more than the loan, the smaller of the factual's and the
+   answer's. All three are known by their names, and are compared if they have the same unit in `Names`, or none.
 7. `contradicts a level`: a number is above 99 per cent of the training rows with one of the answer's levels, and these
    are low: 99 per cent of them are below the upper quartile of all rows. Example: a salary beside "unemployed".
 
-Reasons 1 to 6 are bounds on one column, given the factual (`StopRules.bounds`), so that rows can be drawn inside them.
+Reasons 1 to 6 are bounds on one column, given the factual (`StopRules.bounds`), so that rows can be drawn inside them;
+of reason 6, with the factual's loan.
 Reason 7 is about two columns of the answer.
 """
 
@@ -179,7 +180,7 @@ class StopRules:
         for j in np.flatnonzero(changed.any(axis=0)).tolist():
             if self.columns[j].name in self.usual.unchangeable:
                 yield Stop(PAST, j, np.flatnonzero(changed[:, j]))
-            for reason, low, high, beside in self._bounds(j, before):
+            for reason, low, high, beside in self._bounds(j, before, after):
                 outside = changed[:, j] & ((after[:, j] < low) | (after[:, j] > high))
                 yield Stop(reason, j, np.flatnonzero(outside), beside)
         for edge, j, k, code in self._low_edges:
@@ -202,8 +203,8 @@ class StopRules:
             low, high = np.fmax(low, bound.low), np.fmin(high, bound.high)
         return low, high
 
-    def _bounds(self, j: int, before: Floats) -> Iterator[_Bound]:
-        """Yield the bounds on the values of one column, given the factuals."""
+    def _bounds(self, j: int, before: Floats, after: Floats | None = None) -> Iterator[_Bound]:
+        """Yield the bounds on the values of one column, given the factuals, and the answers if they are known."""
         (name, is_number, is_ordered, _), usual, own = self.columns[j], self.usual, before[:, j]
         if name in usual.unchangeable:
             return
@@ -226,5 +227,6 @@ class StopRules:
             loan = self.columns[k].name
             if self.units.get(loan) == self.units.get(name):
                 is_saved = bool(words & SAVINGS)
-                low, high = (-np.inf, own + before[:, k]) if is_saved else (own - before[:, k], np.inf)
+                lent = before[:, k] if after is None else np.fmin(before[:, k], after[:, k])
+                low, high = (-np.inf, own + lent) if is_saved else (own - lent, np.inf)
                 yield _Bound(FROM_NOWHERE, low, high, loan)
