@@ -88,7 +88,7 @@ from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fi
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
-from mcce.plausibility.stop_reasons import Column, StopRules
+from mcce.plausibility.stop_reasons import RuleColumn, StopRules
 from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
 from mcce.storage import load_fields, save_fields
@@ -1218,7 +1218,7 @@ class MCCE(Learner):
         usual = self.learned_.learn_usual()
         if usual is None:
             return None
-        columns = [Column.from_feature(feature) for feature in self.generator_.schema_.features]
+        columns = [RuleColumn.from_feature(feature) for feature in self.generator_.schema_.features]
         return StopRules(columns, usual, self.names_.units)
 
 

@@ -28,6 +28,9 @@ from mcce.cli.tables import NumberMarks, ReadOptions, TableFile, TextColumn
 from mcce.constraints import encoding, grammar, reading
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.explore import words as explorer_words
+from mcce.generators import graph_plot
+from mcce.generators import graph_reading as graphs
+from mcce.judging import feature as judged
 from mcce.model import columns
 from mcce.plausibility import derived
 from mcce.report import languages, letter_layout, rules
@@ -64,6 +67,10 @@ def formula(text: str) -> object:
     made = SimpleNamespace(formula=text)
     fitted = type("Results", (), {"model": made, "__module__": "statsmodels.regression"})()
     return columns.columns_of(fitted, ["y", "x"])
+
+
+def dot(text: str) -> object:
+    return graphs.parse_dot(text, "it")
 
 
 def plain_rule(text: str) -> str:
@@ -112,6 +119,12 @@ CASES = {
     "quotes in the formula of a sampler": Case(formulas, formulas.parse_formula, lambda n: "`a" * (n // 2)),
     "brackets in the formula of a sampler": Case(formulas, formulas.parse_formula, lambda n: "(" * n + "a"),
     "digits in a family of a sampler": Case(families, families.read_family, lambda n: "Gamma(Log, " + "1" * n),
+    "quotes in the text of a graph": Case(graphs, graphs.parse_text, lambda n: '\\"' * (n // 2)),
+    "a comment that is not closed in a graph": Case(graphs, dot, lambda n: "digraph {" + "/* " * (n // 3)),
+    "quotes in a graph": Case(graphs, dot, lambda n: "digraph {" + '\\"' * (n // 2)),
+    "arrows in the name of a feature": Case(graphs, graphs.quoted, lambda n: "- " * (n // 2)),
+    "signs in the picture of a graph": Case(graph_plot, lambda t: graph_plot._folded(t, 9), lambda n: "_a" * (n // 2)),
+    "a formula in the words of a sampler": Case(judged, judged._FORMULA.search, lambda n: "formula='" * (n // 9)),
     "digits as a date of a rule": Case(encoding, date_in_a_rule, lambda n: "1:" * (n // 2)),
     "digits as a value of a constraint": Case(ALLOW, ALLOW.say, lambda n: "1" * n + "-x"),
     "digits before a letter": Case(tables, number, lambda n: "1" * n + "x"),

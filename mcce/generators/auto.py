@@ -149,8 +149,8 @@ class Choice:
     >>> chain = mcce.ChainModel(sampler=auto, fixed=["age", "education"], random_state=1).fit(X)
     >>> chain.choice_.sentences[1]
     'housing: ctree, because its held-out log score is 0.15 above that of marginal (se 0.028)'
-    >>> len(chain.choice_.scores), chain.choice_.left_out.index.tolist()
-    (6, [('housing', 'norm')])
+    >>> len(chain.choice_.table), len(chain.choice_.scores), chain.choice_.left_out.index.tolist()
+    (2, 6, [('housing', 'norm')])
     """
 
     features: tuple[FeatureChoice, ...] = stored(tuple, of=FeatureChoice)

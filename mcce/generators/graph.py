@@ -80,8 +80,12 @@ class Graph:
     --------
     >>> import mcce
     >>> graph = mcce.Graph.from_text("age -> education -> salary; age -> salary; salary -> savings")
-    >>> graph.parents("salary"), graph.descendants("education")
-    (['age', 'education'], ['salary', 'savings'])
+    >>> graph.parents("salary"), graph.children("age"), graph.descendants("education"), graph.ancestors("salary")
+    (['age', 'education'], ['education', 'salary'], ['salary', 'savings'], ['age', 'education'])
+    >>> graph.order(), graph.predictors(graph.order())["savings"]
+    (['age', 'education', 'salary', 'savings'], ['salary'])
+    >>> mcce.Graph.read([("age", "education"), ("age", "salary")]) == mcce.Graph.from_text("age -> education, salary")
+    True
     >>> print(graph.to_text())
     age -> education
     age, education -> salary
@@ -190,7 +194,18 @@ class Graph:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Graph:
-        """Return the graph in a DOT file (.dot, .gv) or a JSON file; see `mcce.generators.graph_reading`."""
+        """Return the graph in a DOT file (.dot, .gv) or a JSON file; see `mcce.generators.graph_reading`.
+
+        Examples
+        --------
+        >>> import mcce, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "loans.dot")
+        ...     _ = path.write_text("digraph { age -> education -> salary }")
+        ...     print(mcce.Graph.from_file(path).to_text())
+        age -> education
+        education -> salary
+        """
         content = read_file(path)
         if isinstance(content, Parts):
             return cls._from_parts(content)

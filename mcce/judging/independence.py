@@ -95,8 +95,8 @@ class GraphCheck:
     >>> check = chain.check_graph(X)
     >>> check.rejected
     [('salary', 'education'), ('salary', 'age')]
-    >>> len(check.table)
-    2
+    >>> len(check.table), len(check.sentences)
+    (2, 2)
     """
 
     findings: tuple[TestedIndependence, ...]

@@ -12,6 +12,7 @@ from mcce.plausibility.searched_columns import LOG_FACTORIALS, MOST_SOFT, Search
 from mcce.plausibility.soft_orders import BY_CHANCE, inner_rows, log_chance_of_soft_order, share_above
 
 NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
+LEAST_OVERLAP = 0.005  # share of rows that columns in random order would break, where some rows are near equality
 
 
 class OrderSearch:
@@ -72,7 +73,8 @@ class OrderSearch:
         # columns that are 0 together and far apart elsewhere, such as years in a job and salary, are in no order
         inner = inner_rows(below / scale, above / scale)
         n_near = int((inner[1] - inner[0] <= NEAR * spread).sum())
-        if n_near < max(3.0, FEW_NEAR * gap.size) and share_above(*inner) < BY_CHANCE:
+        least = BY_CHANCE if n_near < 3 else LEAST_OVERLAP
+        if n_near < max(3.0, FEW_NEAR * gap.size) and share_above(*inner) < least:
             return np.inf
         possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
         return float(np.log(possible).sum() - LOG_FACTORIALS[gap.size])

@@ -106,7 +106,7 @@ def plain_level(level: Any) -> Any:
     return level.item() if isinstance(level, np.generic) else level
 
 
-class Column(NamedTuple):
+class RuleColumn(NamedTuple):
     """A column of numbers: amounts or dates, or codes of levels; `codes` has the code of each level."""
 
     name: Hashable
@@ -115,7 +115,7 @@ class Column(NamedTuple):
     codes: Mapping[Any, float]
 
     @classmethod
-    def from_feature(cls, feature: Feature) -> Column:
+    def from_feature(cls, feature: Feature) -> RuleColumn:
         """Return the column of an encoded feature."""
         levels = () if feature.is_numeric or feature.levels is None else feature.levels
         codes = {plain_level(level): float(code) for code, level in enumerate(levels)}
@@ -153,7 +153,7 @@ class StopRules:
     Methods take `before` and `after`, rows of numbers, and `changed`, which cells count as changed.
     """
 
-    def __init__(self, columns: Sequence[Column], usual: Usual, units: Mapping[Hashable, str]) -> None:
+    def __init__(self, columns: Sequence[RuleColumn], usual: Usual, units: Mapping[Hashable, str]) -> None:
         self.columns, self.usual, self.units = columns, usual, units
 
     @cached_property

@@ -56,8 +56,8 @@ from mcce.plausibility.stop_reasons import (
     FROM_NOWHERE,
     PAST,
     UNUSUAL_DIRECTION,
-    Column,
     Edge,
+    RuleColumn,
     Stop,
     StopRules,
     Usual,
@@ -117,7 +117,7 @@ class Answered:
         return before, after
 
     @cached_property
-    def _columns(self) -> list[Column]:
+    def _columns(self) -> list[RuleColumn]:
         """The columns, with a code for each value that is not a number."""
         return [_read_column(self.before.iloc[:, j], self.after.iloc[:, j]) for j in range(self.after.shape[1])]
 
@@ -126,7 +126,7 @@ class Answered:
         return StopRules(self._columns, usual, self.names.units)
 
 
-def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> Column:
+def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> RuleColumn:
     """Return a column of two frames; values with an order have rising codes."""
     dtype = before.dtype
     is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
@@ -137,7 +137,7 @@ def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> Column:
         is_ordered = is_number or is_dated(dtype)
         levels = sorted(levels) if is_ordered else levels
     codes = {level: float(level if is_number else code) for code, level in enumerate(levels)}
-    return Column(before.name, is_number, bool(is_ordered), codes)
+    return RuleColumn(before.name, is_number, bool(is_ordered), codes)
 
 
 class Suspicion(NamedTuple):

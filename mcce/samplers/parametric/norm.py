@@ -205,7 +205,7 @@ class NormSampler(LinearSampler):
         if self.sigma_ == 0.0:
             return self._rounded(self._backward(mean))
         low, high = self._allowed(Within(), given.n_rows)
-        drawn = truncated_normal_quantile(mean, self.sigma_, *self._cell(low, high), u)
+        drawn = truncated_normal_quantile(mean, self.deviation(given), *self._cell(low, high), u)
         return np.clip(self._rounded(self._backward(drawn)), low, high)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:

@@ -121,7 +121,7 @@ def test_the_chain_hands_it_to_every_sampler():
     assert found.run.settings["min_donors"] == 15
 
 
-@pytest.mark.parametrize("name", sorted(set(mcce.available_samplers()) - {*BOUND, "r_rpart", "r_ctree"}))
+@pytest.mark.parametrize("name", sorted(set(mcce.available_samplers()) - {*BOUND, "survctree", "r_rpart", "r_ctree"}))
 def test_samplers_without_donor_pools_are_refused(name):
     sampler = mcce.DPSampler(testing_seed=1) if name == "dp" else name
     chain = ChainModel(sampler={"y": sampler, "*": "cart"}, min_donors=5)

@@ -1,0 +1,57 @@
+"""Reasons not to send an answer as rules on encoded rows; `tests/report/test_suspicious.py` has the words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mcce.plausibility.stop_reasons import Edge, RuleColumn, StopRules, Usual
+
+NUMBERS = ["salary", "savings", "debt", "loan", "years_employed"]
+COLUMNS = [RuleColumn(name, True, True, {}) for name in NUMBERS]
+COLUMNS.append(RuleColumn("job", False, False, {"none": 0.0, "nurse": 1.0}))
+USUAL = Usual(
+    directions={"salary": 1},
+    spreads=dict.fromkeys(NUMBERS, 10_000.0),
+    highs={"salary": 60_000.0},
+    edges=(Edge("salary", "job", "none", 0.0, 5_000.0, True),),
+    durations={"years_employed": 1.0},
+)
+RULES = StopRules(COLUMNS, USUAL, {})
+HER = [30_000.0, 1_000.0, 30_000.0, 20_000.0, 1.0, 1.0]
+
+
+def reasons_of(**changes):
+    before, after = np.array([HER]), np.array([HER])
+    names = [column.name for column in COLUMNS]
+    for name, value in changes.items():
+        after[0, names.index(name)] = value
+    return {(stop.reason, names[stop.column]) for stop in RULES.find(before, after, before != after) if stop.rows.size}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"salary": 40_000.0}, set()),
+        ({"salary": 20_000.0}, {("opposite to the usual direction", "salary")}),
+        ({"savings": 20_999.0}, set()),
+        ({"savings": 21_001.0}, {("money from nowhere", "savings")}),
+        ({"savings": 6_001.0, "loan": 5_000.0}, {("money from nowhere", "savings")}),
+        ({"years_employed": 3.0}, set()),
+        ({"years_employed": 4.0}, {("duration", "years_employed")}),
+        ({"years_employed": 0.0}, {("cannot fall", "years_employed")}),
+        ({"job": 0.0}, {("contradicts a level", "salary")}),
+    ],
+)
+def test_reasons(changes, expected):
+    assert reasons_of(**changes) == expected
+
+
+def test_values_inside_the_bounds_have_no_reason():
+    before = np.array([HER])
+    for j in range(len(NUMBERS)):
+        low, high = RULES.bounds(j, before)
+        for value in np.linspace(max(low[0], 0.0), min(high[0], 60_000.0), 7):
+            after = before.copy()
+            after[0, j] = value
+            assert not RULES.cells(before, after, before != after).any(), (NUMBERS[j], value)
