@@ -93,6 +93,7 @@ from .exceptions import (
 from .explainer import MCCE as MCCE
 from .generators.auto import Auto as Auto
 from .generators.chain import ChainModel as ChainModel
+from .generators.graph import Graph as Graph
 from .generators.registry import available_generators as available_generators
 from .generators.registry import register_generator as register_generator
 from .model.decisions import Interval as Interval

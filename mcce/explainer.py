@@ -76,6 +76,7 @@ from mcce.explain.reference import (
 )
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators.base import Donors, Generator, unfitted
+from mcce.generators.graph import Graph
 from mcce.generators.layout import Predictors, Samplers
 from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
 from mcce.generators.sampling import draw_index
@@ -146,6 +147,10 @@ class MCCE(Learner):
     fixed : list of column names
         Features that must not change.
     sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
+    graph : Graph, str, list, networkx.DiGraph, file or None
+        A causal graph, an assumption of the user, as ``"age -> education -> salary"``; see `ChainModel` and
+        `mcce.Graph`. It cannot name derived columns, which are not drawn. Relations between columns hold in
+        counterfactuals whatever the graph says.
     condition_on_decision : bool
         Whether the chain conditions on the wanted decision, which makes most draws valid.
     random_state : int or None
@@ -153,7 +158,7 @@ class MCCE(Learner):
     generator : Generator, name or None
         What draws the candidates, instead of a chain: an unfitted object of a subclass of
         `mcce.generators.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
-        would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator. One
+        would be made from (sampler, visit_sequence, predictors, graph, kinds, random_state) is then set on it. One
         that is registered (`mcce.available_generators`) can be named: it is made with `fixed`, `kinds`, `random_state`
         and `n_jobs` of the explainer.
     constraints : list or file
@@ -210,6 +215,7 @@ class MCCE(Learner):
         sampler: Samplers | Privacy = "cart",
         visit_sequence: VisitSequence = "data",
         predictors: Predictors | None = None,
+        graph: Any = None,
         condition_on_decision: bool = True,
         kinds: Mapping[Any, Kind] | None = None,
         random_state: int | None = None,
@@ -225,6 +231,7 @@ class MCCE(Learner):
         self.sampler = sampler
         self.visit_sequence = visit_sequence
         self.predictors = predictors
+        self.graph = graph
         self.condition_on_decision = condition_on_decision
         self.kinds = kinds
         self.random_state = random_state
@@ -290,6 +297,9 @@ class MCCE(Learner):
         names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = make_generator(self.generator, fixed, of_a_chain, self.n_jobs)
+        graph = getattr(generator, "graph", None)
+        if self.derived and graph is not None:
+            Graph.read(graph).of_columns(list(frame.columns)).check_undrawn(self.derived)
         if relations is not None and not (hasattr(relations, "__len__") and len(relations) == 0):
             generator.require_training_rows("relations=", "give rules as constraints=[mcce.rule(...)] instead.")
         derived: tuple[Formula, ...] = ()
@@ -986,7 +996,10 @@ class MCCE(Learner):
         kept = slice(None if everything else 0)
         spots = self._training.spots
         fields = {
-            "settings": {name: unfitted(getattr(self, name)) for name in names},
+            "settings": {
+                **{name: unfitted(getattr(self, name)) for name in names if name != "graph"},
+                "graph": None if self.graph is None else self.generator_.graph_,
+            },
             "decision": write_decision(self.decision),
             "constraints": read(self.constraints),
             "generator": self.generator_.stored(donors),

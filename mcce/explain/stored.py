@@ -17,6 +17,7 @@ from mcce.distances.measures import Distance
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.explain.order import Margins
 from mcce.generators.base import Generator
+from mcce.generators.graph import Graph
 from mcce.generators.registry import check_givens
 from mcce.model.decisions import Several
 from mcce.plausibility.derived import Formula
@@ -89,6 +90,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     check_type(fields["chosen"], "chosen", bool, str)
     check_type(generator.schema_, "schema_", Schema)
     check_type(settings["condition_on_decision"], "condition_on_decision", bool)
+    check_type(settings.get("graph"), "graph", Graph, type(None))
     check_givens(generator, check_fixed(settings["fixed"], generator.schema_.names), settings["condition_on_decision"])
     check_type(fields["constraints"], "constraints", list)
     for each in fields["constraints"]:

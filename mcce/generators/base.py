@@ -36,6 +36,7 @@ from mcce.base.parameters import Learner
 from mcce.base.registry import Registry
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing, spell
+from mcce.generators.graph import Graph
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, arrange
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.generators.sampling import (
@@ -109,6 +110,7 @@ class Generator(Learner, ABC):
     training_hashes_ : hashes of the training rows; None if they are not known, as in a generator from a file.
     model_ : what was learned, of a class that can be stored.
     visit_sequence_, samplers_ : of a chain, the order of its features, and its samplers; None and empty otherwise.
+    graph_ : of a chain, the causal graph that it was given; None otherwise.
     privacy, account_ : what the fit is made private by, and what it has spent; None without differential privacy.
     takes_weights : whether `fit` takes `sample_weight`.
 
@@ -174,6 +176,7 @@ class Generator(Learner, ABC):
     model_: Any
     visit_sequence_: list[Any] | None = None
     samplers_: Mapping[Any, ConditionalSampler] = MappingProxyType({})
+    graph_: Graph | None = None
     account_: PrivacyAccount | None = None
     _layout: ChainLayout
 
@@ -208,6 +211,7 @@ class Generator(Learner, ABC):
         schema: Schema | None = None,
         visit_sequence: VisitSequence = "data",
         predictors: Predictors | None = None,
+        graph: Any = None,
         progress: bool | None = None,
     ) -> Arranged:
         """Read the training table, and set the attributes that `fit` has to set, but `training_givens_`."""
@@ -222,6 +226,7 @@ class Generator(Learner, ABC):
             fixed=self.fixed,
             visit_sequence=visit_sequence,
             predictors=predictors,
+            graph=graph,
             kinds=self.kinds,
             schema=schema,
             weights=weights,
@@ -276,6 +281,10 @@ class Generator(Learner, ABC):
         raise InputError(
             f"criticise() judges the conditionals of a chain, and a {type(self).__name__} has none; use a chain."
         )
+
+    def check_graph(self, X: Data, **options: Any) -> Any:
+        """Test the independences that a causal graph implies; only a chain has a graph."""
+        raise InputError(f"check_graph() tests the graph of a chain; a {type(self).__name__} has none. Use a chain.")
 
     def givens_of(self, matrix: Floats, decision: bool | Bools = True) -> Floats:
         """Return the givens of encoded rows (columns in data order): their fixed values, then the decision."""

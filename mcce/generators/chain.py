@@ -37,11 +37,19 @@ import pandas as pd
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, check_share
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
-from mcce.exceptions import InputError, MCCEError, MCCEWarning, SamplerError, listing
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, SamplerError, listing, spell
 from mcce.generators.auto import Choice, threads_of
 from mcce.generators.base import Donors, Generator, stored_as
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
-from mcce.generators.layout import ChainLayout, Predictors, Samplers, samplers_for, suited_to
+from mcce.generators.graph import Graph
+from mcce.generators.layout import (
+    ChainLayout,
+    Predictors,
+    Samplers,
+    refuse_beside_graph,
+    samplers_for,
+    suited_to,
+)
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.generators.visit import VisitSequence
@@ -93,6 +101,13 @@ class ChainModel(Generator):
     predictors : dict or None
         ``{feature: [columns]}``: the columns that a feature is modelled on, fixed ones or features visited before it.
         The decision always comes on top. A feature that is not named is modelled on all of them.
+    graph : Graph, str, list, networkx.DiGraph, file or None
+        A causal graph of features, an assumption of the user: ``"education -> salary"`` and the other forms of
+        `mcce.Graph.read`. Features of the graph are visited causes before effects, in data order where the graph leaves
+        it open, and each is modelled on its parents (and the decision) alone. Mutable features outside the graph come
+        after all of the graph, in data order, and each is modelled on all columns before it. A fixed feature outside
+        the graph is a predictor of features outside the graph only. It cannot be combined with `visit_sequence` or
+        `predictors`. Parents of a fixed feature must be fixed. See `check_graph`.
     kinds : dict or None
         Overrides of column kinds, ``{column: "numeric" | "categorical" | "ordered"}``.
     random_state : int or None
@@ -111,6 +126,7 @@ class ChainModel(Generator):
     schema_ : Schema
     visit_sequence_ : list of the mutable features in visiting order
     associations_ : DataFrame behind a correlation order, or None
+    graph_ : the causal graph as a `Graph` with the names of the columns, or None
     samplers_ : dict of fitted samplers by feature
     choice_ : what "auto" chose for each feature and why, or None
     seed_ : int
@@ -158,6 +174,7 @@ class ChainModel(Generator):
         fixed: Sequence[Hashable] = (),
         visit_sequence: VisitSequence = "data",
         predictors: Predictors | None = None,
+        graph: Any = None,
         kinds: Mapping[Any, Kind] | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -167,6 +184,7 @@ class ChainModel(Generator):
         self.fixed = fixed
         self.visit_sequence = visit_sequence
         self.predictors = predictors
+        self.graph = graph
         self.kinds = kinds
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -208,9 +226,11 @@ class ChainModel(Generator):
             schema=schema,
             visit_sequence=self.visit_sequence,
             predictors=self.predictors,
+            graph=self.graph,
             progress=progress,
         )
         self.visit_sequence_, self.associations_ = arranged.visit_sequence, arranged.associations
+        self.graph_ = arranged.graph
         self.account_ = None
         if isinstance(self.sampler, Privacy):
             self._fit_private(self.sampler, arranged.ordered, progress)
@@ -310,6 +330,7 @@ class ChainModel(Generator):
     def describe(self) -> dict[str, object]:
         """Return the settings that results report."""
         told = {**super().describe(), "sampler": self.sampler, "visit_sequence": list(self.visit_sequence_)}
+        told |= {} if self.graph_ is None else {"graph": self.graph_.to_text()}
         return told if self.min_donors is None else {**told, "min_donors": self.min_donors}
 
     def _check_incomplete(self, names: Sequence[Any]) -> None:
@@ -514,6 +535,7 @@ class ChainModel(Generator):
         if self.privacy is not None:
             self.privacy.refuse_storage()
         fields = super()._write()
+        fields["settings"]["graph"] = self.graph_  # a file, or an object of another package, would not come back
         fields["samplers_"] = [_to_store(sampler) for sampler in self.samplers_.values()]
         return fields if self.account_ is None else {**fields, "account_": self.account_}
 
@@ -533,8 +555,14 @@ class ChainModel(Generator):
         visited = self.visit_sequence_
         check_type(visited, "visit_sequence_", list)
         require(len(visited) == len(mutable) and {*visited} == {*mutable}, "visit_sequence_ is not of the features")
-        conditions = self.conditions_on_decision_
-        return ChainLayout.arrange(self.schema_, self.fixed_, visited, conditions, self.predictors)
+        conditions, predictors = self.conditions_on_decision_, self.predictors
+        if self.graph is not None:
+            check_type(self.graph, "graph", Graph)
+            refuse_beside_graph(self.visit_sequence, predictors)
+            self.graph_ = self.graph.of_columns(self.schema_.names)
+            in_order, predictors = self.graph_.visit(self.schema_.names, self.fixed_)
+            require(in_order == visited, "visit_sequence_ is not of the graph")
+        return ChainLayout.arrange(self.schema_, self.fixed_, visited, conditions, predictors)
 
     def check_model(self, features: Sequence[Feature], n_given: int) -> None:
         """Raise if samplers that were read do not belong to the columns that they are given."""
@@ -557,7 +585,8 @@ class ChainModel(Generator):
 
     def __repr__(self) -> str:
         sampler = self.sampler if not isinstance(self.sampler, Mapping) else dict(self.sampler)
-        return f"ChainModel(sampler={sampler!r}, fixed={list(self.fixed)!r}, visit_sequence={self.visit_sequence!r})"
+        order = f"visit_sequence={self.visit_sequence!r}" if self.graph is None else f"graph={spell(self.graph)}"
+        return f"ChainModel(sampler={sampler!r}, fixed={list(self.fixed)!r}, {order})"
 
 
 def _to_store(sampler: ConditionalSampler) -> ConditionalSampler:

@@ -3,7 +3,8 @@
 1. The columns of a chain are the fixed features as in the data, the decision if there is one, then the mutable features
    in visiting order (`ChainLayout`).
 2. A feature is modelled on all columns before it, unless `predictors`, mice's predictor matrix in the form of a dict,
-   names some of them; the decision always comes on top (`choose_predictors`).
+   names some of them, or it stands in a causal graph, whose order and parents count then (`mcce.generators.graph`); the
+   decision always comes on top (`choose_predictors`).
 3. Each feature has a sampler: one for all, one for each, or one to be chosen by evidence (`samplers_for`,
    `mcce.generators.auto`).
 """
@@ -21,6 +22,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.generators.auto import AUTO, Auto, Choice, choose_samplers
+from mcce.generators.graph import Graph
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.samplers.base import samplers_that_handle_missing, samplers_with_min_donors
@@ -311,6 +313,7 @@ class Arranged:
     table, ordered : the encoded rows, columns in data order, and in chain order with the decision.
     visit_sequence : the mutable features in visiting order.
     associations : behind a correlation order, or None.
+    graph : the causal graph behind the order, with the names of the columns, or None.
     """
 
     schema: Schema
@@ -319,6 +322,7 @@ class Arranged:
     layout: ChainLayout
     visit_sequence: list[Any]
     associations: pd.DataFrame | None
+    graph: Graph | None = None
 
     @property
     def givens(self) -> Floats:
@@ -334,6 +338,7 @@ def arrange(
     visit_sequence: VisitSequence,
     predictors: Predictors | None,
     kinds: Mapping[Any, Kind] | None,
+    graph: Any = None,
     schema: Schema | None = None,
     weights: Floats | None = None,
     progress: bool | None = None,
@@ -345,7 +350,13 @@ def arrange(
         table = replace(table, weights=weights)
     check_magnitudes(table, "X")
     given = check_fixed(fixed, schema.names)
-    visited, associations = make_visit_sequence(visit_sequence, table, given, progress)
+    associations, read = None, None
+    if graph is None:
+        visited, associations = make_visit_sequence(visit_sequence, table, given, progress)
+    else:
+        refuse_beside_graph(visit_sequence, predictors)
+        read = Graph.read(graph).of_columns(schema.names)
+        visited, predictors = read.visit(schema.names, given)
     if not visited:
         raise InputError(f"all {len(given)} columns of ", Parameter("X"), " are fixed; leave at least one mutable.")
     check_training_decision(decision, table.n_rows)
@@ -353,4 +364,19 @@ def arrange(
     ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
     if weights is not None:
         ordered = replace(ordered, weights=weights)
-    return Arranged(schema, table, ordered, layout, visited, associations)
+    return Arranged(schema, table, ordered, layout, visited, associations, read)
+
+
+def refuse_beside_graph(visit_sequence: object, predictors: object) -> None:
+    """Raise if an order or predictors are given beside a causal graph, which sets both."""
+    ordered = not (isinstance(visit_sequence, str) and visit_sequence == "data")
+    if ordered or predictors is not None:
+        name, value = ("visit_sequence", visit_sequence) if ordered else ("predictors", predictors)
+        raise InputError(
+            Parameter(name),
+            " is ",
+            Value(value),
+            ", but ",
+            Parameter("graph"),
+            " sets the order of the features and what each is modelled on; leave one of them out.",
+        )

@@ -25,6 +25,7 @@ OF_A_CHAIN = {
     "sampler": "cart",
     "visit_sequence": "data",
     "predictors": None,
+    "graph": None,
     "kinds": None,
     "random_state": None,
 }
