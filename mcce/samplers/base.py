@@ -22,6 +22,7 @@ from mcce.base.parameters import Parameters
 from mcce.base.registry import Registry
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import RowStreams, derive_key, resolve_seed
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
 from mcce.samplers.summary import Summary
 from mcce.storage.fields import check_fields
@@ -197,6 +198,13 @@ class ConditionalSampler(Parameters, ABC):
     ``log_density(given, values, training_rows=None)``
         Log density (numbers) or log probability (levels, missing values) of each value. `training_rows` are the
         positions of the rows among the training rows: each row is then left out of what its own density stands on.
+    ``ranks(given, values, rng)``, ``at_ranks(given, u)``
+        The conditional distribution function at the value of each row, randomised within point masses, levels and
+        missing values by one call of ``rng.uniform()``, and its inverse: `mcce.samplers.ranks` defines both. Needed to
+        keep what is special about a row under an intervention (`mcce.ChainModel.intervene`).
+    ``distribution(given)``
+        `mcce.samplers.ranks.DistributionFunctions` of the rows. The defaults of `ranks` and `at_ranks` follow from it,
+        so that implementing this method is enough.
     ``base_measure()``
         What `log_density` is a density of, once fitted, missing values left aside: "counting" (probabilities; always so
         for levels), "lebesgue" (numbers, in encoded units), or "mixed" (probabilities of the numbers with point mass, a
@@ -245,6 +253,9 @@ class ConditionalSampler(Parameters, ABC):
     >>> sampler.base_measure(), sampler.log_density(given, target.values).shape
     ('mixed', (300,))
     >>> bool(sampler.supports(given, target.values).all())
+    True
+    >>> ranks = sampler.ranks(given, target.values, RowStreams.from_seed(1, 300))
+    >>> bool((sampler.at_ranks(given, ranks) == target.values).all())
     True
     >>> copula = GaussianCopulaSampler().fit(given, target)
     >>> values, latents = copula.sample_carrying(given, RowStreams.from_seed(1, 300), None)
@@ -314,6 +325,22 @@ class ConditionalSampler(Parameters, ABC):
             Value(self),
             f" has no density; use a sampler that implements log_density() ({samplers_with('log_density')}).",
         )
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the conditional distribution function of each row, and its inverse."""
+        raise SamplerError(
+            Value(self),
+            " has no distribution function, so that values have no ranks; use a sampler that has "
+            f"({samplers_with('distribution', 'ranks')}).",
+        )
+
+    def ranks(self, given: Table, values: Floats, rng: RowStreams) -> Floats:
+        """Return the rank of each row's value in its conditional distribution: uniform for draws."""
+        return self.distribution(given).ranks(np.asarray(values, dtype=np.float64), rng.uniform())
+
+    def at_ranks(self, given: Table, u: Floats) -> Floats:
+        """Return the value at rank `u` of each row's conditional distribution, the inverse of `ranks`."""
+        return self.distribution(given).at(np.asarray(u, dtype=np.float64))
 
     def base_measure(self) -> BaseMeasure:
         """Return what `log_density` is a density of: "counting", "lebesgue" or "mixed"."""
@@ -399,9 +426,11 @@ RESERVED = ("auto", "*")  # "auto": to be chosen by evidence; "*": the features 
 SAMPLERS: Registry[type[ConditionalSampler]] = Registry("sampler", "mcce.samplers", _register, SamplerError)
 
 
-def samplers_with(method: str) -> str:
-    """Return the names of the samplers that have one of the optional methods, for a message."""
-    return SAMPLERS.names_that(lambda cls: getattr(cls, method) is not getattr(ConditionalSampler, method))
+def samplers_with(*methods: str) -> str:
+    """Return the names of the samplers that have one of some optional methods, for a message."""
+    return SAMPLERS.names_that(
+        lambda cls: any(getattr(cls, method) is not getattr(ConditionalSampler, method) for method in methods)
+    )
 
 
 def samplers_that_handle_missing() -> str:

@@ -35,6 +35,7 @@ from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, Rest
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.estimator import deal_folds, indicator_design, n_design_columns
 from mcce.samplers.predictions import PredictedQuantiles, Tails, draw_levels, log_probability, supported_levels
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import (
@@ -538,6 +539,27 @@ class BoostingSampler(ConditionalSampler):
             density = self.column_.log_with_even_part(np.exp(density) * self._beside(given, known), known)
         missing = self._missing(given)
         return np.where(is_missing, log_of(missing), density + log_of(1.0 - missing))
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        self.check_fitted("quantile_trees_")
+        if self.always_missing_:
+            return DistributionFunctions.always_missing(given.n_rows)
+        probabilities, missing = self._probabilities(given), self._missing(given)
+        if self.n_levels_:
+            return DistributionFunctions.of_levels(probabilities[:, : self.n_levels_]).with_missing(missing)
+        below = np.column_stack([np.zeros(given.n_rows), np.cumsum(probabilities[:, : self.classes_.size], axis=1)])
+        quantiles = self._quantiles(given) if self.quantile_trees_ else None
+        others = np.empty(0) if quantiles is None else self.cells_.values
+
+        def upto(high: Floats) -> Floats:
+            mass = below[np.arange(high.size), np.searchsorted(self.classes_, high, side="right")]
+            if quantiles is not None:
+                mass = mass + probabilities[:, -1] * self.cells_.mass(quantiles, np.full(high.size, -np.inf), high)
+            return np.asarray(mass)
+
+        return DistributionFunctions.of_atoms(
+            np.union1d(self.classes_, others), upto, missing=missing, n_donors=self.classes_.size + others.size
+        )
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("quantile_trees_")

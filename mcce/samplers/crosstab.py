@@ -24,6 +24,7 @@ from mcce.base.checks import check_count, check_not_negative
 from mcce.exceptions import SamplerError, did_you_mean
 from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, INT, learned, require, stored
@@ -172,6 +173,10 @@ class CatallSampler(ConditionalSampler):
         is_code = (np.floor(codes) == codes) & (codes >= 0) & (codes <= self.n_levels_)
         places = np.where(is_code & ~((codes == self.n_levels_) & ~np.isnan(values)), codes, -1).astype(np.intp)
         return np.where(places >= 0, log_of(self.probabilities(given)[np.arange(values.size), places]), -np.inf)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the cumulative probabilities of the levels."""
+        return DistributionFunctions.of_levels(self.probabilities(given), missing_last=True)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""

@@ -47,6 +47,7 @@ from mcce.privacy.account import PrivacyAccount, rational
 from mcce.privacy.noise import SYSTEM, Mechanism, NoiseSource, Seeded, choose
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import BOOL, FLOAT, INT, learned, require, stored
@@ -423,6 +424,30 @@ class DPSampler(ConditionalSampler):
             place = np.clip(self.bins_.place(values), 0, self.bins_.n_known - 1)
             density = np.where(np.isnan(values), density, density / np.diff(self.bins_.edges)[place])
         return log_of(density)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the distribution of each row: on the levels, or even inside the bins of numbers."""
+        self.check_fitted("counts_")
+        bins, shares = self.bins_, self._row_shares(given)
+        if not bins.is_number:
+            return DistributionFunctions.of_levels(shares, bins.codes.astype(np.float64), missing_last=bins.missing)
+        missing = shares[:, -1] if bins.missing else np.zeros(given.n_rows)
+        known = np.cumsum(shares[:, : bins.n_known], axis=1)
+        upto = np.column_stack([np.zeros(given.n_rows), known / known[:, -1:]])
+        rows, edges = np.arange(given.n_rows), bins.edges
+
+        def below(high: Floats) -> Floats:
+            place = np.clip(np.searchsorted(edges, high) - 1, 0, bins.n_known - 1)
+            part = np.clip((high - edges[place]) / (edges[place + 1] - edges[place]), 0.0, 1.0)
+            return np.asarray(upto[rows, place] + part * (upto[rows, place + 1] - upto[rows, place]))
+
+        def inverse(u: Floats) -> Floats:
+            place = np.clip((upto < u[:, None]).sum(axis=1) - 1, 0, bins.n_known - 1)
+            low, high = upto[rows, place], upto[rows, place + 1]
+            part = np.divide(u - low, high - low, out=np.zeros(u.size), where=high > low)
+            return np.clip(edges[place] + part * (edges[place + 1] - edges[place]), *self._inside)
+
+        return DistributionFunctions(below, inverse, missing)
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("counts_")

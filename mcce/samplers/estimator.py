@@ -51,6 +51,7 @@ from mcce.samplers.predictions import (
     log_probability,
     supported_levels,
 )
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, stored
 from mcce.storage.state import stateful
@@ -215,6 +216,22 @@ class Residuals:
         drawn = predicted + self._scale(predicted) * self.values[place]
         drawn = np.clip(np.clip(drawn, self.lowest, self.highest), low, np.maximum(low, high))
         return np.where(after > first, drawn, np.nan)
+
+    def distribution(self, predicted: Floats) -> DistributionFunctions:
+        """Return the distribution of the residuals around each prediction: their order statistics."""
+        n, ends = self.values.size, np.full(predicted.size, np.inf)
+
+        def upto(high: Floats) -> Floats:
+            return np.asarray(self.between(predicted, -ends, high)[1] / n)
+
+        def before(low: Floats) -> Floats:
+            return np.asarray(self.between(predicted, low, ends)[0] / n)
+
+        def inverse(u: Floats) -> Floats:
+            place = np.clip(np.ceil(u * n).astype(np.intp) - 1, 0, n - 1)
+            return np.clip(predicted + self._scale(predicted) * self.values[place], self.lowest, self.highest)
+
+        return DistributionFunctions(upto, inverse, n_donors=n, before=before)
 
     def supports(self, predicted: Floats, values: Floats) -> Bools:
         """Return whether each value can be drawn, or is as close to what can as residuals are to each other."""
@@ -558,6 +575,22 @@ class EstimatorSampler(ConditionalSampler):
         self.refuse_training_rows(training_rows)
         predicted = self._probabilities(given)
         return log_probability(predicted + self.share_of_margin_ * (self.level_shares_ - predicted), values)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        self.check_fitted("estimators_")
+        if self.is_classifier_:
+            return DistributionFunctions.of_levels(self._probabilities(given))
+        if self.method == "pmm":
+            return self.donors_.distribution(self._predict(given))
+        if self.method == "residuals":
+            return self.residuals_.distribution(self._predict(given)[:, 0])
+        quantiles, shared = self._predicted_quantiles(given), self.shared_
+        ends = np.full(given.n_rows, np.inf)
+        return DistributionFunctions(
+            lambda high: quantiles.mass(*shared.bounds(-ends, high)),
+            lambda u: shared.become(quantiles.draw(u, -ends, ends)),
+            before=lambda low: 1.0 - quantiles.mass(*shared.bounds(low, ends)),
+        )
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("estimators_")

@@ -18,6 +18,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import samplers_of_weights, supported_in_segments
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.table import Column
 from mcce.table.weights import whole_counts
 
@@ -131,6 +132,18 @@ class Donors:
             upto = np.concatenate([[0], np.cumsum((self.values >= lowest) & (self.values <= highest))])
             share[rows] = near.take(rows).share(lambda first, after: upto[after] - upto[first])  # noqa: B023
         return share
+
+    def share_upto(self, predicted: Floats, high: Floats) -> Floats:
+        """Return the probability that each row's draw is at most its bound."""
+        return self.mean_over(predicted, high, lambda donors, bound: (donors <= bound).astype(np.float64))
+
+    def distribution(self, predicted: Floats) -> DistributionFunctions:
+        """Return the distribution of each row's donors: their order statistics."""
+        return DistributionFunctions.of_atoms(
+            np.unique(self.values),
+            lambda high: self.share_upto(predicted, high),
+            n_donors=min(self.n_donors, self.values.size),
+        )
 
     def supports(self, predicted: Floats, values: Floats, supported: Callable[[Floats, Floats], Bools]) -> Bools:
         """Return whether each row's donors support its value, as ``supported(donors, values)`` says for some rows."""

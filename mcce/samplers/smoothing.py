@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from mcce.base.arrays import Bools, Floats
-from mcce.exceptions import InputError
+from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, distance_to
 from mcce.samplers.density import DRAWN_AS_IT_IS, silverman
@@ -22,6 +22,7 @@ from mcce.storage.fields import FLOAT, check_number, stored
 from mcce.storage.state import stateful
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 from mcce.table.weights import count_distinct, deviation_of, quantiles
+from mcce.wording import Value
 
 Smoothing = Literal["density"] | None
 
@@ -76,6 +77,11 @@ class Smoother:
 def check_smoothing(smoothing: object, owner: object) -> None:
     if smoothing is not None and smoothing != "density":
         raise InputError(f'smoothing of {type(owner).__name__} is {smoothing!r}; it must be None or "density".')
+
+
+def smoothed_without_ranks(owner: object) -> SamplerError:
+    """Return the error that smoothed draws have no distribution function."""
+    return SamplerError(Value(owner), " has no ranks, because its draws are smoothed; leave smoothing out.")
 
 
 def bandwidth(values: Floats, weights: Floats | None = None) -> float:
@@ -145,6 +151,12 @@ def truncated_normal(mean: Floats, sd: float | Floats, low: Floats, high: Floats
     log_p = np.logaddexp(scipy.special.log_ndtr(a) + np.log1p(-u), scipy.special.log_ndtr(b) + np.log(u))
     z = np.clip(scipy.special.ndtri_exp(np.minimum(log_p, 0.0)), a, b)
     return np.asarray(mean + sd * np.where(mirrored, -z, z))
+
+
+def truncated_normal_quantile(mean: Floats, sd: float | Floats, low: Floats, high: Floats, u: Floats) -> Floats:
+    """Return quantiles of normal distributions restricted to [low, high]; they increase with `u`."""
+    falls = (low - mean) / sd > -(high - mean) / sd  # where `truncated_normal` works in the mirrored tail
+    return truncated_normal(mean, sd, low, high, np.where(falls, 1.0 - u, u))
 
 
 def log_normal_mass(a: Floats, b: Floats) -> Floats:

@@ -33,6 +33,7 @@ from mcce.samplers.copula.sampler import place_in_root
 from mcce.samplers.density import comparable
 from mcce.samplers.dp import DPSampler
 from mcce.samplers.estimator import deal_folds
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import Candidates, read_candidates, register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, learned, require
@@ -201,6 +202,11 @@ class StackSampler(ConditionalSampler):
         self.refuse_training_rows(training_rows)
         each = np.column_stack([component.log_density(given, values) for component in self.components_])
         return np.asarray(scipy.special.logsumexp(each, axis=1, b=self.weights_))
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the mixture of the components' distributions."""
+        self.check_fitted("components_")
+        return DistributionFunctions.mixed([each.distribution(given) for each in self.components_], self.weights_)
 
     def base_measure(self) -> BaseMeasure:
         """Return the components' measure, which is the same for all."""

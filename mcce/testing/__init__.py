@@ -34,6 +34,7 @@ from mcce.testing.generators import check_weights as check_generator_weights
 from mcce.testing.generators import forget_fits as forget_generator_fits
 from mcce.testing.requirements import Check, ConformanceError, GeneratorCheck
 from mcce.testing.samplers import (
+    check_at_ranks,
     check_base_measure,
     check_conditional,
     check_declarations,
@@ -51,6 +52,7 @@ from mcce.testing.samplers import (
     check_not_fitted,
     check_one_row,
     check_parameters,
+    check_ranks,
     check_refit,
     check_rounded,
     check_rows_independent,
@@ -61,6 +63,7 @@ from mcce.testing.samplers import (
     check_supports,
     check_threads,
     check_training_rows,
+    check_uniform_ranks,
     check_values,
     check_weights,
     check_within,
@@ -95,6 +98,9 @@ CHECKS: tuple[Check, ...] = (
     check_log_density,
     check_training_rows,
     check_base_measure,
+    check_ranks,
+    check_uniform_ranks,
+    check_at_ranks,
     check_state,
     check_threads,
 )

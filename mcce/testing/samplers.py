@@ -30,7 +30,7 @@ from mcce.samplers import ConditionalSampler, Within
 from mcce.samplers.base import BASE_MEASURES
 from mcce.samplers.rounding import put_on_grid
 from mcce.storage.learned import get_state, set_state
-from mcce.table import KINDS, Column
+from mcce.table import KINDS, Column, Kind
 from mcce.testing.requirements import (
     LEVEL,
     ConformanceError,
@@ -554,6 +554,8 @@ _GRID_POINTS = 1001
 _TAIL = 0.02  # share of the draws at each end, whose tail may be long
 _SMOOTHED = 0.15  # share of the draws that a smoothed density may have moved outside of them
 _DONORS = 30
+_ROUNDING = 1e-6  # of the range of the draws, that a number at its own rank may differ by
+ONE = np.zeros(1, dtype=np.intp)
 
 
 @check
@@ -654,6 +656,72 @@ def check_min_donors(sampler: ConditionalSampler, seed: int) -> None:
         one_row = problem.given.take(np.full(40 * _DONORS, row))
         n_values = np.unique(draw(fitted, one_row, seed)).size
         require(n_values >= _DONORS, f"min_donors={_DONORS}: row {row} is drawn from {n_values} training rows.")
+
+
+@check
+def check_ranks(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that at_ranks(), if there is one, gives each draw back at its rank: ranks() and it are inverse."""
+    for kind, problem, fitted, where in _with_ranks(sampler, seed):
+        drawn = draw(fitted, problem.given, seed)
+        ranks = fitted.ranks(problem.given, drawn, RowStreams.from_seed(seed + 1, drawn.size))
+        require_array(ranks, np.float64, drawn.size, f"{where}: ranks()")
+        outside = (~((ranks >= 0.0) & (ranks <= 1.0))).sum()
+        require(outside == 0, f"{where}: {outside} of {drawn.size} ranks are not between 0 and 1.")
+        back = fitted.at_ranks(problem.given, ranks)
+        require_array(back, np.float64, drawn.size, f"{where}: at_ranks()")
+        exact = kind != "numeric" or fitted.draws_observed
+        slack = 0.0 if exact else _ROUNDING * float(np.nanmax(drawn) - np.nanmin(drawn))
+        wrong = ~((np.abs(back - drawn) <= slack) | (np.isnan(back) & np.isnan(drawn)))
+        require(
+            not wrong.any(),
+            f"{where}: at_ranks() at the ranks of {wrong.sum()} of {drawn.size} draws gives other values, as "
+            f"{back[wrong][:1]} instead of {drawn[wrong][:1]}.",
+        )
+
+
+@check
+def check_uniform_ranks(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that ranks(), if there are any, are uniform for new draws, also for those of each level of a given."""
+    for _, problem, fitted, where in _with_ranks(sampler, seed):
+        given = problem.given.take(problem.copies())
+        drawn = draw(fitted, given, seed)
+        ranks = fitted.ranks(given, drawn, RowStreams.from_seed(seed + 1, drawn.size))
+        for level in (0.0, 1.0):
+            p = float(stats.kstest(ranks[given.matrix[:, 0] == level], "uniform").pvalue)
+            require(
+                p > LEVEL,
+                f"{where}: ranks() of draws are not uniform (Kolmogorov-Smirnov p = {p:.2g}). Randomise them within "
+                "levels, missing values and numbers with point mass.",
+            )
+
+
+@check
+def check_at_ranks(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that at_ranks(), if there is one, has the distribution of the draws at uniform ranks."""
+    for kind, problem, fitted, where in _with_ranks(sampler, seed):
+        given = problem.given.take(problem.copies())
+        u = RowStreams.from_seed(seed + 1, given.n_rows).uniform()
+        both = [fitted.at_ranks(given, u), draw(fitted, given, seed)]
+        require_agreement(
+            "categorical",
+            *(np.isnan(part).astype(np.float64) for part in both),
+            f"{where}: at_ranks() at uniform ranks is missing at another rate than draws",
+        )
+        require_agreement(
+            kind,
+            *(part[~np.isnan(part)] for part in both),
+            f"{where}: at_ranks() at uniform ranks is not distributed as the draws",
+        )
+
+
+def _with_ranks(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[Kind, FitProblem, ConditionalSampler, str]]:
+    """Yield the fits of a sampler with ranks, given the column that moves the target; none if it refuses."""
+    for kind, problem, fitted in trained(sampler, seed, or_missing=True, givens=("sex",), by_sex=True):
+        try:
+            fitted.ranks(problem.given.take(ONE), problem.target.values[ONE], RowStreams.from_seed(seed, 1))
+        except SamplerError:  # a refusal
+            return
+        yield kind, problem, fitted, f"{kind} target" + " with missing values" * problem.has_gaps
 
 
 @check

@@ -38,6 +38,7 @@ from mcce.samplers.base import (
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import check_correlations, fit_latent
 from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin, place_numbers
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, learned, require
@@ -244,6 +245,27 @@ class GaussianCopulaSampler(ConditionalSampler):
             density = self._probability(given, margin.cuts[at], margin.cuts[at + 1])
         with np.errstate(divide="ignore", invalid="ignore"):  # what has no position has no density to speak of
             return np.where(at >= 0, np.log(density), -np.inf)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the distribution of each row on the observed values, integrated over `density_points` points."""
+        self.check_fitted("correlation_")
+        self._check_complete(given)
+        margin, n = self.target_margin_, given.n_rows
+        if margin.n_latents == 0:
+            only = margin.values[0]
+            return DistributionFunctions(lambda high: (high >= only) * 1.0, lambda u: np.full(u.size, only))
+        if isinstance(margin, Utilities) or not self.is_number_:
+            codes = np.argsort(margin.values)
+            each = self._conditional.level_probabilities(given.matrix, self.density_points)
+            return DistributionFunctions.of_levels(each[:, codes], margin.values[codes])
+        lowest = np.full(n, -np.inf)
+        return DistributionFunctions.of_atoms(
+            margin.values,
+            lambda high: self._probability(
+                given, lowest, margin.cuts[np.searchsorted(margin.values, high, side="right")]
+            ),
+            n_donors=margin.values.size,
+        )
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("correlation_")

@@ -29,7 +29,8 @@ from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, 
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest
 from mcce.samplers.donors.model import DonorModel, TreesApart, draw_around, reaches
-from mcce.samplers.smoothing import Smoothing
+from mcce.samplers.ranks import DistributionFunctions
+from mcce.samplers.smoothing import Smoothing, smoothed_without_ranks
 from mcce.samplers.summary import Summary
 from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
@@ -195,6 +196,13 @@ class DonorSampler(ConditionalSampler):
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         self.check_fitted("donors_")
         return self._source.log_density(given, values, training_rows)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the distribution of each row's donors; smoothed draws have none here."""
+        self.check_fitted("donors_")
+        if not self._keeps_donors:
+            raise smoothed_without_ranks(self)
+        return self._source.distribution(given)
 
     @property
     def _source(self) -> DonorModel | TreesApart:

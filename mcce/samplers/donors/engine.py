@@ -188,6 +188,28 @@ class DonorForest:
             count = np.add.reduceat(self.weights[donor][known][order], begins) if begins.size else np.empty(0)
         return kernels.Runs(first, values[begins], count)
 
+    def mass_upto(self, leaves: Nodes, high: Floats) -> Floats:
+        """Return the number, or weight, of each row's donors with values up to a bound."""
+        distinct, keys, upto = self._running
+        place, found = np.searchsorted(distinct, high, side="right"), np.zeros(high.size)
+        for leaf in leaves:
+            after = np.searchsorted(keys, leaf.astype(np.int64) * (distinct.size + 1) + place)
+            found += upto[after] - upto[self.runs.first[leaf]]
+        return found
+
+    @property
+    def distinct(self) -> Floats:
+        """The distinct values of all donors, ascending."""
+        return self._running[0]
+
+    @cached_property
+    def _running(self) -> tuple[Floats, Ints, Floats]:
+        """The distinct values; a key of each run, by node and then by value; sums of the counts before each run."""
+        distinct, rank = np.unique(self.runs.value, return_inverse=True)
+        node = np.repeat(np.arange(self.runs.first.size - 1), np.diff(self.runs.first))
+        upto = np.concatenate([[0.0], np.cumsum(self.runs.count)])
+        return distinct, node * (distinct.size + 1) + rank.ravel(), upto
+
     @cached_property
     def known(self) -> npt.NDArray[Any]:
         """Number of donors of each node that are not missing, or the sum of their weights."""

@@ -14,6 +14,7 @@ from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
 from mcce.samplers.donors.density import MarginalDensity
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, check_codes, learned, require
@@ -132,6 +133,21 @@ class MarginalSampler(ConditionalSampler):
         with np.errstate(divide="ignore"):
             known = np.log(margin.share(np.where(is_missing, 0.0, values), own)) + np.log1p(-margin.missing_share)
             return np.asarray(np.where(is_missing, np.log(margin.missing_share), known))
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the distribution of the observed values."""
+        self.check_fitted("donors_")
+        known, n = self._known, given.n_rows
+        if not known.size:
+            return DistributionFunctions.always_missing(n)
+        upto = np.arange(self.donors_.size + 1) if self.weights_ is None else np.append(0.0, self._upto)
+        total = upto[known.size]
+        return DistributionFunctions.of_atoms(
+            np.unique(known),
+            lambda high: upto[np.searchsorted(known, high, side="right")] / total,
+            missing=float(1.0 - total / upto[-1]),
+            n_donors=known.size,
+        )
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("donors_")

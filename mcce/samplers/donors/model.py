@@ -26,6 +26,7 @@ from mcce.samplers.base import REACH, RestrictedDraw, Within
 from mcce.samplers.donors import kernels
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.donors.engine import DonorForest, Smoothing
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.restricted import log_of
 from mcce.samplers.smoothing import truncated_normal
 from mcce.storage.fields import FLOAT, check_array, check_codes, check_type, check_weights, require, stored
@@ -167,6 +168,18 @@ class DonorModel:
         share = self.flags.mean(self._decide(given, leaves))
         return np.where(np.isnan(values), share > 0.0, supported & (share < 1.0))
 
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the distribution of the donors of each row: their order statistics, by weight."""
+        leaves = self.forest.route(given)
+        known = self.forest.known[leaves].sum(axis=0)
+        total = np.where(known > 0, known, 1.0)
+        return DistributionFunctions.of_atoms(
+            self.forest.distinct,
+            lambda high: self.forest.mass_upto(leaves, high) / total,
+            missing=0.0 if self.flags is None else self.flags.mean(self._decide(given, leaves)),
+            n_donors=self.forest.size[leaves].sum(axis=0),
+        )
+
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None) -> Floats:
         """Return the smoothed log density of each value, see `mcce.samplers.donors.density`."""
         values = np.ascontiguousarray(values, dtype=np.float64)
@@ -279,6 +292,14 @@ class TreesApart:
         values = np.stack([each.values for each in found])[chosen, np.arange(given.n_rows)]
         log_mass = np.log(total / len(found), out=np.full(total.size, -np.inf), where=~rejected)
         return RestrictedDraw.of(values, rejected, log_mass)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the mean of the trees' distributions."""
+        parts = [tree.distribution(given) for tree in self.trees]
+        mixed = DistributionFunctions.mixed(parts, np.full(len(parts), 1.0 / len(parts)))
+        n_donors = np.sum([np.asarray(part.n_donors) for part in parts], axis=0)
+        distinct = self.model.forest.distinct
+        return DistributionFunctions.of_atoms(distinct, mixed.upto, missing=mixed.missing, n_donors=n_donors)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None) -> Floats:
         each = [tree.log_density(given, values, training_rows) for tree in self.trees]

@@ -26,6 +26,7 @@ from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.empirical import kernels
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import (
@@ -287,6 +288,18 @@ class EmpiricalSampler(ConditionalSampler):
         gone = (all_number * missing + PSEUDO_DONORS * margin.missing_share) / (all_number + PSEUDO_DONORS)
         return np.where(is_missing, log_of(gone), log_of(density) + log_of(1.0 - gone))
 
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the distribution of each row's donors, by their weights."""
+        self.check_fitted("donors_")
+        missing = self._shares(given, Within())[2]
+        total = np.where(missing < 1.0, 1.0 - missing, 1.0)
+        return DistributionFunctions(
+            lambda high: self._shares(given, Within(high=high))[1] / total,
+            lambda u: self._shares(given, Within(), u)[0],
+            missing,
+            n_donors=self._n_known,
+        )
+
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("donors_")
         return self.margin_.base_measure
@@ -306,11 +319,18 @@ class EmpiricalSampler(ConditionalSampler):
 
     def _draw(self, given: Table, rng: RowStreams, within: Within, *, freely: bool) -> tuple[Floats, Floats, Floats]:
         """Return a draw for each row, and the shares of the weight that are allowed and that are missing."""
+        return self._shares(given, within, rng.uniform(), freely=freely)
+
+    def _shares(
+        self, given: Table, within: Within, uniform: Floats | None = None, *, freely: bool = False
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the donor at a share of what is allowed, in the order of the values, and the two shares."""
         n = given.n_rows
+        uniform = np.zeros(n) if uniform is None else uniform
         drawn, share, missing = np.empty((3, n))
         levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
         kernels.draw(
-            *(self.scaling_.points(given), self._neighbours(), rng.uniform(), *within.bounds(n), levels, freely),
+            *(self.scaling_.points(given), self._neighbours(), uniform, *within.bounds(n), levels, freely),
             *(*self._scratch(), drawn, share, missing),
         )
         return drawn, share, missing

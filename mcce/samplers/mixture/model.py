@@ -35,6 +35,7 @@ from mcce.samplers.copula.margins import Margin, kernel_margin, place_numbers
 from mcce.samplers.density import ColumnDensity, find_point_masses
 from mcce.samplers.mixture import kernels
 from mcce.samplers.predictions import draw_levels
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.samplers.smoothing import log_normal_mass, truncated_normal
 from mcce.storage.fields import FLOAT, check_array, require, stored
@@ -229,6 +230,27 @@ class MixtureConditional:
         values = margin.values[np.clip(margin.positions_of(score), first, last)]
         known = np.append(column.classes, np.nan)[np.where(code < k, code, k).astype(np.intp)]
         return self._found(np.where(code == k, values, known), weights)
+
+    def distribution(self) -> DistributionFunctions:
+        """Return the distribution of each row, on levels or on the training values."""
+        column, symbols = self.column, self.symbols
+        if isinstance(column, Levels):
+            return DistributionFunctions.of_levels(symbols, missing_last=column.missing)
+        n, k, margin = len(symbols), column.classes.size, column.margin
+        missing = symbols[:, -1] if column.missing else np.zeros(n)
+        total = np.where(missing < 1.0, 1.0 - missing, 1.0)
+        below = np.column_stack([np.zeros(n), np.cumsum(symbols[:, :k], axis=1)])
+        others = np.empty(0) if margin is None else margin.values
+
+        def upto(high: Floats) -> Floats:
+            mass = below[np.arange(n), np.searchsorted(column.classes, high, side="right")]
+            if margin is not None:
+                end = margin.cuts[np.searchsorted(others, high, side="right")]
+                mass = mass + np.exp(self._log_mass(np.full(n, -np.inf), end)).sum(axis=1)
+            return np.asarray(mass / total)
+
+        atoms = np.union1d(column.classes, others)
+        return DistributionFunctions.of_atoms(atoms, upto, missing=missing, n_donors=atoms.size)
 
     def log_density(self, values: Floats) -> Floats:
         """Return the log probability of levels, missing values and numbers with point mass, log density of others."""

@@ -18,6 +18,7 @@ from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import place_in_root
 from mcce.samplers.mixture.model import Mixture, MixtureConditional, fit_mixture
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
@@ -114,6 +115,9 @@ class MixtureSampler(ConditionalSampler):
         self.check_fitted("mixture_")
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        return self._conditional(given).distribution()
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("mixture_")

@@ -30,6 +30,7 @@ from mcce.samplers.parametric.glm import (
     log_softmax,
 )
 from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.summary import Summary, coefficient_table
 from mcce.storage.fields import FLOAT, INT, learned, require
@@ -125,6 +126,10 @@ class LevelSampler(RegressionSampler):
         """Return the sum of the allowed levels' probabilities."""
         probabilities = np.exp(self.log_probabilities(given))
         return np.asarray((probabilities * within.level_mask(*probabilities.shape)).sum(axis=1))
+
+    def quantiles_complete(self, given: Table, u: Floats) -> Floats:
+        """Return the first level at which the sum of the probabilities reaches `u`."""
+        return DistributionFunctions.of_levels(np.exp(self.log_probabilities(given))).inverse(u)
 
     def log_mass_complete(self, given: Table, within: Within, drawn: Floats) -> Floats:
         """Return the log of this sum, of improbable levels too."""

@@ -24,6 +24,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, Within, supported_by
 from mcce.samplers.density import ColumnDensity, silverman
 from mcce.samplers.parametric.linear import RIDGE, LinearSampler
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import FLOAT, check_count_of, learned
 from mcce.table import Column, Table
@@ -142,6 +143,18 @@ class MidastouchSampler(LinearSampler):
         for rows, weights in self._blocks(given):
             out[rows] = (weights * self._allowed(given, within, rows)).sum(axis=1)
         return np.minimum(out, 1.0)
+
+    def quantiles_complete(self, given: Table, u: Floats) -> Floats:
+        """Return an order statistic of the donors, by their probabilities."""
+        out = np.empty(given.n_rows)
+        for rows, weights in self._blocks(given):
+            out[rows] = DistributionFunctions.of_levels(weights, self.donors_).inverse(u[rows])
+        return out
+
+    @property
+    def n_ranked(self) -> int:
+        """The number of donors."""
+        return self.donors_.size
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value is that of a donor, or near those with at least a tenth of an even share."""

@@ -46,7 +46,14 @@ from mcce.samplers.parametric.transforms import (
     shift_of,
 )
 from mcce.samplers.registry import register_sampler
-from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing, log_normal_mass, truncated_normal
+from mcce.samplers.smoothing import (
+    Smoother,
+    Smoothing,
+    check_smoothing,
+    log_normal_mass,
+    truncated_normal,
+    truncated_normal_quantile,
+)
 from mcce.storage.fields import FLOAT, check_count_of, learned, require
 from mcce.table import Column, Feature, Table
 from mcce.table.checks import LARGEST
@@ -189,6 +196,15 @@ class NormSampler(LinearSampler):
             return np.where((always >= low) & (always <= high), 0.0, -np.inf)
         allowed = self._log_normal_mass(given, low, np.maximum(low, high))
         return np.where(low <= high, allowed - self._log_whole(given), -np.inf)
+
+    def quantiles_complete(self, given: Table, u: Floats) -> Floats:
+        """Invert the normal distribution function, and round (step 3)."""
+        mean = self.predict(given)
+        if self.sigma_ == 0.0:
+            return self._rounded(self._backward(mean))
+        low, high = self._allowed(Within(), given.n_rows)
+        drawn = truncated_normal_quantile(mean, self.sigma_, *self._cell(low, high), u)
+        return np.clip(self._rounded(self._backward(drawn)), low, high)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value lies within reach of its prediction and has no decimals too many."""
@@ -532,6 +548,15 @@ class NormRankSampler(LinearSampler):
     def log_mass_complete(self, given: Table, within: Within, drawn: Floats | None = None) -> Floats:
         """Return the log of this mass, far out in the tails too."""
         return self._log_mass(given, *within.bounds(given.n_rows))
+
+    def quantiles_complete(self, given: Table, u: Floats) -> Floats:
+        """Return the training value at the position of each score (step 4)."""
+        return self._at(self.predict(given) + self.sigma_ * scipy.special.ndtri(u))
+
+    @property
+    def n_ranked(self) -> int:
+        """The number of training values."""
+        return self.sorted_.size
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value is as close to training values as they are to each other, and within reach.

@@ -137,6 +137,19 @@ class PmmSampler(LinearSampler):
         """Return the log weight of each draw: the nearest of the allowed donors are no truncated draw."""
         return self._matching().log_weight(self.predict(given)[:, None], drawn, *within.bounds(given.n_rows))
 
+    def probability_upto(self, given: Table, high: Floats) -> Floats:
+        """Return the share of the row's donors with values up to a bound."""
+        return self._matching().share_upto(self.predict(given)[:, None], high)
+
+    def quantiles_complete(self, given: Table, u: Floats) -> Floats:
+        """Return an order statistic of the row's donors."""
+        return self._matching().distribution(self.predict(given)[:, None]).inverse(u)
+
+    @property
+    def n_ranked(self) -> int:
+        """The number of donors of a row."""
+        return min(self.n_donors, self.donors_.size)
+
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value is one of the row's donors or as close to them as they are to each other.
 

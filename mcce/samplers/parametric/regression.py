@@ -24,7 +24,9 @@ from mcce.samplers.donors.base import draw_rows, n_copies
 from mcce.samplers.parametric.design import Design, augmented
 from mcce.samplers.parametric.formula import FormulaDesign
 from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.restricted import log_of
+from mcce.samplers.smoothing import smoothed_without_ranks
 from mcce.storage.fields import check_fields, learned, require
 from mcce.table import Column, Feature, Table
 
@@ -34,8 +36,8 @@ Self = TypeVar("Self", bound="RegressionSampler")
 class RegressionSampler(ConditionalSampler):
     """A sampler whose conditional is a regression on the design of the givens; a base class, not a sampler.
 
-    A subclass implements `fit_complete`, `sample_complete`, `probability_within`, `supports_complete` and
-    `log_density_complete` for targets without missing values; this class adds the missing ones.
+    A subclass implements `fit_complete`, `sample_complete`, `probability_within`, `quantiles_complete`,
+    `supports_complete` and `log_density_complete` for targets without missing values; this class adds the missing ones.
     """
 
     handles_missing = True
@@ -67,6 +69,19 @@ class RegressionSampler(ConditionalSampler):
     def log_mass_complete(self, given: Table, within: Within, drawn: Floats) -> Floats:
         """Return the log of `probability_within`, or of an unbiased estimate of it that may depend on the draw."""
         return log_of(self.probability_within(given, within))
+
+    @abstractmethod
+    def quantiles_complete(self, given: Table, u: Floats) -> Floats:
+        """Return the least value of each row that is not exceeded with probability `u`; none is missing."""
+
+    def probability_upto(self, given: Table, high: Floats) -> Floats:
+        """Return the probability that each row's draw, which is not missing, is at most `high`."""
+        return self.probability_within(given, Within(high=high))
+
+    @property
+    def n_ranked(self) -> int | None:
+        """The number of donors that a value is ranked among; None if there are none."""
+        return None
 
     @abstractmethod
     def supports_complete(self, given: Table, values: Floats) -> Bools:
@@ -185,6 +200,20 @@ class RegressionSampler(ConditionalSampler):
             log_missing = self._log_missing(given)
             out = np.where(np.isnan(values), log_missing[:, 1], out + log_missing[:, 0])
         return out
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the distribution of each row, missing values by the first part."""
+        self.check_fitted("design_")
+        if self.always_missing_:
+            return DistributionFunctions.always_missing(given.n_rows)
+        if self.restricts_by_rejection:
+            raise smoothed_without_ranks(self)
+        known = DistributionFunctions(
+            lambda high: self.probability_upto(given, high),
+            lambda u: self.quantiles_complete(given, u),
+            n_donors=self.n_ranked,
+        )
+        return known if self.missing_model_ is None else known.with_missing(np.exp(self._log_missing(given)[:, 1]))
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse a state that is not of these columns and training rows."""

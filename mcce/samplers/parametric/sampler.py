@@ -11,6 +11,7 @@ from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, 
 from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, PolyregSampler
 from mcce.samplers.parametric.norm import NormRankSampler
 from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.samplers.summary import Summary
@@ -102,6 +103,11 @@ class ParametricSampler(ConditionalSampler):
         """Return the log density or log probability of each value."""
         self.check_fitted("sampler_")
         return self.sampler_.log_density(given, values, training_rows)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        """Return the distribution of each row."""
+        self.check_fitted("sampler_")
+        return self.sampler_.distribution(given)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""

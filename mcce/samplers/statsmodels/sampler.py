@@ -28,6 +28,7 @@ from mcce.samplers.parametric.formula import FormulaDesign
 from mcce.samplers.parametric.glm import cholesky
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.predictions import draw_levels, log_mass_of_levels, log_probability, supported_levels
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.samplers.statsmodels.distributions import QuantileGrid, RowDistribution
@@ -330,6 +331,14 @@ class StatsmodelsSampler(RegressionSampler):
         if self.constant_ is not None:
             return ((low <= self.constant_) & (high >= self.constant_)).astype(np.float64)
         return self._distribution(given).mass(low, high)
+
+    def quantiles_complete(self, given: Table, u: Floats) -> Floats:
+        """Return the quantiles of the predictive distribution."""
+        if self._has_levels:
+            return DistributionFunctions.of_levels(self._probabilities(given)).inverse(u)
+        if self.constant_ is not None:
+            return np.full(given.n_rows, self.constant_)
+        return self._distribution(given).draw(u)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether values at least as extreme are possible; levels: whether they are."""

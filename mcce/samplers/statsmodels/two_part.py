@@ -25,6 +25,7 @@ from mcce.samplers.parametric.design import augmented
 from mcce.samplers.parametric.glm import Multinomial, cholesky, fit_multinomial, log_softmax
 from mcce.samplers.parametric.norm import NormSampler
 from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.ranks import LEAST_RANK, MOST_RANK
 from mcce.samplers.registry import make_sampler, register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.samplers.statsmodels.sampler import StatsmodelsSampler
@@ -154,6 +155,17 @@ class TwoPartSampler(RegressionSampler):
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the probability of what is allowed of both parts."""
         return np.minimum(sum(self._weights(given, within)), 1.0)
+
+    def quantiles_complete(self, given: Table, u: Floats) -> Floats:
+        """Return the smallest value up to its probability, and quantiles of the rest above it."""
+        n = given.n_rows
+        if self.rest_ is None:
+            return np.full(n, self.smallest_)
+        at_smallest, above = self._weights(given, Within())
+        room = self.rest_.probability_within(given, self._above(Within(), n))
+        part = np.divide(u - at_smallest, above, out=np.zeros(n), where=above > 0.0)
+        level = np.clip(1.0 - room + room * np.clip(part, 0.0, 1.0), LEAST_RANK, MOST_RANK)
+        return np.where(u <= at_smallest, self.smallest_, self.rest_.quantiles_complete(given, level))
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether the part that a value belongs to has it."""

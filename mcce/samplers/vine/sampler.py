@@ -33,6 +33,7 @@ from mcce.samplers.base import (
     supported_by,
 )
 from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin, place_numbers
+from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.samplers.vine.dvine import SETS, DVine, Families
@@ -151,6 +152,15 @@ class VineConditional:
         rejected = ~(total > 0.0)
         chosen = rng.categorical(np.where(rejected[:, None], 1.0, weights))
         return RestrictedDraw.of(self.margin.values[chosen], rejected, log_of(total))
+
+    def distribution(self) -> DistributionFunctions:
+        """Return the distribution of each row on the observed values."""
+        margin = self.margin
+        return DistributionFunctions.of_atoms(
+            margin.values,
+            lambda high: self.below(margin.shares[np.searchsorted(margin.values, high, side="right")]),
+            n_donors=margin.values.size if self.is_number else None,
+        )
 
     def supports(self, values: Floats) -> Bools:
         """Return whether each value was observed, or is a number as close to such as they are, and is possible."""
@@ -291,6 +301,9 @@ class VineSampler(ConditionalSampler):
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values, self._kernel)
+
+    def distribution(self, given: Table) -> DistributionFunctions:
+        return self._conditional(given).distribution()
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("vine_")
