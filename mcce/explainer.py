@@ -43,14 +43,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.checks import MOST_DRAWS, check_count, check_flag
+from mcce.base.checks import MOST_DRAWS, check_count, check_flag, check_share
 from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
 from mcce.constraints.anonymous import together
 from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
-from mcce.counterfactuals import Counterfactuals
+from mcce.counterfactuals import Counterfactuals, Questions
 from mcce.distances.measures import MEASURES, Distance, NamedMeasure, tail_robust
 from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
@@ -76,6 +76,7 @@ from mcce.explain.reference import (
 )
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators.base import Donors, Generator, unfitted
+from mcce.generators.chain import ChainModel
 from mcce.generators.graph import Graph
 from mcce.generators.layout import Predictors, Samplers
 from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
@@ -472,6 +473,129 @@ class MCCE(Learner):
         found = explain_factuals(problem, factuals, progress)
         told = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
         return self._tabulate(found, told, progress)
+
+    @one_native_thread()
+    def recourse(
+        self,
+        X: Data,
+        actions: Sequence[Hashable] | None = None,
+        *,
+        assurance: float = 0.9,
+        keep: float = 1.0,
+        takes: Mapping[Hashable, Any] | None = None,
+        n_samples: int = 1000,
+        n_counterfactuals: int = 1,
+        constraints: Any = (),
+        floor: float | None = None,
+        max_actions: int | None = None,
+        progress: bool | None = None,
+    ) -> Counterfactuals:
+        """Find actions whose consequences reach the wanted decision, by the causal graph of the explainer.
+
+        A counterfactual of `explain` is a row that would be accepted. Here a person acts on a few features, and
+        features that these cause follow. **The causal graph is an assumption of the user**, and so are the conditionals
+        that consequences are drawn from: see `mcce.explain.recourse` for the method, `check_graph` for what data can
+        say about the graph.
+
+        Parameters
+        ----------
+        X : as in `explain`
+        actions : list of column names or None
+            The features that a person can act on; None: all features of the graph that may change.
+        assurance : float
+            The least probability with which the decision is reached, over the consequences of the actions. A lower
+            confidence bound decides.
+        keep : float
+            How much of what is special about a person stays: 1 keeps the own ranks in the conditional distributions, 0
+            draws consequences as for others like this one; see `ChainModel.intervene`.
+        takes : dict or None
+            The time that an action takes, ``{"education": "2 years"}``: ages and durations that may change move with
+            it, as far as their names tell. A dict of steps names the columns, ``{"education": {"age": 2}}``. Actions
+            are taken at the same time.
+        n_samples : int
+            K, rows drawn for each factual, whose values are candidates for actions.
+        n_counterfactuals, constraints, floor, progress : as in `explain`
+            Consequences that violate a constraint do not count as reaching the decision.
+        max_actions : int or None
+            The largest number of actions; 3 at most.
+
+        Returns
+        -------
+        Counterfactuals
+            `frame` has one of the rows that may follow, in the middle of them; `changes()` says which changes are an
+            action and which a consequence, `consequences` what usually follows. `measures` counts actions only, and
+            has `p_valid`, the probability of the decision, with `p_valid_se`, its Monte Carlo standard error.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.ensemble import HistGradientBoostingClassifier
+        >>> loans = mcce.datasets.load_loans()
+        >>> X = loans.X[["age", "education", "salary", "savings"]]
+        >>> model = HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(X[["salary", "savings"]], loans.y)
+        >>> granted = mcce.Interval(0, 0.1, closed="left", of=True, label="the loan is granted")
+        >>> graph = "age -> education; age, education -> salary; age, salary -> savings"
+        """
+        from mcce.explain.recourse import LARGEST, Recourse, explain_by_actions, read_actions, read_durations
+
+        self._check_fitted()
+        demands = self._demands([*read(self.constraints), *read(constraints)])
+        n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS)
+        check_share(assurance, "assurance")
+        if max_actions is not None:
+            check_count(max_actions, "max_actions", most=LARGEST)
+        options: dict[str, Any] = {"measures": None, "feature_weights": None, "max_changes": max_actions}
+        problem = self._problem(
+            demands,
+            None,
+            progress,
+            n_samples=n_samples,
+            n_counterfactuals=n_counterfactuals,
+            sparse=True,
+            floor=floor,
+            **options,
+        )
+        columns = read_actions(actions, problem)
+        recourse = Recourse(
+            self._consequence_chain(progress).world(keep, self.derived_),
+            columns,
+            assurance,
+            read_durations(takes or {}, columns, problem),
+        )
+        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
+        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
+        found, consequences, reasons = explain_by_actions(problem, factuals, recourse, progress)
+        told = {**dataclasses.asdict(problem.settings), "assurance": assurance, "keep": keep}
+        told["actions"] = [self.generator_.schema_.names[j] for j in columns]
+        result = self._tabulate(found, told, progress)
+        for i, why in reasons.items():
+            result.unexplained.loc[result.unexplained.index == factuals.index[i], "reason"] = why
+        asked = result._questions
+        questions = Questions(ask=asked.ask, usual=asked.usual, alike=asked.alike)
+        return dataclasses.replace(result, consequences=consequences, _questions=questions)
+
+    def _consequence_chain(self, progress: bool | None) -> ChainModel:
+        """Return the chain that consequences are drawn from: without the decision, an effect, among the givens."""
+        chain = self.generator_
+        if not isinstance(chain, ChainModel) or chain.graph_ is None:
+            raise InputError(
+                "recourse() needs a causal graph, which says what follows from what; give it to the explainer: ",
+                call("MCCE", ..., graph="education -> salary"),
+                ".",
+            )
+        if not chain.conditions_on_decision_:
+            return chain
+        if "consequences_" not in vars(self):
+            remedy = "Fit again, or call recourse() once before saving."
+            self._training.matrix(remedy, needed_by="recourse()")
+            of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
+            unconditional = make_generator(self.generator, list(chain.fixed_), of_a_chain, self.n_jobs)
+            weights = self._training.weights
+            options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+            unconditional.fit(self._training.table, None, progress=progress, **options)
+            assert isinstance(unconditional, ChainModel)
+            self.consequences_ = unconditional
+        return self.consequences_
 
     @one_native_thread()
     def generate(

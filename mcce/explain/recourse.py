@@ -24,17 +24,19 @@ same circumstances. The probability holds if the graph and the conditionals do; 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.base.checks import is_number
 from mcce.base.progress import progress_bar, reported
 from mcce.distances.measures import changed_columns, columnwise, gower_sum
+from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import ChangedCells, NearestCrossings
 from mcce.explain.draw import Candidates, draw_block
@@ -45,6 +47,7 @@ from mcce.explain.refine import ranges
 from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Schema
+from mcce.table.words import units_in_a_year
 
 LARGEST = 3  # features acted on at once
 NEAREST = 256  # candidates of a factual, for each number of features
@@ -53,6 +56,7 @@ SCREENED, CONFIRMED = 16, 400  # consequences of a candidate
 JUDGED = 21  # consequences whose plausibility is looked at
 COMPARED = 40  # consequences among which the one to show is chosen
 LEVEL = 0.05
+_YEARS = {"year": 1.0, "month": 1 / 12, "week": 7 / 365.25, "day": 1 / 365.25}
 USUAL = 0.1, 0.9  # quantiles between which a consequence usually is
 
 
@@ -328,6 +332,72 @@ class RecourseSearch:
                 moves[:, clock] = np.maximum(moves[:, clock], np.where(acted[:, action], step, 0.0))
         moves[acted] = 0.0
         return rows + moves, acted | (moves != 0.0)
+
+
+def read_actions(names: Sequence[Hashable] | None, problem: Problem) -> Ints:
+    """Return the columns that may be acted on; raise if one of them cannot be."""
+    schema, graph = problem.generator.schema_, problem.generator.graph_
+    searched_columns = problem.mutable
+    if problem.relations is not None:
+        searched_columns = searched_columns[~np.isin(searched_columns, problem.relations.determined)]
+    possible = [schema.names[j] for j in searched_columns]
+    if names is None:
+        names = [name for name in possible if graph is None or name in graph]
+    if isinstance(names, str) or not len(names):
+        raise InputError(f"actions is {spell(names)}; give a list of features that a person can act on.")
+    for name in names:
+        if name in problem.generator.fixed_:
+            raise InputError(f"actions names {name!r}, which is fixed; leave it out, or do not fix it.")
+        if name not in schema.names:
+            raise InputError(f"actions names {spell(name)}, which is not a feature; {did_you_mean(name, possible)}")
+        if name not in possible:
+            raise InputError(f"actions names {name!r}, which is computed from other features; name these.")
+    return np.array(sorted({schema.position(name) for name in names}), dtype=np.int64)
+
+
+def read_durations(takes: Mapping[Hashable, Any], actions: Ints, problem: Problem) -> dict[int, dict[int, float]]:
+    """Return by how much the actions move ages and durations, by column; see `MCCE.recourse`."""
+    schema = problem.generator.schema_
+    found: dict[int, dict[int, float]] = {}
+    for name, time_taken in takes.items():
+        if name not in schema.names or schema.position(name) not in actions:
+            raise InputError(f"takes names {spell(name)}, which is not among the actions; {_names(actions, schema)}")
+        steps = time_taken if isinstance(time_taken, Mapping) else _clock_steps(name, time_taken, problem)
+        moved: dict[int, float] = {}
+        for clock, step in steps.items():
+            known = clock in schema.names and schema.features[schema.position(clock)].is_numeric
+            if not known or not is_number(step):
+                raise InputError(
+                    f"takes[{name!r}] is {spell(time_taken)}; give a text as '2 years', or steps of numeric columns as "
+                    "{'age': 2}."
+                )
+            moved[schema.position(clock)] = float(step)
+        found[schema.position(name)] = moved
+    return found
+
+
+def _names(actions: Ints, schema: Schema) -> str:
+    return f"these are {listing(schema.names[j] for j in actions)}."
+
+
+def _clock_steps(name: Hashable, text: Any, problem: Problem) -> dict[Hashable, float]:
+    """Return the steps of ages and durations that may change, in their units, for a time as "2 years"."""
+    words = str(text).split()
+    if len(words) != 2 or words[1].rstrip("s") not in _YEARS or not words[0].replace(".", "", 1).isdigit():
+        raise InputError(f"takes[{name!r}] is {spell(text)}; give a time as '2 years', '18 months' or '30 days'.")
+    years = float(words[0]) * _YEARS[words[1].rstrip("s")]
+    steps: dict[Hashable, float] = {}
+    for j in problem.mutable:
+        feature = problem.features[j]
+        if feature.is_numeric and feature.name != name:
+            steps[feature.name] = years * units_in_a_year(feature.name)
+    steps = {clock: step for clock, step in steps.items() if step}
+    if not steps:
+        raise InputError(
+            f"takes[{name!r}] is {spell(text)}, but no feature that may change has the name of an age or a duration; "
+            "give steps by column, as {'age': 2}, and do not fix it."
+        )
+    return steps
 
 
 def lower_bound(valid: Ints, n: int) -> Floats:

@@ -286,6 +286,13 @@ class Generator(Learner, ABC):
         """Test the independences that a causal graph implies; only a chain has a graph."""
         raise InputError(f"check_graph() tests the graph of a chain; a {type(self).__name__} has none. Use a chain.")
 
+    def intervene(self, *args: Any, **options: Any) -> Any:
+        """Return rows after an intervention; only a chain says what follows from what."""
+        raise InputError(
+            f"intervene() follows the visit sequence and the predictors of a chain, and a {type(self).__name__} models "
+            "all features at once, without causes and effects; use mcce.ChainModel."
+        )
+
     def givens_of(self, matrix: Floats, decision: bool | Bools = True) -> Floats:
         """Return the givens of encoded rows (columns in data order): their fixed values, then the decision."""
         positions = [self.schema_.position(name) for name in self.fixed_]

@@ -35,13 +35,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats
-from mcce.base.checks import check_count, check_share
+from mcce.base.checks import check, check_count, check_share, is_number
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, SamplerError, listing, spell
 from mcce.generators.auto import Choice, threads_of
 from mcce.generators.base import Donors, Generator, stored_as
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.graph import Graph
+from mcce.generators.intervening import CausalWorld, ComputedColumn, Intervention, read_values
 from mcce.generators.layout import (
     ChainLayout,
     Predictors,
@@ -52,6 +53,7 @@ from mcce.generators.layout import (
 )
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import Drawn, DrawRequest
+from mcce.generators.sampling import MOST_ROWS, draw_index
 from mcce.generators.visit import VisitSequence
 from mcce.judging.scores import LEVEL, N_DRAWS, Scores, score_conditional
 from mcce.privacy.account import PrivacyAccount
@@ -69,11 +71,12 @@ from mcce.samplers.rounding import put_on_grid
 from mcce.storage.fields import check_type, require
 from mcce.storage.learned import without_training_values
 from mcce.storage.state import Fields
-from mcce.table import Data, Feature, Kind, Schema, Table
-from mcce.table.checks import warn_of_columns
+from mcce.table import Data, Feature, Kind, Schema, Table, as_frame
+from mcce.table.checks import check_magnitudes, warn_of_columns
+from mcce.table.frames import like_input
 from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_by_weight
-from mcce.wording import Parameter, Value
+from mcce.wording import Parameter, Setting, Value
 
 if TYPE_CHECKING:
     from mcce.judging.criticism import Criticism
@@ -367,6 +370,120 @@ class ChainModel(Generator):
             columns[name] = sampler.log_density(self._layout.given(ordered, k), ordered.matrix[:, k], **left_out)
         return columns
 
+    @one_native_thread()
+    def intervene(
+        self,
+        rows: Data,
+        values: Mapping[Any, Any],
+        *,
+        keep: float = 1.0,
+        n: int = 1,
+        random_state: int | None = None,
+        derived: Sequence[ComputedColumn] = (),
+        progress: bool | None = None,
+    ) -> pd.DataFrame:
+        """Return rows as they would be if some of their features were set to other values.
+
+        The chain is read as a causal model: the parents of a feature are those of the `graph`, or its predictors.
+        **That is an assumption of the user**, which a chain without `graph` and `predictors` makes for every feature
+        and all those visited before it.
+
+        1. Features that are not descendants of those that are set keep their values.
+        2. Descendants are drawn in visiting order, given the new values of their parents, by ranks that `keep` says.
+
+        `mcce.generators.intervening` has the details.
+
+        Parameters
+        ----------
+        rows : DataFrame or array
+            Rows with the training columns, as they are now.
+        values : dict
+            ``{feature: value}``, or one value for each row in a list, array or Series. A fixed feature may be set too.
+        keep : float
+            How much of what the parents do not explain each row keeps, from 0 to 1. 1 keeps the rank of the old value
+            given the old parents (abduction): the same person under other circumstances. 0 draws afresh: another person
+            like this one. In between, old and new rank have a Gaussian copula with this correlation.
+        n : int
+            Draws for each row. With ``keep=1`` they differ only by the ranks within levels, missing values and numbers
+            with point mass.
+        random_state : int or None
+            Seed of these draws; None uses `seed_`. Equal rows get equal draws, in any batch: take a larger `n`, not
+            copies of a row, for more draws.
+        derived : formulas
+            Columns to be computed from others, as ``explainer.derived_`` of an `mcce.MCCE` with `derived`.
+        progress : bool or None
+            Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+
+        Returns
+        -------
+        DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `rows`; of
+        polars or pyarrow the same kind of frame, id and draw as columns.
+
+        Notes
+        -----
+        A chain that conditions on the decision is refused. The decision is an effect of the features. Given an effect,
+        its causes depend on each other, so that p(feature | parents, decision) is not how the feature responds to its
+        parents: among accepted applicants those with less education have higher salaries. Fit a chain without a
+        decision: ``ChainModel(...).fit(X)``, or ``MCCE(..., condition_on_decision=False)``.
+
+        Constraints do not apply: what follows from an action cannot be chosen.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans().X[["age", "education", "salary", "housing"]]
+        >>> causes = {"education": ["age"], "salary": ["age", "education"], "housing": ["age", "salary"]}
+        >>> chain = mcce.ChainModel(fixed=["age"], predictors=causes, random_state=1).fit(X)
+        >>> people = X[X["education"] == "compulsory"].head(50)
+        >>> after = chain.intervene(people, {"education": "master"}, n=20)
+        >>> after.shape, after.index.names
+        ((1000, 4), FrozenList(['id', 'draw']))
+        >>> bool(after["salary"].mean() > people["salary"].mean())
+        True
+        """
+        self.check_fitted()
+        n = check_count(n, "n", most=MOST_ROWS)
+        check(is_number(keep) and 0 <= keep <= 1, keep, "keep", "it must be a number from 0 to 1.")
+        if self.conditions_on_decision_:
+            raise InputError(
+                "intervene() needs a chain that does not condition on the decision: the decision is an effect of the "
+                "features, and given an effect its causes depend on each other. Use ",
+                Setting("condition_on_decision", False),
+                ", or a ChainModel that is fitted without a decision.",
+            )
+        index = as_frame(rows)[0].index
+        if isinstance(index, pd.MultiIndex):
+            raise InputError(
+                "the index of rows has several levels; it names the rows. Use rows.reset_index(drop=True)."
+            )
+        table = self.schema_.encode(rows, "rows")
+        check_magnitudes(table, "rows")
+        known = read_values(values, self.schema_, table.n_rows, derived)
+        seed = self.seed_ if random_state is None else resolve_seed(random_state)
+        action = Intervention(
+            self._layout, self.samplers_, self.schema_, tuple(known), float(keep), seed, tuple(derived), self.graph_
+        )
+        self._check_missing(self._layout.order(table.matrix), "rows", action.descendants)
+        keys, total = hash_rows(table.matrix), table.n_rows * n
+        out = np.empty((total, table.matrix.shape[1]), order="F")
+
+        def follow(begin: int) -> None:
+            part = np.arange(begin, min(begin + BLOCK_ROWS, total))
+            row, draw = np.divmod(part, n)
+            set_to = {name: column[row] for name, column in known.items()}
+            out[part] = action.follow(table.matrix[row], set_to, keys[row], draw.astype(np.uint64))
+
+        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
+        for _ in run_in_threads(follow, list(range(0, total, BLOCK_ROWS)), threads, "intervening", progress):
+            pass
+        after: pd.DataFrame = like_input(self.schema_.decode(out, draw_index(index, n)), self.schema_.frames)
+        return after
+
+    def world(self, keep: float, derived: Sequence[ComputedColumn] = ()) -> CausalWorld:
+        """Return what follows from actions, for `MCCE.recourse`; parameters as in `intervene`."""
+        parts = self._layout, self.samplers_, self.schema_
+        return CausalWorld(*parts, float(keep), self.seed_, tuple(derived), self.graph_)
+
     def criticise(
         self,
         X_new: Data,
@@ -501,8 +618,14 @@ class ChainModel(Generator):
                 Parameter(where),
                 f" has {ordered.n_rows} rows; to judge a conditional takes at least {LEAST_ROWS}, better hundreds.",
             )
+        self._check_missing(ordered, where, range(self._layout.n_given, len(ordered.features)))
+
+    def _check_missing(self, ordered: Table, where: str, places: Sequence[int]) -> None:
+        """Raise if rows have missing values that a sampler of some places in the chain does not handle."""
         missing = [f.name for f, column in zip(ordered.features, ordered.matrix.T) if np.isnan(column).any()]
-        for k, (name, sampler) in enumerate(self.samplers_.items(), self._layout.n_given):
+        for k in (place for place in places if place >= self._layout.n_given):
+            name = ordered.features[k].name
+            sampler = self.samplers_[name]
             seen = [*self._layout.given(ordered, k).names, name]
             concerned = [each for each in missing if each in seen]
             if concerned and not sampler.handles_missing:

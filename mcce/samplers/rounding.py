@@ -20,6 +20,8 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import REJECTION_ROUNDS, ConditionalSampler, RestrictedDraw, Within
 from mcce.table import Feature, Table
 
+_SAME_RANK = 1e-12  # a rank that differs by less is not randomised
+
 
 class Drawing(Protocol):
     """A sampler, or a generator of whole rows, that has drawn."""
@@ -94,6 +96,27 @@ def _draw_once(
     found = sampler.sample_within(given, streams, asked)
     values = put_on_grid(found.values, sampler, feature, found.rejected.size, within)
     return RestrictedDraw.of(values, found.rejected | (np.isnan(values) & ~np.isnan(found.values)), found.log_mass)
+
+
+def ranks_on_grid(
+    sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, values: Floats
+) -> Floats:
+    """Return the ranks of values on the grid.
+
+    A number that has no point mass for the sampler stands for all that are put on it: its rank is one of theirs.
+    """
+    ranks = sampler.ranks(given, values, streams.child("rank"))
+    if sampler.draws_observed or not feature.is_numeric or feature.grid.decimals is None:
+        return ranks
+    again = sampler.ranks(given, values, streams.child("again"))
+    rows = np.flatnonzero((np.abs(again - ranks) < _SAME_RANK) & ~np.isnan(values))
+    if not rows.size:
+        return ranks
+    part, own = given.take(rows), values[rows]
+    ends = [np.where(np.isfinite(end), end, own) for end in feature.grid.basin(own, own)]
+    below, upto = (sampler.ranks(part, end, streams.child("end").take(rows)) for end in ends)
+    ranks[rows] = below + streams.child("inside").take(rows).uniform() * (upto - below)
+    return ranks
 
 
 def before_rounding(sampler: Drawing, feature: Feature, within: Within, n_rows: int) -> Within:

@@ -1,0 +1,251 @@
+"""Interventions: rows as they would be if some of their features were set to other values.
+
+A chain is read as a structural causal model (Pearl 2009, "Causality", section 7.1): the parents of a feature are the
+columns that it is modelled on, its predictors. Whether they are its causes is an assumption of the user, which the data
+cannot confirm. Without predictors every feature has all those visited before it as parents. With a causal graph
+(`mcce.generators.graph`) its edges say what is an effect: a feature that only shares an unmeasured cause with one that
+is set keeps its value, though it is modelled on it.
+
+1. The features of the intervention are set. They no longer depend on their parents.
+2. Features that are not descendants of them keep their values.
+3. Descendants are drawn in visiting order, each given the new values of its parents. `keep` says how much of the row's
+   own rank u, that of its old value given its old parents (`mcce.samplers.ranks`), the new rank u' has:
+
+   - 0: nothing. The value is a new draw, as for another row with the same parents.
+   - 1: all of it, u' = u (abduction). What the parents do not explain stays. Where no parent changes, the value stays.
+   - between: (norm^-1(u), norm^-1(u')) are normal with correlation `keep`, a Gaussian copula.
+
+   New values are put on the grid of the column. Where numbers are rounded and the sampler does not round them itself,
+   the rank is one of those that are rounded to the value, at random.
+4. Derived columns are computed as soon as all their inputs have new values, in rows in which one of these changes.
+   Constraints do not apply.
+
+With `keep` = 1 the result is the individual counterfactual of a model in which each feature is an increasing function
+of one noise variable, given its parents. Of numbers that is a common assumption. Of levels without an order it is a
+convention, since their order decides; `keep` = 0 does not depend on it.
+
+A row's random numbers are a function of the seed, the feature, the values of the row before the intervention and the
+index of the draw. So a row gets the same draws in any batch, equal rows get equal ones, and different interventions on
+a row are compared by common random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from mcce.base.arrays import Bools, Floats, UInts
+from mcce.exceptions import InputError, SamplerError, did_you_mean, listing, spell
+from mcce.generators.graph import Graph
+from mcce.generators.layout import ChainLayout
+from mcce.rng import RowStreams, derive_key
+from mcce.samplers import ConditionalSampler
+from mcce.samplers.ranks import LEAST_RANK, MOST_RANK
+from mcce.samplers.rounding import put_on_grid, ranks_on_grid
+from mcce.table import Schema, Table
+
+
+class ComputedColumn(Protocol):
+    """A column that is computed from others, as `mcce.plausibility.derived.Formula`."""
+
+    @property
+    def target(self) -> Hashable:
+        """The column."""
+
+    @property
+    def inputs(self) -> tuple[Hashable, ...]:
+        """The columns that it is computed from."""
+
+    def compute_encoded(self, rows: Floats, schema: Schema) -> Floats:
+        """Return the encoded column of encoded rows, columns in data order."""
+
+
+def read_values(
+    values: Mapping[Any, Any], schema: Schema, n_rows: int, derived: Sequence[ComputedColumn]
+) -> dict[Hashable, Floats]:
+    """Return the encoded values of an intervention, one for each row."""
+    if not isinstance(values, Mapping) or not values:
+        raise InputError(f'values is {spell(values)}; give a dict of features, as in {{"education": "master"}}.')
+    inputs = {each.target: each.inputs for each in derived}
+    found: dict[Hashable, Floats] = {}
+    for name, value in values.items():
+        if name not in schema.names:
+            raise InputError(f"values names {name!r}, which is not a column of X; {did_you_mean(name, schema.names)}")
+        if name in inputs:
+            raise InputError(f"values names {name!r}, which is computed from {listing(inputs[name])}; set these.")
+        feature = schema.features[schema.position(name)]
+        if isinstance(value, (pd.Series, pd.Index, np.ndarray, list, tuple)):
+            each: Any = list(value)
+            if len(each) != n_rows:
+                raise InputError(f"values[{name!r}] has {len(each)} values for {n_rows} rows; give one each, or one.")
+        else:
+            each = [value] * n_rows
+        column = pd.Series(each, dtype=None if feature.is_numeric and n_rows else object)
+        found[name] = feature.encode(column, "values")
+        if np.isnan(found[name]).any():
+            raise InputError(f"values[{name!r}] has a missing value; a feature is set to a value.")
+    return found
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """Features of a chain that are set, and what follows.
+
+    Attributes
+    ----------
+    layout, samplers, schema : of the chain.
+    names : the features that are set.
+    keep : how much of their own ranks rows keep.
+    seed : of the draws.
+    derived : columns that are computed, inputs first.
+    graph : the causal graph of the chain, whose effects count; None: each feature is an effect of its predictors.
+    """
+
+    layout: ChainLayout
+    samplers: Mapping[Any, ConditionalSampler]
+    schema: Schema
+    names: Sequence[Hashable]
+    keep: float
+    seed: int
+    derived: Sequence[ComputedColumn] = ()
+    graph: Graph | None = None
+
+    @cached_property
+    def descendants(self) -> list[int]:
+        """The places in the chain that change with the features that are set, without these, in visiting order."""
+        reached = {self._place(name) for name in self.names}
+        actions = set(reached)
+        before = -1
+        while before < len(reached):  # a derived column may stand before its inputs
+            before = len(reached)
+            for k in range(len(self.layout.features)):
+                if k not in reached and any(parent in reached for parent in self._parents(k)):
+                    reached.add(k)
+        return sorted(reached - actions)
+
+    def follow(self, before: Floats, values: Mapping[Any, Floats], keys: UInts, draws: UInts) -> Floats:
+        """Return rows after the intervention (steps 1 to 4).
+
+        Parameters
+        ----------
+        before : (rows, columns) array
+            The rows, columns in data order.
+        values : dict
+            The encoded values that the features of `names` are set to, one for each row.
+        keys, draws : array
+            Identity of each row, and index of the draw for it.
+        """
+        old = np.asfortranarray(before[:, np.argsort(self.layout.place_in_chain)])
+        new = old.copy(order="F")
+        for name in self.names:
+            new[:, self._place(name)] = values[name]
+        self._compute(-1, old, new)
+        for k in range(len(self.layout.features)):
+            if k in self.descendants and k not in self._computed:
+                name = self.layout.features[k].name
+                streams = RowStreams(derive_key(self.seed, "intervene", name), keys, draws)
+                new[:, k] = self._redraw(k, old, new, streams)
+            self._compute(k, old, new)
+        return new[:, self.layout.place_in_chain]
+
+    def _redraw(self, k: int, old: Floats, new: Floats, streams: RowStreams) -> Floats:
+        """Return the new values of a feature (step 3)."""
+        feature, features = self.layout.features[k], self.layout.features
+        sampler = self.samplers[feature.name]
+        was, now = (self.layout.given(Table(features, matrix), k) for matrix in (old, new))
+        values = old[:, k].copy()
+        if self.keep == 0.0:
+            return put_on_grid(sampler.sample(now, streams.child("new")), sampler, feature, values.size)
+        rows = np.flatnonzero(_differ(was.matrix, now.matrix)) if self.keep == 1.0 else np.arange(values.size)
+        if not rows.size:
+            return values
+        was, now, streams = was.take(rows), now.take(rows), streams.take(rows)
+        try:
+            u = ranks_on_grid(sampler, was, streams, feature, values[rows])
+            if self.keep < 1.0:
+                score = scipy.special.ndtri(np.clip(u, LEAST_RANK, MOST_RANK))
+                noise = np.sqrt(1.0 - self.keep**2) * streams.child("new").normal()
+                u = np.asarray(scipy.special.ndtr(self.keep * score + noise))
+            drawn = sampler.at_ranks(now, u)
+        except SamplerError as error:
+            raise SamplerError(
+                f"keep={self.keep:g} needs the ranks of {feature.name!r}, a descendant of {listing(self.names)}: "
+                f"{error} Or draw afresh by keep=0."
+            ) from error
+        values[rows] = put_on_grid(drawn, sampler, feature, rows.size)
+        return values
+
+    def _compute(self, k: int, old: Floats, new: Floats) -> None:
+        """Compute the derived columns whose last input stands at place `k` of the chain (step 4)."""
+        for place, formula in self._computed.items():
+            if self._due[place] == k:
+                inputs = [self._place(name) for name in formula.inputs]
+                rows = np.flatnonzero(_differ(old[:, inputs], new[:, inputs]))
+                if rows.size:
+                    in_data_order = new[rows][:, self.layout.place_in_chain]
+                    new[rows, place] = formula.compute_encoded(in_data_order, self.schema)
+
+    @cached_property
+    def _computed(self) -> dict[int, ComputedColumn]:
+        """The derived columns that change, by their place in the chain, inputs first."""
+        derived = {self._place(each.target): each for each in self.derived}
+        return {k: each for k, each in derived.items() if k in self.descendants}
+
+    @cached_property
+    def _due(self) -> dict[int, int]:
+        """The place after which each derived column that changes is computed."""
+        due: dict[int, int] = {}
+        for k, formula in self._computed.items():
+            inputs = [self._place(name) for name in formula.inputs]
+            due[k] = max((due.get(j, j) for j in inputs if j in self.descendants), default=-1)
+        return due
+
+    def _parents(self, k: int) -> Sequence[int]:
+        for each in self.derived:
+            if self._place(each.target) == k:
+                return [self._place(name) for name in each.inputs]
+        name = self.layout.features[k].name
+        if self.graph is not None and k >= self.layout.n_given and name in self.graph:
+            return [self._place(cause) for cause in self.graph.parents(name)]
+        return self.layout.columns_given(k) if k >= self.layout.n_given else ()
+
+    def _place(self, name: Hashable) -> int:
+        return self.layout.place_in_chain[self.schema.position(name)]
+
+
+@dataclass(frozen=True)
+class CausalWorld:
+    """What follows from actions that differ from row to row, by the conditionals of a chain; see `Intervention`."""
+
+    layout: ChainLayout
+    samplers: Mapping[Any, ConditionalSampler]
+    schema: Schema
+    keep: float
+    seed: int
+    derived: Sequence[ComputedColumn] = ()
+    graph: Graph | None = None
+
+    def follow(self, rows: Floats, acted: Bools, factuals: Floats, keys: UInts, draws: UInts) -> Floats:
+        """Return rows with drawn consequences; `acted` marks the cells that are set, to the values of `rows`."""
+        out = rows.copy()
+        patterns, pattern_of_row = np.unique(acted, axis=0, return_inverse=True)
+        for i, pattern in enumerate(patterns):
+            columns, which = np.flatnonzero(pattern), np.flatnonzero(pattern_of_row.ravel() == i)
+            names = tuple(self.schema.names[j] for j in columns)
+            action = Intervention(
+                self.layout, self.samplers, self.schema, names, self.keep, self.seed, self.derived, self.graph
+            )
+            values = {name: rows[which, j] for name, j in zip(names, columns)}
+            out[which] = action.follow(factuals[which], values, keys[which], draws[which])
+        return out
+
+
+def _differ(old: Floats, new: Floats) -> Bools:
+    """Return the rows in which two matrices differ."""
+    return np.asarray(~((old == new) | (np.isnan(old) & np.isnan(new))).all(axis=1))
