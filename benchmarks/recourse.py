@@ -31,6 +31,7 @@ from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import mcce
+from benchmarks import report
 from benchmarks.page import Page, read_names
 from benchmarks.speed import describe_machine
 from mcce.counterfactuals import Counterfactuals
@@ -316,7 +317,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="a Markdown file to write")
     chosen = parser.parse_args(arguments)
     page = Page("Do recommended actions reach the decision in the true world?")
-    page.say(describe_machine())
+    page.say(report.about(describe_machine()))
     page.say(NOTES)
     for name in read_names(parser, "--only", chosen.only, list(WORLDS)):
         case = Case.make(WORLDS[name], chosen.people)
