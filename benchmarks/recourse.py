@@ -189,8 +189,7 @@ WORLDS = {
         response=lambda X: expit(-(X["pressure"] - 124) / 5 - 1.5 * (X["sugar"] - 5.2)),
         graph="age -> diet; age -> activity; age, diet, activity -> weight; age, weight -> pressure;"
         "age, diet, weight -> sugar",
-        dropped="age -> diet; age -> activity; age, diet -> weight; age, weight -> pressure;"
-        "age, diet, weight -> sugar",
+        dropped="age -> diet; age -> activity; age, diet -> weight; age, weight -> pressure;age, diet, weight -> sugar",
         reversed="age -> diet; age, weight -> activity; age, diet -> weight; age, weight -> pressure;"
         "age, diet, weight -> sugar",
         fixed=("age",),

@@ -44,7 +44,7 @@ from pathlib import Path
 
 import mcce
 from benchmarks import report
-from benchmarks.samplers_worker import GENERATORS, NUMERIC_ONLY, VISIT, Result, work
+from benchmarks.samplers_worker import GENERATORS, VISIT, Result, work
 from benchmarks.scores import AUTO, compare_rows
 from benchmarks.settings import LOADERS, ROOT, find_data
 from benchmarks.speed import describe_machine
@@ -127,8 +127,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", help=f"comma-separated, of: {', '.join(DATA)}")
     parser.add_argument(
         "--samplers",
-        help=f"comma-separated names that mcce knows; without it {','.join(SAMPLERS)}. "
-        f"{', '.join(NUMERIC_ONLY)}: for numbers, with parametric for the rest",
+        help=f"comma-separated names that mcce knows; without it {','.join(SAMPLERS)}. What a sampler does not model "
+        "(levels, or numbers that are not positive, counts or shares) has parametric",
     )
     parser.add_argument("--rows", type=int, default=10_000, help="rows to take of each data set at most")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds that a sampler may take on a data set")

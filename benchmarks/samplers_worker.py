@@ -26,7 +26,6 @@ from mcce.diagnostics import Discriminator, discriminator, pmse
 
 Result = dict[str, Any]
 
-NUMERIC_ONLY = ("norm", "gaussian", "normrank", "pmm", "vine")  # the other features of such a chain are "parametric"
 GENERATORS = {  # joint models
     "arf": "AdversarialForest",
     "made": "Made",
@@ -46,11 +45,23 @@ def make_setting(name: str, rows: int, quick: bool) -> Setting:
 
 
 def chain_samplers(sampler: Any, X: pd.DataFrame) -> Any:
-    """Return what to hand to a chain over `X`: some samplers model numbers only."""
-    if not isinstance(sampler, str) or sampler not in NUMERIC_ONLY:
+    """Return what to hand to a chain over `X`: the features that a sampler does not model are "parametric"."""
+    cls = mcce.available_samplers().get(sampler) if isinstance(sampler, str) else None
+    if cls is None:
         return sampler
-    kinds = mcce.Schema.from_data(X).kinds
-    return {**{c: sampler for c, kind in kinds.items() if kind == "numeric"}, "*": "parametric"}
+    features = mcce.Schema.from_data(X).features
+    modelled = [each.name for each in features if each.kind in cls.handles and _suits(cls.numbers, X[each.name], each)]
+    return sampler if len(modelled) == len(features) else {**dict.fromkeys(modelled, sampler), "*": "parametric"}
+
+
+def _suits(numbers: str, values: pd.Series[Any], feature: Any) -> bool:
+    """Return whether a column holds such numbers as a sampler declares; columns of levels hold none."""
+    if numbers == "any" or not feature.is_numeric:
+        return True
+    known = values.dropna().to_numpy(dtype=float)
+    whole = bool((known == np.round(known)).all())
+    fits = {"positive": known > 0, "counts": (known >= 0) & whole, "shares": (known > 0) & (known < 1)}
+    return bool(fits[numbers].all())
 
 
 def make_generator(name: str, problem: Problem) -> Any:

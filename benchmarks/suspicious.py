@@ -265,7 +265,7 @@ def run_part(page: Page, name: str, half: int, n: int, folder: Path | None) -> N
     """Measure one part and write its tables."""
     question = make_question(name, half, n, folder)
     explainer = question.explainer()
-    advised = replace(question, fixed=[*question.fixed, *explainer._unchangeable])
+    advised = replace(question, fixed=[*question.fixed, *explainer.learned_.unchangeable])
     found = explainer.explain(question.factuals, sparse=True)
     rows = []
     for way, some in (("as given", found), ("advised", advised.explainer().explain(question.factuals, sparse=True))):

@@ -220,6 +220,12 @@ from .samplers import (
     StatsmodelsSampler as StatsmodelsSampler,
 )
 from .samplers import (
+    SurvCtreeSampler as SurvCtreeSampler,
+)
+from .samplers import (
+    TwoLevelSampler as TwoLevelSampler,
+)
+from .samplers import (
     TwoPartSampler as TwoPartSampler,
 )
 from .samplers import (

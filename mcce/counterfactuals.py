@@ -24,6 +24,7 @@ from pandas.api.types import is_numeric_dtype
 from mcce.base.checks import check_count
 from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
+from mcce.generators.graph import Graph
 from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, count_changes, in_words, side_by_side
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import result_page, result_table
@@ -412,6 +413,8 @@ class Counterfactuals:
             figures["same changed features if drawn again"] = drawn.share
             figures["factuals drawn again"] = drawn.n_factuals
         figures |= spread_figures(self._pairwise)
+        if "graph" in self.run.settings:
+            figures["edges of the assumed causal graph"] = len(Graph.from_text(self.run.settings["graph"]).edges)
         if self.copies is not None:
             figures["copies of training rows"] = self.copies
         if self.run.floor is not None:

@@ -36,7 +36,7 @@ import inspect
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,14 +48,13 @@ from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
-from mcce.constraints.anonymous import together
-from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
+from mcce.constraints.excluded import Anonymity
 from mcce.counterfactuals import Counterfactuals, Questions
-from mcce.distances.measures import MEASURES, Distance, NamedMeasure, tail_robust
 from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
+from mcce.explain.learned import Learned
 from mcce.explain.options import OPTIONS, read_settings
-from mcce.explain.order import DEFAULT, Caution, Margins, MeasureLike, Ordering, find_measure, resolve_measures
+from mcce.explain.order import Caution, MeasureLike, Ordering
 from mcce.explain.problem import (
     Block,
     Problem,
@@ -69,19 +68,18 @@ from mcce.explain.problem import (
 from mcce.explain.reference import (
     REACH_ROWS,
     find_reach,
-    learn_usual,
     unchangeable_features,
     warn_of_factuals,
     warn_of_unchangeable,
 )
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators.base import Donors, Generator, unfitted
-from mcce.generators.chain import ChainModel
 from mcce.generators.graph import Graph
 from mcce.generators.layout import Predictors, Samplers
 from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
 from mcce.generators.sampling import draw_index
 from mcce.generators.visit import VisitSequence
+from mcce.judging.scores import LEVEL
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
 from mcce.model.columns import columns_of
 from mcce.model.decisions import Answer, Interval, Several, resolve_decision
@@ -92,14 +90,13 @@ from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
 from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
-from mcce.report.suspicious import Usual
 from mcce.storage import load_fields, save_fields
 from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import like_input, own_frame
 from mcce.table.weights import rows_with_weight
-from mcce.wording import Parameter, PythonOnly, Setting, Value, call
+from mcce.wording import Parameter, PythonOnly, Value
 
 if TYPE_CHECKING:
     from mcce.batches import BatchResult, Letters
@@ -107,13 +104,13 @@ if TYPE_CHECKING:
     from mcce.diagnostics.sensitivity import Sensitivity
     from mcce.diagnostics.trade_off import TradeOff
     from mcce.explain.pipeline import Explanation
+    from mcce.judging.independence import GraphCheck
 
 Self = TypeVar("Self", bound="MCCE")
 
 # to `load`; no file's settings hold them
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "derived", "n_jobs")
 OF_DRAWS = ("n_samples", "independent", "redraw")  # settings without a meaning for candidates that are given
-MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,7 +202,6 @@ class MCCE(Learner):
 
     # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit
     whole_parameters = ("model", "decision", "constraints", "derived")
-    distances_: dict[str, Distance]  # of an explainer that was loaded
 
     def __init__(
         self,
@@ -279,8 +275,7 @@ class MCCE(Learner):
         """
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
-        learned = "distances_", "margins_", "plausibility_", "relations_", "steps_", "training_rows_", "usual_"
-        for name in ("derived_", "fit_seconds_", "generator_", "names_", "training_keys_", *learned):
+        for name in ("derived_", "fit_seconds_", "generator_", "learned_", "names_", "relations_"):
             vars(self).pop(name, None)
         check_flag(self.condition_on_decision, "condition_on_decision")
         self.decision_ = resolve_decision(self.decision, self.model)
@@ -337,7 +332,7 @@ class MCCE(Learner):
         some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
         scores = None if answer is None else answer.scores
-        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
+        training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
         matrix = schema.encode(X).matrix
         if relations is None:
             self.relations_ = find_in(matrix, schema, fixed_columns(generator), derived)
@@ -346,19 +341,26 @@ class MCCE(Learner):
         self.derived_ = derived
         # the time tells how many training rows there are
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
-        self._unchangeable = unchangeable_features(
-            frame, schema, [*fixed, *(each.target for each in derived)], self.constraints
-        )
-        warn_of_unchangeable(self._unchangeable)
+        facts = unchangeable_features(frame, schema, [*fixed, *(each.target for each in derived)], self.constraints)
+        reasons = {name: told.reason for name, told in facts.items()}
+        self.learned_ = Learned(training, generator, self.n_jobs, reasons)
+        warn_of_unchangeable(facts)
         of_model.warn_of_unread(frame.columns, fixed)
         return self
+
+    @property
+    def plausibility_(self) -> Plausibility:
+        """The scale of plausibility; there is none before the first sparse search."""
+        if self.learned_.caution is None:
+            raise AttributeError("plausibility_ is learned by the first sparse search")
+        return self.learned_.caution.plausibility
 
     def _training_for(self, needed_by: str) -> Data | None:
         """Return the table given to `fit`, for figures about it; raise if the fit is private."""
         self.generator_.require_training_rows(
             needed_by, "give rows as `training`; figures from training rows are not covered by the privacy account."
         )
-        return self._training.known_table()
+        return self.learned_.training.known_table()
 
     def _known_schema(self) -> Schema | None:
         return self.generator_.schema_ if hasattr(self, "fit_seconds_") else None
@@ -468,11 +470,38 @@ class MCCE(Learner):
             max_gower=max_gower,
             diverse=diverse,
         )
-        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
-        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
+        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self.learned_.training.spots)
+        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self.learned_.training.reach)
         found = explain_factuals(problem, factuals, progress)
         told = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
         return self._tabulate(found, told, progress)
+
+    def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
+        """Test the conditional independences that the causal graph implies; see `ChainModel.check_graph`.
+
+        A graph is an assumption of the user: data can contradict it, not confirm it.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows with the training columns; the training rows may be given.
+        level : float
+            Level of the tests, for all statements together (Holm).
+        random_state : int or None
+            Seed of the permutations; None uses that of the fit.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "education", "salary"]]
+        >>> explainer = mcce.MCCE(
+        ...     lambda rows: rows["salary"] / 120_000, fixed=["age"], graph="age -> education -> salary", random_state=1
+        ... ).fit(X)
+        >>> explainer.check_graph(X)
+        """
+        self._check_fitted()
+        checked: GraphCheck = self.generator_.check_graph(X, level=level, random_state=random_state)
+        return checked
 
     @one_native_thread()
     def recourse(
@@ -556,14 +585,11 @@ class MCCE(Learner):
             **options,
         )
         columns = read_actions(actions, problem)
-        recourse = Recourse(
-            self._consequence_chain(progress).world(keep, self.derived_),
-            columns,
-            assurance,
-            read_durations(takes or {}, columns, problem),
-        )
-        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
-        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
+        worlds = tuple(chain.world(keep, self.derived_) for chain in self.learned_.learn_worlds(progress))
+        recourse = Recourse(worlds, columns, assurance, read_durations(takes or {}, columns, problem))
+        training = self.learned_.training
+        factuals = read_factuals(X, self.generator_.schema_, self.decision_, training.spots)
+        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, training.reach)
         found, consequences, reasons = explain_by_actions(problem, factuals, recourse, progress)
         told = {**dataclasses.asdict(problem.settings), "assurance": assurance, "keep": keep}
         told["actions"] = [self.generator_.schema_.names[j] for j in columns]
@@ -573,29 +599,6 @@ class MCCE(Learner):
         asked = result._questions
         questions = Questions(ask=asked.ask, usual=asked.usual, alike=asked.alike)
         return dataclasses.replace(result, consequences=consequences, _questions=questions)
-
-    def _consequence_chain(self, progress: bool | None) -> ChainModel:
-        """Return the chain that consequences are drawn from: without the decision, an effect, among the givens."""
-        chain = self.generator_
-        if not isinstance(chain, ChainModel) or chain.graph_ is None:
-            raise InputError(
-                "recourse() needs a causal graph, which says what follows from what; give it to the explainer: ",
-                call("MCCE", ..., graph="education -> salary"),
-                ".",
-            )
-        if not chain.conditions_on_decision_:
-            return chain
-        if "consequences_" not in vars(self):
-            remedy = "Fit again, or call recourse() once before saving."
-            self._training.matrix(remedy, needed_by="recourse()")
-            of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
-            unconditional = make_generator(self.generator, list(chain.fixed_), of_a_chain, self.n_jobs)
-            weights = self._training.weights
-            options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
-            unconditional.fit(self._training.table, None, progress=progress, **options)
-            assert isinstance(unconditional, ChainModel)
-            self.consequences_ = unconditional
-        return self.consequences_
 
     @one_native_thread()
     def generate(
@@ -722,7 +725,7 @@ class MCCE(Learner):
             max_gower=max_gower,
             diverse=diverse,
         )
-        factuals = read_factuals(X, schema, self.decision_, self._training.spots)
+        factuals = read_factuals(X, schema, self.decision_, self.learned_.training.spots)
         members = np.flatnonzero(~factuals.wanted)
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
         chosen = explain_given(problem, factuals, members, brought)
@@ -946,8 +949,8 @@ class MCCE(Learner):
         for given in generators:
             asked = of_named if isinstance(given, str) else OF_A_CHAIN
             compared[str(given)] = make_generator(given, fixed, asked, self.n_jobs)
-        wanted = self._training.wanted() if self.condition_on_decision else None
-        weighting = {} if self._training.weights is None else {"sample_weight": self._training.weights}
+        wanted = self.learned_.training.wanted() if self.condition_on_decision else None
+        weighting = {} if self.learned_.training.weights is None else {"sample_weight": self.learned_.training.weights}
         explainers: dict[str, MCCE] = {}
         for name, generator in compared.items():
             if not generator.__sklearn_is_fitted__():
@@ -955,6 +958,7 @@ class MCCE(Learner):
             check_givens(generator, fixed, self.condition_on_decision)
             explainers[name] = copy.copy(self)
             explainers[name].generator_ = generator
+            explainers[name].learned_ = dataclasses.replace(self.learned_, generator=generator)
         return compare_generators(explainers, X, training=training, wanted=wanted, n_redraws=n_redraws, **settings)
 
     def explore(self, X: Data) -> Any:
@@ -1059,7 +1063,7 @@ class MCCE(Learner):
             out,
             settings=settings,
             learned=self._learn_for_workers(settings, progress),
-            spots=self._training.spots,
+            spots=self.learned_.training.spots,
             id=id,
             batch_size=batch_size,
             n_jobs=n_jobs,
@@ -1073,14 +1077,14 @@ class MCCE(Learner):
         """Learn what `explain` needs of the training rows, which workers do not have; return settings to replace."""
         read_settings(**{name: value for name, value in settings.items() if name in OPTIONS})
         measures = settings.get("measures")
-        learned = {} if measures is None else {"measures": self._learned_measures(measures)}
+        learned = {} if measures is None else {"measures": self.learned_.learn_measures(measures)}
         plausibility = None
         if settings.get("sparse"):
-            plausibility = self._plausibility(None if progress == "log" else progress)
-            self._usual()
-        self._ordering(measures, settings.get("feature_weights"), plausibility)
+            plausibility = self.learned_.learn_caution(None if progress == "log" else progress).plausibility
+            self.learned_.learn_usual()
+        self.learned_.learn_order(measures, settings.get("feature_weights"), plausibility)
         demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
-        self._training_rows(needed=demands.exclude_training)
+        self.learned_.learn_rows(needed=demands.exclude_training)
         return learned
 
     def save(
@@ -1118,7 +1122,12 @@ class MCCE(Learner):
         names = _stored_settings(type(self))
         everything = donors == "all"
         kept = slice(None if everything else 0)
-        spots = self._training.spots
+        learned = self.learned_
+        spots = learned.training.spots
+        can_learn = everything and (learned.caution is not None or learned.has_rows)
+        caution = learned.learn_caution(None) if can_learn else None
+        if everything and learned.has_rows:
+            learned.learn_anonymity(simplest(self.constraints, self.generator_.schema_))
         fields = {
             "settings": {
                 **{name: unfitted(getattr(self, name)) for name in names if name != "graph"},
@@ -1132,13 +1141,14 @@ class MCCE(Learner):
             "rows": spots.rows[kept],
             "scores": spots.answer.scores[kept],
             "wanted": spots.answer.wanted[kept],
-            "plausibility": self._plausibility(None) if everything and self._can_learn() else None,
-            "margins": self.margins_ if everything and self._can_learn() else None,
-            "steps": self.steps_ if everything and self._can_learn() else None,
-            "distances": self._learned_distances() if everything else {},
-            "usual": self._usual() if everything else None,
-            "training_rows": self._training_rows() if everything else None,
-            "training_keys": self._known_keys() if everything else [],
+            "plausibility": None if caution is None else caution.plausibility,
+            "margins": None if caution is None else caution.margins,
+            "steps": None if caution is None else caution.distance,
+            "distances": learned.learn_distances() if everything else {},
+            "usual": learned.learn_usual() if everything else None,
+            "training_rows": learned.learn_rows() if everything else None,
+            "training_keys": [learned.keys[columns] for columns in sorted(learned.keys)] if everything else [],
+            "worlds": list(learned.worlds) if everything else [],
             "relations": self.relations_ if everything else None,
             "derived": [each if everything else each.without_rows() for each in self.derived_],
             "fit_seconds": float(self.fit_seconds_),
@@ -1207,18 +1217,20 @@ class MCCE(Learner):
         schema = made.generator_.schema_
         answer = Answer(fields["scores"], fields["wanted"])
         spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
-        made._training = TrainingTable(None, schema, made.decision_, spots)
-        if fields["plausibility"] is not None:
-            made.plausibility_, made.margins_ = fields["plausibility"], fields["margins"]
-            made.steps_ = fields["steps"]
-        made.distances_ = fields["distances"]
+        plausibility, margins, steps = (fields[name] for name in ("plausibility", "margins", "steps"))
+        made.learned_ = Learned(
+            TrainingTable(None, schema, made.decision_, spots),
+            made.generator_,
+            n_jobs,
+            caution=None if plausibility is None else Caution(plausibility, margins, distance=steps),
+            usual=fields["usual"],
+            rows=fields["training_rows"],
+            keys={keys.columns: keys for keys in fields["training_keys"]},
+            distances=fields["distances"],
+            worlds=tuple(fields["worlds"]),
+        )
         made.relations_ = fields["relations"] or Relations()
         made.derived_ = formulas
-        if fields["usual"] is not None:
-            made.usual_ = fields["usual"]
-        if fields["training_rows"] is not None:
-            made.training_rows_ = fields["training_rows"]
-        made.training_keys_ = {keys.columns: keys for keys in fields["training_keys"]}
         made.fit_seconds_ = fields["fit_seconds"]
         spots.compare_models(made.decision_, schema)
         return made
@@ -1234,9 +1246,10 @@ class MCCE(Learner):
     ) -> Problem:
         """Return what `explain` and `select` are asked for; `options` are those of `read_settings`."""
         settings = read_settings(exclude_training=demands.exclude_training, **options)
-        plausibility = self._plausibility(progress) if settings.sparse else None
-        order = self._ordering(options["measures"], options["feature_weights"], plausibility)
-        caution = None if plausibility is None else Caution(plausibility, self.margins_, settings.caution, self.steps_)
+        learned = self.learned_.learn_caution(progress) if settings.sparse else None
+        plausibility = None if learned is None else learned.plausibility
+        order = self.learned_.learn_order(options["measures"], options["feature_weights"], plausibility)
+        caution = None if learned is None else dataclasses.replace(learned, strength=settings.caution)
         robust = Robust.read(robust)
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
@@ -1255,7 +1268,7 @@ class MCCE(Learner):
             order=order,
             constraints=demands.constraints,
             caution=caution,
-            training=self._training_rows(needed=settings.exclude_training),
+            training=self.learned_.learn_rows(needed=settings.exclude_training),
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
             anonymity=demands.anonymity,
@@ -1274,41 +1287,7 @@ class MCCE(Learner):
         constraints = self._constraints(given) if constraints is None else constraints
         parts = simplest(given, self.generator_.schema_)
         copies = any(isinstance(each, NoCopies) for each in parts)
-        return Demands(constraints if constraints else None, copies, self._anonymity(parts))
-
-    def _anonymity(self, given: Sequence[Constraint]) -> Anonymity | None:
-        """Return the demand of some of the simplest constraints to be shared by several people; None for none."""
-        schema = self.generator_.schema_
-        asked = together(given)
-        if asked is None:
-            return None
-        self.generator_.require_training_rows("k_anonymous()", "leave it out.")
-        columns = tuple(sorted(schema.position(name) for name in asked.columns))
-        known = self._keys_by_columns()
-        if columns not in known:
-            matrix = self._training.matrix(
-                (
-                    "Fit with ",
-                    Setting("constraints", [call("mcce.k_anonymous", ...)]),
-                    ", or explain with it once before saving.",
-                ),
-                needed_by="k_anonymous",
-            )
-            known[columns] = TrainingKeys.of(matrix, columns)
-        return anonymity_of(asked.k, known[columns])
-
-    def _known_keys(self) -> list[TrainingKeys]:
-        """Return the keys of training people that were needed, and those that the explainer's own constraints need."""
-        if self._training.table is not None:
-            self._anonymity(simplest(self.constraints, self.generator_.schema_))
-        known = self._keys_by_columns()
-        return [known[columns] for columns in sorted(known)]
-
-    def _keys_by_columns(self) -> dict[tuple[int, ...], TrainingKeys]:
-        """Return the keys of training people that were needed so far, by their columns."""
-        if "training_keys_" not in vars(self):
-            self.training_keys_: dict[tuple[int, ...], TrainingKeys] = {}
-        return self.training_keys_
+        return Demands(constraints if constraints else None, copies, self.learned_.learn_anonymity(parts))
 
     def _tabulate(self, found: Explanation, told: Mapping[str, object], progress: bool | None) -> Counterfactuals:
         """Return the tables of a result; `told` are the settings of the call, to which those of the fit are added."""
@@ -1318,7 +1297,7 @@ class MCCE(Learner):
         anonymity, schema = found.problem.anonymity, self.generator_.schema_
         told = {**told, **self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
         told |= {} if anonymity is None else anonymity.describe(schema.names)
-        questions = questions_of(found, told, self.fit_seconds_, self._usual, progress)
+        questions = questions_of(found, told, self.fit_seconds_, self.learned_.learn_usual, progress)
         return tabulate(found, told, self.fit_seconds_, questions)
 
     def _check_fitted(self) -> None:
@@ -1326,106 +1305,6 @@ class MCCE(Learner):
             raise exceptions.NotFittedError(
                 "this MCCE is not fitted; call ", PythonOnly("fit(X)"), " with the training rows first."
             )
-
-    def _can_learn(self) -> bool:
-        return "plausibility_" in vars(self) or self._training.table is not None
-
-    def _ordering(
-        self,
-        measures: MeasureLike | Sequence[MeasureLike] | None,
-        feature_weights: Mapping[Any, float] | None,
-        plausibility: Plausibility | None,
-    ) -> Ordering:
-        """Return the order that a user asks for, with what its measures learn from the training rows."""
-        features = self.generator_.schema_.features
-        measures = DEFAULT if measures is None else measures
-        named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
-        if self._training.table is None:  # of a file, or of a copy in another process
-            known = getattr(self, "distances_", {})
-            named = [known.get(name, name) if isinstance(name, str) else name for name in named]
-        learning = [name for name in named if isinstance(name, str) and find_measure(name).is_learned]
-        scorers = {} if plausibility is None else {"plausibility": plausibility.of_candidates}
-        return resolve_measures(
-            named,
-            features,
-            feature_weights=feature_weights,
-            training=self._training.matrix(needed_by=f"measure {learning[0]!r}") if learning else None,
-            decision=self._training.wanted() if learning else None,
-            scorers=scorers,
-        )
-
-    def _learned_measures(self, measures: MeasureLike | Sequence[MeasureLike]) -> list[MeasureLike]:
-        """Return measures in place of names, for workers: they have no training rows, nor what was registered here."""
-        named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
-        found: list[MeasureLike] = []
-        for item in named:
-            known = find_measure(item) if isinstance(item, str) else item
-            learned = isinstance(known, NamedMeasure) and known.is_learned
-            function = self._ordering(item, None, None).measures[0].function if learned else known
-            found.append(cast(MeasureLike, function))
-        return found
-
-    def _learned_distances(self) -> dict[str, Distance]:
-        """Return the distances by name that are learned from the training rows, as far as these are few numbers."""
-        if self._training.table is None:
-            return dict(getattr(self, "distances_", {}))
-        n_pairs = sum(feature.n_levels**2 for feature in self.generator_.schema_.features)
-        learned = [name for name, known in MEASURES.all().items() if known.is_learned]
-        kept = [name for name in learned if n_pairs <= MOST_PAIRS or "decision" not in find_measure(name).needs]
-        try:
-            found = {name: self._ordering(name, None, None).measures[0].function for name in kept}
-        except InputError:  # the table has been changed since `fit`, and says nothing of it any more
-            return {}
-        return {name: distance for name, distance in found.items() if isinstance(distance, Distance)}
-
-    def _plausibility(self, progress: bool | None) -> Plausibility:
-        """Return the scale of plausibility, learned once, when it is first needed; `margins_` and `steps_` with it."""
-        if "plausibility_" not in vars(self):
-            remedy = "Fit again, or explain once with ", Setting("sparse", True), " before saving."
-            matrix = self._training.matrix(remedy)
-            weights = self._training.relative_weights()
-            self.margins_ = Margins.of(self.decision_, self._training.answer(), weights)
-            self.steps_ = tail_robust(self.generator_.schema_.features, matrix, weights)
-            self.plausibility_ = Plausibility.fit(
-                matrix,
-                self.generator_.schema_.features,
-                mutable_columns(self.generator_),
-                self.n_jobs,
-                progress,
-                weights,
-            )
-        return self.plausibility_
-
-    def _usual(self) -> Usual | None:
-        """Return what is usual among training rows, learned once; None if they are gone."""
-        if "usual_" not in vars(self):
-            if self._training.table is None:
-                return None
-            answer, weights = self._training.answer(), self._training.relative_weights()
-            self.usual_ = learn_usual(
-                self._training.matrix(),
-                answer.wanted,
-                self.generator_.schema_,
-                mutable_columns(self.generator_),
-                Asker(self.decision_, self.generator_.schema_),
-                Margins.of(self.decision_, answer, weights),
-                weights,
-                {name: told.reason for name, told in self._unchangeable.items()},
-            )
-        return self.usual_
-
-    def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
-        """Return what tells copies of training rows, made once; None if they are gone and not needed."""
-        if needed:
-            self.generator_.require_training_rows("no_copies()", "leave it out.")
-        if self.generator_.privacy is not None:
-            return None
-        if "training_rows_" not in vars(self):
-            if self._training.table is None and not needed:
-                return None
-            hashes = None if self._training.table is None else self.generator_.training_hashes_
-            self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
-        return self.training_rows_
 
 
 def _stored_settings(cls: type[MCCE]) -> list[str]:

@@ -141,7 +141,7 @@ def _from_file(arguments: argparse.Namespace) -> Example:
     if arguments.response is None:
         raise InputError(f"--train {arguments.train} needs --response: one of {listing(names)}.")
     check_columns("--response", [arguments.response], source.table, arguments.train)
-    table = source.read(source.find_readings(names) | dict.fromkeys(options.levels, Reading("text")))
+    table = source.read(source.find_readings(names) | dict.fromkeys(options.levels, Reading("categorical")))
     complete = table.dropna()
     if len(complete) < len(table):
         say(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are left out")

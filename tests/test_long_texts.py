@@ -83,7 +83,7 @@ def number(text: str) -> str | None:
 
 
 def dates(text: str) -> object:
-    return tables._detect_dates(column(text), "")
+    return tables._find_dates(column(text), tables.ISO)
 
 
 def interval(text: str) -> object:

@@ -22,7 +22,7 @@ EXPLAINING = """
     allow k_anonymous no_copies only per_factual rule bootstrap_refits find_relations gower_distance suggest_fixed tied
     available_constraints available_measures register_constraint register_measure
 """
-CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
+CHAIN = "Auto ChainModel Graph Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
     BetaSampler BoostingSampler CartSampler CatallSampler CtreeSampler CubertNormSampler DPSampler EmpiricalSampler
@@ -30,7 +30,7 @@ SAMPLERS = """
     LassoNormSampler LdaSampler LogNormSampler LogregSampler MarginalSampler MidastouchSampler MixtureSampler
     NegbinSampler NestedSampler NormBootSampler NormRankSampler NormSampler ParametricSampler PmmSampler
     PoissonSampler PolrSampler PolyregSampler QuantileSampler SqrtNormSampler StackSampler StatsmodelsSampler
-    TwoPartSampler VineSampler ZipSampler
+    SurvCtreeSampler TwoLevelSampler TwoPartSampler VineSampler ZipSampler
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """
@@ -41,14 +41,14 @@ MODULES = """
 # for each main class its keywords, and its methods with theirs; properties and plain attributes have none
 KEYWORDS = {
     "MCCE": """
-        model decision fixed sampler visit_sequence predictors condition_on_decision kinds random_state n_jobs generator
-        constraints derived names
+        model decision fixed sampler visit_sequence predictors graph condition_on_decision kinds random_state n_jobs
+        generator constraints derived names
     """,
     "Counterfactuals": """
         frame measures factuals unexplained factual_predictions decision fixed computed derived kinds ranges draws
         copies constraints nearest allowed names run
     """,
-    "ChainModel": "sampler fixed visit_sequence predictors kinds random_state n_jobs min_donors",
+    "ChainModel": "sampler fixed visit_sequence predictors graph kinds random_state n_jobs min_donors",
     "ConditionalSampler": "",
 }
 METHODS = {
@@ -61,6 +61,7 @@ METHODS = {
         "explain_batches": "source out id batch_size n_jobs skip_bad missing letters progress settings",
         "explore": "X",
         "generate": "X n_samples independent constraints progress",
+        "check_graph": "X level random_state",
         "select": """
             candidates X n_counterfactuals exhaustive constraints sparse floor caution measures feature_weights
             max_changes max_gower diverse robust progress
@@ -102,6 +103,7 @@ METHODS = {
         "sample": "n given decision random_state progress within rules importance resample",
         "log_density": "X decision training per_feature",
         "criticise": "X_new decision sample_weight n_draws level random_state progress",
+        "check_graph": "X level random_state",
         "save": "path donors",
         "load": "path n_jobs",
         "conditional": "feature",

@@ -22,16 +22,25 @@ from mcce.cli.checking import check_constraints, check_rows, given_names, in_wor
 from mcce.cli.console import say
 from mcce.cli.models import OURS, OnnxClassifier, OnnxRegressor, load_joblib, load_model, train_model
 from mcce.cli.options import OPTIONS, is_given
-from mcce.cli.tables import UNNAMED, Kind, Reading, ReadOptions, TableFile, check_columns, name_rows, read_table
+from mcce.cli.tables import (
+    UNNAMED,
+    Reading,
+    ReadOptions,
+    TableFile,
+    check_columns,
+    kind_of,
+    name_rows,
+    read_table,
+)
 from mcce.constraints import Constraint, allow
 from mcce.exceptions import InputError, listing, spell
 from mcce.explainer import MCCE
 from mcce.generators.chain import ChainModel
+from mcce.generators.graph import Graph
 from mcce.model.source import classes_of
 from mcce.plausibility.derived import fit_formulas
 from mcce.storage import read_manifest
-from mcce.table import Feature, Schema
-from mcce.table.dtypes import is_dated
+from mcce.table import Schema
 
 MODEL_FILE, MODEL_CHECKSUM, MODEL_CLASSES = "model file", "model checksum", "model classes"  # in a saved explainer
 WITHOUT_CODE = (".onnx", ".skops")
@@ -81,6 +90,8 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
         constraints = named_by_text(constraints) if rows.names_are_text and arguments.id else constraints
     if constraints:
         check_constraints(arguments, constraints, schema, factuals, fit_formulas(arguments.derived or {}, X, schema))
+    if arguments.graph is not None:
+        Graph.from_file(arguments.graph).of_columns(schema.names).visit(schema.names, arguments.fixed)
     if model is None:
         y = train.read(of_response)[arguments.response]
         model, X = train_model(X, y, arguments, arguments.response in options.levels)
@@ -91,6 +102,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
     how: dict[str, Any] = {
         "sampler": arguments.sampler,
         "visit_sequence": arguments.visit_sequence,
+        "graph": arguments.graph,
         "kinds": kinds,
         "random_state": arguments.random_state,
     }
@@ -157,17 +169,13 @@ def rows_like(rows: TableFile, schema: Schema) -> pd.DataFrame:
 
 def readings_of(schema: Schema) -> dict[Any, Reading]:
     """Return the kinds of cells of a fitted table's columns; formats of dates are found from a file."""
-    return {feature.name: Reading(_kind_of(feature)) for feature in schema.features}
-
-
-def _kind_of(feature: Feature) -> Kind:
-    values = pd.Series(feature.levels) if feature.levels is not None else pd.Series([], dtype=feature.dtype)
-    if is_dated(values.dtype):
-        return "date"
-    if pd.api.types.infer_dtype(values, skipna=True) == "boolean":
-        return "truth"
-    is_number = pd.api.types.is_numeric_dtype(values.infer_objects().dtype)
-    return "number" if feature.is_numeric or is_number else "text"
+    found = {}
+    for feature in schema.features:
+        values = pd.Series([], dtype=feature.dtype) if feature.levels is None else pd.Series(feature.levels)
+        kind = kind_of(values.infer_objects())
+        is_object = feature.is_numeric and kind == "categorical"
+        found[feature.name] = Reading("numeric" if is_object else kind)
+    return found
 
 
 def _read_rows(
@@ -287,8 +295,8 @@ def _order_levels(X: pd.DataFrame, train: TableFile, readings: Mapping[Any, Read
         if name not in X:
             continue
         reading = readings[name]
-        are_numbers = reading.kind == "number" and all(reading.marks.plain(level) for level in levels)
-        found[name] = tuple(reading.values_of(levels).values()) if are_numbers else tuple(levels)
+        are_numbers = reading.kind == "numeric" and all(map(reading.marks.plain, levels))
+        found[name] = tuple(map(reading.marks.number, levels)) if are_numbers else tuple(levels)
         odd = np.flatnonzero(X[name].notna() & ~X[name].isin(found[name]))
         if odd.size:
             raise InputError(

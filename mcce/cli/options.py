@@ -113,7 +113,7 @@ OPTIONS = (
         {},
     ),
     Option("ordered", read.ordered, "A=LOW<..<HIGH", 'levels that have an order: "size=small<large"; repeatable', {}),
-    Option("missing", read.names, "NA,?", "cells that mean a missing value, besides empty ones", [], group="read"),
+    Option("missing", read.names, "NA,?", "cells that mean a missing value, besides blank ones", [], group="read"),
     Option("sep", read.sep, "CHAR", r"separator of text files; \t is a tab (detected)", group="read"),
     Option("decimal", read.mark, "MARK", "decimal mark of text files, . or , (detected)", group="read"),
     Option("thousands", read.mark, "MARK", "thousands mark of text files (detected)", group="read"),
@@ -209,7 +209,7 @@ OPTIONS = (
     ),
     Option(
         "sampler",
-        read.text_or_pairs,
+        read.samplers,
         "NAME",
         "how features are drawn, or A=NAME,*=NAME by feature ({}); there are {samplers}",
         "cart",
@@ -221,6 +221,13 @@ OPTIONS = (
         "what draws whole rows, instead of one sampler after the other; there are {generators}",
     ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
+    Option(
+        "graph",
+        read.path,
+        "FILE",
+        "a causal graph, which you assume: .dot, .gv or .json; features are drawn given their parents",
+        is_path=True,
+    ),
     Option("random_state", read.whole, "N", "seed of the random draws ({})", 1),
     Option(
         "n_jobs",

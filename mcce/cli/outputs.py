@@ -163,7 +163,7 @@ class Style:
     @classmethod
     def from_file(cls, source: TableFile, readings: Mapping[Any, Reading], spreadsheet_safe: bool) -> Style:
         """Return the style of a file; other encodings than plain UTF-8 become UTF-8 with a mark, as Excel needs it."""
-        commas = any(each.kind == "number" and each.marks.decimal == "," for each in readings.values())
+        commas = any(each.kind == "numeric" and each.marks.decimal == "," for each in readings.values())
         forms = {name: each.form for name, each in readings.items() if each.form not in ("", ISO)}
         encoding = "utf-8-sig" if source.encoding not in ("", "utf-8") else "utf-8"
         return cls(source.sep or ",", "," if commas else ".", encoding, forms, spreadsheet_safe)

@@ -7,13 +7,14 @@ value and what it should be.
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from mcce.base.checks import is_number, is_whole
 from mcce.base.files import checked_path
 from mcce.exceptions import InputError, spell
 
+T = TypeVar("T")
 ORDERS = ("data", "correlation", "reversed")
 MOST_DIGITS = 18  # of a count; an array cannot count further
 
@@ -87,20 +88,17 @@ def sep(value: Any) -> str:
 
 def pairs(value: Any) -> dict[str, str]:
     """Read names with texts, as in a=b,c=d or as a table."""
-    return {name: text(each) for name, each in _by_name(value, "a=b,c=d").items()}
+    return _by_name(value, "a=b,c=d", text)
 
 
 def formats(value: Any) -> dict[str, Any]:
     """Read names with patterns; in a file also with words for levels, as a table."""
-    return {
-        name: dict(each) if isinstance(each, Mapping) else text(each)
-        for name, each in _by_name(value, "a=0.0%,b=0").items()
-    }
+    return _by_name(value, "a=0.0%,b=0", lambda each: dict(each) if isinstance(each, Mapping) else text(each))
 
 
 def numbers_by_name(value: Any) -> dict[str, float]:
     """Read names with numbers, as in a=2,b=0.5 or as a table."""
-    return {name: number(each) for name, each in _by_name(value, "a=2,b=0.5").items()}
+    return _by_name(value, "a=2,b=0.5", number)
 
 
 def number_or_by_name(value: Any) -> float | dict[str, float]:
@@ -111,6 +109,16 @@ def number_or_by_name(value: Any) -> float | dict[str, float]:
 
 def text_or_pairs(value: Any) -> str | dict[str, str]:
     return pairs(value) if isinstance(value, Mapping) or "=" in text(value) else text(value)
+
+
+def samplers(value: Any) -> str | dict[str, str]:
+    """Read one sampler, or samplers by feature; a formula in parentheses may hold commas and equals signs."""
+    if isinstance(value, Mapping):
+        return pairs(value)
+    parts = _split(text(value), ",")
+    if len(parts) == 1 and len(_split(parts[0], "=")) == 1:
+        return parts[0].strip()
+    return pairs(dict(_pair(part, value, "A=NAME,*=NAME") for part in parts if part.strip()))
 
 
 def sheet(value: Any) -> dict[str, str]:
@@ -139,21 +147,12 @@ def date_format(value: Any) -> dict[str, str]:
 
 def ordered(value: Any) -> dict[str, list[str]]:
     """Read the levels of a column from the lowest to the highest: size=low<medium<high."""
-    if isinstance(value, Mapping):
-        return {str(name): _levels(levels) for name, levels in value.items()}
-    name, equals, levels = text(value).partition("=")
-    return {str(_checked(bool(equals), name, "a column with its levels, as in size=low<high")).strip(): _levels(levels)}
+    return _one_by_name(value, "a column with its levels, as in size=low<high", _levels)
 
 
 def derived(value: Any) -> dict[str, str]:
     """Read the formula of a column: dti=(rent + instalment) / income; in a file also a table of formulas."""
-    if isinstance(value, Mapping):
-        return {str(name): text(formula) for name, formula in value.items()}
-    name, equals, formula = text(value).partition("=")
-    _checked(
-        bool(equals and formula.strip()), value, "a column with its formula, as in dti=(rent + instalment) / income"
-    )
-    return {name.strip(): formula.strip()}
+    return _one_by_name(value, "a column with its formula, as in dti=(rent + instalment) / income", text)
 
 
 def visit_sequence(value: Any) -> str | list[str]:
@@ -173,17 +172,42 @@ def _levels(value: Any) -> list[str]:
     return levels
 
 
-def _by_name(value: Any, example: str) -> dict[str, Any]:
+def _by_name(value: Any, example: str, read: Callable[[Any], T]) -> dict[str, T]:
     """Read a table, or a text of pairs."""
     if isinstance(value, Mapping):
-        return {str(name): each for name, each in value.items()}
-    found: dict[str, Any] = {}
-    for part in names(text(value)):
-        name, equals, each = part.partition("=")
-        if not equals:
-            raise _wrong(value, example)
-        found[name.strip()] = each.strip()
-    return found
+        return {str(name): read(each) for name, each in value.items()}
+    return {name: read(each) for name, each in (_pair(part, value, example) for part in names(text(value)))}
+
+
+def _one_by_name(value: Any, example: str, read: Callable[[Any], T]) -> dict[str, T]:
+    """Read a table, or a text of one pair, whose value may have commas."""
+    if isinstance(value, Mapping):
+        return {str(name): read(each) for name, each in value.items()}
+    name, each = _pair(text(value), value, example)
+    _checked(bool(each), value, example)
+    return {name: read(each)}
+
+
+def _pair(part: str, value: Any, example: str) -> tuple[str, str]:
+    """Read one pair of a text of pairs."""
+    name, equals, each = part.partition("=")
+    if not equals:
+        raise _wrong(value, example)
+    return name.strip(), each.strip()
+
+
+def _split(value: str, mark: str) -> list[str]:
+    """Split a text at a mark outside parentheses."""
+    parts, depth = [""], 0
+    for letter in value:
+        depth += (letter == "(") - (letter == ")")
+        if letter == mark and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if depth:
+        raise _wrong(value, "text with as many '(' as ')'")
+    return parts
 
 
 def _checked(fits: bool, value: Any, what: str) -> Any:

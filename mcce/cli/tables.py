@@ -1,7 +1,8 @@
 """Tables from text files, Excel workbooks and Parquet files; no cell is recoded silently.
 
-1. pandas reads the file. `detect_separator` and `detect_marks` choose what no option states, and report it; a file that
-   fits two choices with different values is refused.
+1. Text files are read as text by the csv module, which knows the line of each record; workbooks and Parquet files by
+   pandas. `detect_separator` and `detect_marks` choose what no option states, and report it; a file that fits two
+   choices with different values is refused.
 2. `TableFile.find_readings` finds the kind of each column from its text. A leading zero makes a column text; two
    spellings of one number, too many digits, and text among numbers or dates are refused. Dates in ISO format are read,
    others need `--date-format`.
@@ -19,7 +20,6 @@ import gzip
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -43,9 +43,8 @@ UNNAMED = "Unnamed: 0"  # pandas' name of an index that was saved without one
 WORKBOOKS = (".xlsx", ".xlsm")
 UNREADABLE = (".xls", ".ods", ".json", ".zip")
 BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-APART = (" ", "\u00a0", "\u202f", "'", "’")  # thousands marks besides the other decimal mark
+APART = " \u00a0\u202f'’"  # thousands marks besides the other decimal mark
 ISO = "ISO8601"
-DATE_LIKE = re.compile(r"[0-9][^0-9\n]+[0-9]")
 UNCLEAR = re.compile(  # dates that are not ISO, and numbers with signs such as %, $ or ()
     r"\s*[0-9]{1,4}([./-])[0-9]{1,2}\1[0-9]{1,4}(\s.*)?|(?=[^A-Za-z]*$)(?=.*[0-9])(?=.*[%‰€$£¥():]).*"
 )
@@ -54,31 +53,38 @@ TRUTHS = {"true": True, "false": False}
 MISSING_WORDS = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "#N/A", "#NV", "#DIV/0!", "#VALUE!")
 WHOLE = re.compile(r"[+-]?[0-9]+")
 KINDS = ("numeric", "categorical")
-Kind = Literal["number", "truth", "date", "text"]
+Kind = Literal["numeric", "truth", "date", "categorical"]
 
 
 @dataclass(frozen=True)
 class NumberMarks:
-    """Decimal and thousands mark."""
+    """Decimal mark, and the marks that may separate thousands."""
 
     decimal: str = "."
-    thousands: str = ","
+    thousands: str = "," + APART
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         d, t = re.escape(self.decimal), re.escape(self.thousands)
-        whole = rf"(?:[1-9][0-9]{{0,2}}(?:{t}[0-9]{{3}})+|[0-9]+)"
+        whole = rf"(?:[1-9][0-9]{{0,2}}([{t}])[0-9]{{3}}(?:\1[0-9]{{3}})*|[0-9]+)"
         return re.compile(rf"[+−-]?(?:(?:{whole}(?:{d}[0-9]*)?|{d}[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?)", re.I)
 
     def plain(self, text: str) -> str | None:
         """Return a number as Python writes it; None if the text is not a number with these marks."""
-        bare = text.strip()
-        if not self._pattern.fullmatch(bare):
-            return None
-        return bare.replace(self.thousands, "").replace(self.decimal, ".").replace("−", "-")
+        match = self._pattern.fullmatch(text.strip())
+        return match and match[0].replace(match[1] or "", "").replace(self.decimal, ".").replace("−", "-")
+
+    def number(self, text: str) -> float:
+        """Return the value of a number, an int if it is whole."""
+        plain = str(self.plain(text))
+        return int(plain) if WHOLE.fullmatch(plain) and len(plain) < LONGEST_DATE else float(plain)
+
+    def groups(self, text: str) -> bool:
+        """Whether a number has a thousands mark."""
+        return not set(self.thousands).isdisjoint(text.strip())
 
 
-EVERY = [NumberMarks(d, t) for d, other in (".,", ",.") for t in (other, *APART)]
+EVERY = [NumberMarks(), NumberMarks(",", "." + APART)]
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class ReadOptions:
     sep, decimal, thousands, encoding : of text files
     date_format : format of strftime by column; under the name "" of all columns of dates
     missing : texts that mean a missing value, besides an empty cell
-    kinds : numeric or categorical, by column; from the training data also truth
+    kinds : numeric or categorical, by column; from the training data also truth and date
     ordered : levels from the lowest to the highest, by column
     source : where kinds come from, for messages
     hint : marks of the training file, for numbers that can be read in two ways
@@ -128,9 +134,11 @@ class ReadOptions:
     @property
     def marks(self) -> list[NumberMarks]:
         """The marks that the options leave open."""
-        decimals = self.decimal or ".,"
-        given = [NumberMarks(d, self.thousands) for d in decimals if self.thousands not in (None, d)]
-        return given or [marks for marks in EVERY if marks.decimal in decimals]
+        return [
+            NumberMarks(decimal, self.thousands or ".,".replace(decimal, "") + APART)
+            for decimal in self.decimal or ".,"
+            if decimal != self.thousands
+        ]
 
 
 @dataclass(frozen=True)
@@ -142,30 +150,19 @@ class Reading:
     form: str = ""
     typed: bool = False
 
-    def values_of(self, texts: Iterable[str]) -> dict[str, Any]:
-        if self.kind == "date":
-            return dict(zip(texts, parse_dates(texts, self.form)))
-        return {text: self._value(text) for text in texts}
-
     def values(self, cells: pd.Series[Any]) -> pd.Series[Any]:
-        if self.kind == "text":
+        """Return the values of cells."""
+        if self.kind == "categorical":
             return cells
-        known = self.values_of([str(text) for text in pd.unique(cells.dropna().astype(object))])
-        found = cells.astype(object).map(known)
         if self.kind == "date":
-            return found.astype(parse_dates(known, self.form).dtype)
-        if self.kind == "truth":
-            return found if cells.isna().any() else found.astype(bool)
-        whole = not cells.isna().any() and all(isinstance(v, int) and abs(v) < 2**63 for v in known.values())
-        return found.astype(np.int64 if whole else np.float64)
-
-    def _value(self, text: str) -> Any:
-        if self.kind == "text" or not text.strip():
-            return text if self.kind == "text" else np.nan
-        plain = str(self.marks.plain(text))
-        if self.kind == "truth":
-            return TRUTHS[text.lower()]
-        return int(plain) if WHOLE.fullmatch(plain) and len(plain) < LONGEST_DATE else float(plain)
+            return parse_dates(cells, self.form)
+        is_truth, texts = self.kind == "truth", pd.unique(cells.dropna().astype(object))
+        known = {text: TRUTHS[text.lower()] if is_truth else self.marks.number(text) for text in texts}
+        found = cells.astype(object).map(known)
+        if found.isna().any():
+            return found if is_truth else found.astype(np.float64)
+        is_whole = all(isinstance(value, int) and abs(value) < 2**63 for value in known.values())
+        return found.astype(bool if is_truth else np.int64 if is_whole else np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,19 +182,14 @@ class TextColumn:
         return [str(text) for text in pd.unique(self.cells.dropna().astype(object))]
 
     @cached_property
-    def filled(self) -> list[str]:
-        """The distinct cells that are not blank."""
-        return [text for text in self.texts if text.strip()]
-
-    @cached_property
     def shapes(self) -> list[str]:
         """The distinct cells with all digits but leading zeros as 9; there are few of them."""
-        texts = pd.Series(self.filled, dtype=object).astype(str)
+        texts = pd.Series(self.texts, dtype=object).astype(str)
         return list(texts.str.replace(r"[1-9]|(?<=[0-9])0", "9", regex=True).unique())
 
     def fits(self, marks: NumberMarks) -> bool:
         """Whether all cells are numbers with these marks."""
-        return bool(self.filled) and all(marks.plain(shape) is not None for shape in self.shapes)
+        return bool(self.texts) and all(marks.plain(shape) is not None for shape in self.shapes)
 
     def holds(self, text: str) -> str:
         """Return where a text stands first, and the text."""
@@ -242,9 +234,9 @@ class TableFile:
         return f"{'line' if self.sep else 'row'} {self.lines[row] if len(self.lines) else row + 1}"
 
     def column(self, name: Any) -> TextColumn:
-        """Return a column of text, missing cells marked."""
+        """Return a column of text; blank cells and those of `--missing` are NaN."""
         raw = self.table[name]
-        return TextColumn(name, raw.mask(raw.isin(["", *self.options.missing])), self)
+        return TextColumn(name, raw.mask(raw.isin(self.options.missing) | raw.str.strip().eq("")), self)
 
     def unescaped(self, known: Mapping[Any, Iterable[Any]], id: str | None) -> TableFile:
         """Return the file without the apostrophes of spreadsheet-safe files; `known` has the levels of each feature."""
@@ -254,13 +246,11 @@ class TableFile:
 
     def like(self, training: Mapping[Any, Reading]) -> TableFile:
         """Return the file with the kinds of the training columns; marks and formats of dates may differ."""
-        words = {"number": "numeric", "truth": "truth", "text": "categorical"}
-        kinds = {name: words[reading.kind] for name, reading in training.items() if reading.kind in words}
         forms = {name: reading.form for name, reading in training.items() if reading.kind == "date"}
-        numbers = [reading for reading in training.values() if reading.kind == "number" and not reading.typed]
+        numbers = [reading for reading in training.values() if reading.kind == "numeric" and not reading.typed]
         known = replace(
             self.options,
-            kinds=kinds,
+            kinds={name: reading.kind for name, reading in training.items()},
             date_format={**forms, **self.options.date_format},
             source="in the training data",
             hint=numbers[0].marks if numbers else None,
@@ -270,7 +260,7 @@ class TableFile:
     def find_readings(self, names: Iterable[Any]) -> dict[Any, Reading]:
         options, names = self.options, list(names)
         known = {*options.kinds, *options.date_format}
-        texts = {n: self.column(n) for n in names if self._is_text(n) and (self.sep or n in known)}
+        texts = {n: self.column(n) for n in names if self.sep or (n in known and _infer(self.table[n]) == "string")}
         numbers = [texts[name] for name in texts if name not in options.levels and name not in options.date_format]
         marks = detect_marks(numbers, self)
         return {n: find_reading(texts[n], marks, options) if n in texts else self._typed(n) for n in names}
@@ -283,46 +273,39 @@ class TableFile:
         }
         return pd.DataFrame(columns, index=self.table.index)
 
-    def _is_text(self, name: Any) -> bool:
-        values = self.table[name]
-        is_level = isinstance(values.dtype, pd.CategoricalDtype)
-        return bool(self.sep) or (not is_level and pd.api.types.infer_dtype(values, skipna=True) == "string")
-
     def _typed(self, name: Any) -> Reading:
         """Return the reading of a column of values; raise if it is mixed or contradicts an option."""
-        values = self.table[name]
-        kind = _kind_of_values(values)
-        texts = [(i, value) for i, value in enumerate(values) if isinstance(value, str)] if kind == "text" else []
-        if texts and len(texts) < values.notna().sum():
-            at, text = texts[0]
+        column, kind = TextColumn(name, self.table[name], self), kind_of(self.table[name])
+        texts = [value for value in column.cells if isinstance(value, str)] if kind == "categorical" else []
+        if texts and len(texts) < column.cells.notna().sum():
+            levels = f", or --kinds {name}=categorical if these are levels"
+            raise column.error("holds values that are not text", texts[0], levels)
+        stated = "date" if name in self.options.date_format else self.options.kinds.get(name, kind)
+        if self.options.source == "by option" and stated not in (kind, "categorical"):
             raise InputError(
-                f"column {name!r} of {self.path} holds values that are not text, but {self.place(at)} holds "
-                f"{spell(text)}. Correct it, or add --missing {shorten(text)} if it means missing, or --kinds "
-                f"{name}=categorical if these are levels."
+                f"{column} is {stated} by option, but the file has {column.cells.dtype} there; convert it, or leave "
+                "the option out."
             )
-        stated = {"numeric": "number"}.get(self.options.kinds.get(name, ""), kind)
-        stated = "date" if name in self.options.date_format else stated
-        if self.options.source == "by option" and kind != stated:
-            raise InputError(
-                f"column {name!r} of {self.path} is a {stated} by option, but the file has {values.dtype} there; "
-                "convert it, or leave the option out."
-            )
-        column = TextColumn(name, values, self)
         if texts and name not in self.options.levels and any(map(column.fits, EVERY)):
             say(
-                f"{column} is text that looks like numbers, and is read as levels: {column.holds(texts[0][1])}. If "
+                f"{column} is text that looks like numbers, and is read as levels: {column.holds(texts[0])}. If "
                 f"these are numbers, add --kinds {name}=numeric"
             )
         return Reading(kind, typed=True)
 
 
-def _kind_of_values(values: pd.Series[Any]) -> Kind:
+def _infer(values: pd.Series[Any]) -> str:
+    return pd.api.types.infer_dtype(values, skipna=True)
+
+
+def kind_of(values: pd.Series[Any]) -> Kind:
+    """Return the kind of values that are not read from text."""
     dtype = values.cat.categories.dtype if isinstance(values.dtype, pd.CategoricalDtype) else values.dtype
-    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.infer_dtype(values, skipna=True) == "boolean":
+    if pd.api.types.is_bool_dtype(dtype) or _infer(values) == "boolean":
         return "truth"
     if is_dated(dtype):
         return "date"
-    return "number" if pd.api.types.is_numeric_dtype(dtype) else "text"
+    return "numeric" if pd.api.types.is_numeric_dtype(dtype) else "categorical"
 
 
 def read_table(role: str, path: str, options: ReadOptions, sheet: str | None = None) -> TableFile:
@@ -350,7 +333,7 @@ def _read_parquet(path: str) -> pd.DataFrame:
     """Read a Parquet file; days and decimals, which have no dtype of pandas, become dates and numbers."""
     table = pd.read_parquet(path)
     for name in [name for name in table if table[name].dtype == object]:
-        inferred = pd.api.types.infer_dtype(table[name], skipna=True)
+        inferred = _infer(table[name])
         if inferred == "date":
             table[name] = pd.to_datetime(table[name]).astype("datetime64[s]")
         elif inferred == "decimal":
@@ -362,62 +345,43 @@ def _read_text(where: str, path: str, options: ReadOptions) -> TableFile:
     """Read a text file whose records all have as many cells as the header has names."""
     with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
         text, encoding = _decode(where, file.read(), options.encoding)
-    if not text.strip():
-        raise InputError(f"{where} is empty; it needs a header and rows.")
     sep = options.sep or detect_separator(where, text)
-    as_text: Any = {"dtype": str, "na_filter": False, "header": None, "skip_blank_lines": False, "engine": "python"}
+    reader, line, records = csv.reader(io.StringIO(text), delimiter=sep, strict=True), 1, {}
     try:
-        records = pd.read_csv(io.StringIO(text), sep=sep, **as_text)  # NaN where a record is too short
-    except pd.errors.ParserError as error:
-        raise InputError(
-            f"{where}, line {_broken_line(text, sep)}: {error}. Correct the line: a quote must be closed, and the "
-            "header must name all columns."
-        ) from None
-    lines = np.arange(1, len(records) + 1)
-    if text.count("\n") > len(records):  # quoted cells with line breaks
-        breaks = sum(records[name].str.count("\n").fillna(0).to_numpy(dtype=np.int64) for name in records)
-        lines[1:] += np.cumsum(breaks)[:-1]
-    filled = ~(records.isna() | (records == "")).all(axis=1).to_numpy()
-    records, lines = records[filled].reset_index(drop=True), lines[filled]
-    short = records.isna().any(axis=1).to_numpy()
-    if short.any():
-        at = int(short.argmax())
-        cells = records.iloc[at].dropna()
-        raise InputError(
-            f"{where}, line {lines[at]} has {len(cells)} cell(s), {' '.join(cells)[:40]!r}, and the header has "
-            f"{records.shape[1]} names. Complete or remove the line; is the file complete?"
-        )
-    if records.shape[1] == 1 and (other := next((c for c in SEPARATORS if c in records.iloc[0, 0]), "")):
-        raise InputError(f"{where} has one column, {records.iloc[0, 0]!r}; is it separated by --sep {other!r}?")
-    return TableFile(path, _with_header(where, records), options, sep, encoding, lines[1:])
-
-
-def _broken_line(text: str, sep: str) -> int:
-    """Return the line of the first record with an open quote or more cells than the header."""
-    reader, begin, width = csv.reader(io.StringIO(text), delimiter=sep, strict=True), 1, 0
-    with suppress(csv.Error):
         for cells in reader:
-            width = width or len(cells)
-            if len(cells) > width:
-                break
-            begin = reader.line_num + 1
-    return begin
+            if any(cells):
+                records[line] = cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{where}, line {line}: {error}. Correct the line: a quote must be closed.") from None
+    if not records:
+        raise InputError(f"{where} is empty; it needs a header and rows.")
+    header = next(iter(records.values()))
+    for line, cells in records.items():
+        if len(cells) != len(header):
+            raise InputError(
+                f"{where}, line {line} has {len(cells)} cell(s), {' '.join(cells)[:40]!r}, and the header has "
+                f"{len(header)} names. Correct or remove the line; is the file complete?"
+            )
+    if len(header) == 1 and (other := next((c for c in SEPARATORS if c in header[0]), "")):
+        raise InputError(f"{where} has one column, {header[0]!r}; is it separated by --sep {other!r}?")
+    table = _with_header(where, pd.DataFrame([*records.values()], dtype=str))
+    return TableFile(path, table, options, sep, encoding, np.array([*records])[1:])
 
 
 def _with_header(where: str, records: pd.DataFrame) -> pd.DataFrame:
     """Return the records below the first one, named by it; columns without name and values are dropped."""
-    names = [str(name) for name in records.iloc[0]]
-    names[0] = names[0] if names[0].strip() else UNNAMED
-    table = records.iloc[1:].reset_index(drop=True)
+    names = [str(name) if str(name).strip() else "" for name in records.iloc[0]]
+    names[0] = names[0] or UNNAMED
+    table = records.iloc[1:].reset_index(drop=True).set_axis(names, axis=1)
     for j, name in enumerate(names):
-        if not name.strip() and (table.iloc[:, j] != "").any():
+        if not name and (table.iloc[:, j] != "").any():
             raise InputError(
                 f"{where}: column {j + 1} has no name in the header, but values, such as "
                 f"{spell(next(value for value in table.iloc[:, j] if value != ''))}. Name it, or remove it; a title "
                 "above the header must go."
             )
-    kept = [j for j, name in enumerate(names) if name.strip()]
-    table = table.iloc[:, kept].set_axis([names[j] for j in kept], axis=1)
+    table = table.loc[:, table.columns != ""]
     if not table.columns.is_unique:
         twice = listing(table.columns[table.columns.duplicated()])
         raise InputError(f"{where} has the column(s) {twice} more than once; rename them.")
@@ -453,10 +417,10 @@ def detect_separator(where: str, text: str) -> str:
     for sep in SEPARATORS:
         rows = islice(csv.reader(io.StringIO(text), delimiter=sep), INSPECTED)
         widths[sep] = [len(cells) for cells in rows if cells]
-    fitting = [sep for sep, sizes in widths.items() if sizes[0] > 1 and len({*sizes}) == 1]
+    fitting = [sep for sep, sizes in widths.items() if len({*sizes}) == 1 and sizes[0] > 1]
     if len(fitting) > 1:
         raise InputError(f"{where} could be separated by {listing(fitting)}; state it, as in --sep {fitting[0]!r}.")
-    return fitting[0] if fitting else max(SEPARATORS, key=lambda sep: widths[sep][0])
+    return fitting[0] if fitting else max(SEPARATORS, key=lambda sep: widths[sep][:1])
 
 
 def _read_workbook(where: str, path: str, options: ReadOptions, name: str | None) -> TableFile:
@@ -478,18 +442,16 @@ def _read_workbook(where: str, path: str, options: ReadOptions, name: str | None
         raise InputError(f"--sheet {name!r} is not a sheet of {where}; {did_you_mean(name, sheets)}")
     where, missing = f"{where}, sheet {name!r}", {*options.missing}
     cells = sheets[name].map(lambda c: "" if isinstance(c, str) and (not c.strip() or c in missing) else c)
-    filled = ~(cells == "").all(axis=1).to_numpy()
-    lines = np.flatnonzero(filled) + 1
     _check_sheet(where, load_workbook(path)[name], cells)
-    table = _with_header(where, cells[filled].reset_index(drop=True))
+    filled = ~(cells == "").all(axis=1).to_numpy()
+    table = _with_header(where, cells[filled])
     for column in table:
         values = pd.Series([None if value == "" else value for value in table[column]], dtype=object).infer_objects()
-        is_mixed = pd.api.types.infer_dtype(values, skipna=True).startswith("mixed")
-        if is_mixed and column in options.levels:
+        if column in options.levels and _infer(values).startswith("mixed"):
             values = values.map(str, na_action="ignore")
         is_date = pd.api.types.is_datetime64_dtype(values.dtype)
         table[column] = values.astype("datetime64[s]") if is_date else values
-    return TableFile(path, table, options, lines=lines[1:])
+    return TableFile(path, table, options, lines=np.flatnonzero(filled)[1:] + 1)
 
 
 def _check_sheet(where: str, sheet: Any, cells: pd.DataFrame) -> None:
@@ -514,58 +476,56 @@ def detect_marks(columns: Sequence[TextColumn], file: TableFile) -> NumberMarks:
     file without commas in numbers; raise otherwise.
     """
     options = file.options
-    numeric = [column for column in columns if any(map(column.fits, EVERY)) or any(map(column.fits, options.marks))]
-    common = [m for m in options.marks if all(column.fits(m) for column in numeric)]
+    numeric = [column for column in columns if any(map(column.fits, [*EVERY, *options.marks]))]
+    common = [marks for marks in options.marks if all(column.fits(marks) for column in numeric)]
     if not common:
-        chosen = max(options.marks, key=lambda m: sum(column.fits(m) for column in numeric))
+        chosen = max(options.marks, key=lambda marks: sum(column.fits(marks) for column in numeric))
         wrong = next(column for column in numeric if not column.fits(chosen))
-        text = next(text for text in wrong.filled if chosen.plain(text) is None)
+        text = next(text for text in wrong.texts if chosen.plain(text) is None)
         raise InputError(
             f"{file.path} is read with a decimal {chosen.decimal!r}, by --decimal or by other columns, but in "
             f"column {wrong.name!r}, {wrong.holds(text)}. Correct it or --decimal, or add --kinds "
             f"{wrong.name}=categorical if these are levels."
         )
+    cells = [(column, text) for column in numeric for text in column.texts]
     shapes = [shape for column in numeric for shape in column.shapes]
-    chosen = common[0]
-    if any(m.plain(shape) != chosen.plain(shape) for m in common for shape in shapes):
-        if options.hint in common:
-            chosen = options.hint
-        elif file.sep != "," or any("," in shape for shape in shapes):
-            raise _ambiguous(numeric, common)
+    chosen = options.hint if options.hint in common else common[0]
+    is_clear = all(marks.plain(shape) == chosen.plain(shape) for marks in common for shape in shapes)
+    if not is_clear and options.hint not in common and (file.sep != "," or any("," in shape for shape in shapes)):
+        column, text = next((c, t) for c, t in cells if len({marks.plain(t) for marks in common}) > 1)
+        ways = " and ".join(f"{marks.number(text):.10g} with a decimal {marks.decimal!r}" for marks in common)
+        raise InputError(
+            f"{column} can be read in two ways: {column.holds(text)}, which is {ways}. Add --decimal . or --decimal , "
+            f"(--kinds {column.name}=categorical if these are codes)."
+        )
     found = [f"separator {file.sep!r}"] if file.sep and options.sep is None else []
     shown = ""
-    for what, mark in (("decimal", chosen.decimal), ("thousands", chosen.thousands)):
-        cells = ((column, text) for column in numeric for text in column.filled if mark in text.strip())
-        if (first := next(cells, None)) and getattr(options, what) is None:
+    for what, of_file in (("decimal", chosen.decimal), ("thousands", chosen.thousands)):
+        uses = ((column, text, mark) for column, text in cells for mark in of_file if mark in text.strip())
+        if getattr(options, what) is None and (first := next(uses, None)):
+            column, text, mark = first
             found.append(f"{what} {mark!r}")
-            shown = f" (in column {first[0].name!r}, {first[0].holds(first[1])}, read as {chosen.plain(first[1])})"
+            shown = f" (in column {column.name!r}, {column.holds(text)}, read as {chosen.plain(text)})"
     if found:
         say(f"{file.path} is read with {', '.join(found)}{shown}")
     return chosen
 
 
-def _ambiguous(numeric: Sequence[TextColumn], common: Sequence[NumberMarks]) -> InputError:
-    read = {(column, text): {m.plain(text): m.decimal for m in common} for column in numeric for text in column.filled}
-    (column, text), ways = next(item for item in read.items() if len(item[1]) > 1)
-    words = " and ".join(f"{float(str(plain)):.10g} with a decimal {mark!r}" for plain, mark in ways.items())
-    return InputError(
-        f"{column} can be read in two ways: {column.holds(text)}, which is {words}. Add --decimal . or --decimal , "
-        f"(--kinds {column.name}=categorical if these are codes)."
-    )
-
-
 def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -> Reading:
     """Return how a column of text is read; raise if a cell does not fit, or if something would be lost."""
-    name, filled, kind = column.name, column.filled, options.kinds.get(column.name)
-    others = [text for text in filled if marks.plain(text) is None]
-    zero = next((text for text in filled if LEADING_ZERO.match(text.strip())), None)
-    if name in options.date_format:
-        form = options.date_format[name] or options.date_format.get("", "")
-        return _find_dates(column, form, options.source)
+    name, texts, kind = column.name, column.texts, options.kinds.get(column.name)
+    if kind == "date" or name in options.date_format:
+        form = options.date_format.get(name) or options.date_format.get("") or ISO
+        return _find_dates(column, form, options.source) or Reading("date", form=form)
+    wrong = [text for text in texts if text.lower() not in TRUTHS]
+    if kind == "truth" and wrong:
+        raise column.error(f"is True or False {options.source}", wrong[0])
     if kind == "truth":
-        if wrong := [text for text in column.texts if text.lower() not in TRUTHS]:
-            raise column.error(f"is True or False {options.source}", wrong[0])
         return Reading("truth")
+    plain = {text: marks.plain(text) for text in texts}
+    others = [text for text in texts if plain[text] is None]
+    zero = next((text for text in texts if LEADING_ZERO.match(plain[text] or text.strip())), None)
+    number, loss = Reading("numeric", marks), "" if others else _loss(column, marks)
     if kind == "numeric":
         if others:
             raise column.error(f"is numeric {options.source}", others[0])
@@ -577,15 +537,11 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
         if (text := _rounded(column, marks)) is not None:
             what = f"{column.holds(text)}, which has too many digits for a number"
             say(f"{column} is rounded: {what}. If these are codes, add --kinds {name}=categorical")
-        return Reading("number", marks)
-    if not column.texts:
-        return Reading("number", marks)
-    is_number = bool(filled) and not others
-    loss = _loss(column, marks) if is_number else ""
+        return number
     if name in options.levels:
-        is_code = is_number and not loss and not any(marks.thousands in text for text in filled)
-        return Reading("number", marks) if is_code and options.source == "by option" else Reading("text")
-    if zero is not None and len(others) < len(filled):
+        is_code = not (others or loss or zero or any(map(marks.groups, texts)))
+        return number if is_code and options.source == "by option" else Reading("categorical")
+    if zero is not None and len(others) < len(texts):
         say(
             f"{column} is read as text: {column.holds(zero)}, with a leading zero. If these are numbers, add --kinds "
             f"{name}=numeric"
@@ -595,26 +551,29 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
             f"{column} holds {loss}. Add --kinds {name}=categorical if these are codes, --kinds {name}=numeric if they "
             "are numbers."
         )
-    elif is_number:
-        return Reading("number", marks)
-    elif all(text.lower() in TRUTHS for text in column.texts) and len({t.lower() for t in filled}) == len(filled):
+    elif not others:
+        return number
+    elif not wrong and len({text.lower() for text in texts}) == len(texts):
         return Reading("truth")
-    elif len(others) < len(filled):
+    elif len(others) < len(texts):
         _check_majority(column, others, "numbers")
-    elif filled and (dates := _detect_dates(column, options.date_format.get("", "") or ISO)):
+    elif dates := _find_dates(column, options.date_format.get("") or ISO):
         return dates
-    _report_levels(column)
-    return Reading("text")
+    words = [text for text in texts if text in MISSING_WORDS]
+    if words:
+        say(f"{column} has the level(s) {listing(words)}; if that means missing, add --missing {','.join(words)}")
+    blanks = [text for text in texts if text != text.strip() and text.strip() in plain]
+    if blanks:
+        say(f"{column} has levels that differ from others in blanks alone, and are kept: {listing(blanks)}")
+    return Reading("categorical")
 
 
 def _rounded(column: TextColumn, marks: NumberMarks) -> str | None:
-    """Return the first whole number with more digits than a number holds."""
-    plain = {text: str(marks.plain(text)) for text in column.filled}
-    is_whole = not column.cells.isna().any() and all(map(WHOLE.fullmatch, plain.values()))
-    large = {
-        t: n for t, n in plain.items() if WHOLE.fullmatch(n) and not abs(float(n)) < (2**63 if is_whole else 2**53)
-    }
-    return next((text for text, number in large.items() if Decimal(number) != Decimal(float(number))), None)
+    """Return the first whole number that a float rounds, unless all are integers of 64 bits."""
+    whole = {text: plain for text in column.texts if WHOLE.fullmatch(plain := str(marks.plain(text)))}
+    is_whole = len(whole) == len(column.texts) and not column.cells.isna().any()
+    rounded = (text for text, plain in whole.items() if len(plain) > 15 and Decimal(plain) != Decimal(float(plain)))
+    return next((text for text in rounded if not (is_whole and abs(float(whole[text])) < 2**63)), None)
 
 
 def _loss(column: TextColumn, marks: NumberMarks) -> str:
@@ -622,13 +581,10 @@ def _loss(column: TextColumn, marks: NumberMarks) -> str:
     if (text := _rounded(column, marks)) is not None:
         return f"{spell(text)}, which has too many digits for a number"
     first: dict[float, str] = {}
-    for text in column.filled:
-        number = str(marks.plain(text)).removeprefix("+")
-        if LEADING_ZERO.match(number):
-            return f"{spell(text)} with a leading zero"
-        bare = number.removeprefix("-") if not float(number) else number
-        if marks.thousands not in text and first.setdefault(float(number), bare) != bare:
-            return f"{spell(first[float(number)])} and {spell(text)}, which are one number in two spellings"
+    for text in column.texts:
+        bare = str(marks.plain(text)).lstrip("+" if marks.number(text) else "+-")
+        if not marks.groups(text) and first.setdefault(marks.number(text), bare) != bare:
+            return f"{spell(first[marks.number(text)])} and {spell(text)}, which are one number in two spellings"
     return ""
 
 
@@ -643,61 +599,43 @@ def _check_majority(column: TextColumn, others: list[str], what: str) -> None:
     say(f"{column} is read as text, although it holds {what} ({count}). If these mean missing, name them by --missing")
 
 
-def parse_dates(texts: Iterable[str], form: str) -> pd.Series[Any]:
+def parse_dates(texts: Sequence[str] | pd.Series[Any], form: str) -> pd.Series[Any]:
     """Return the dates of texts, NaT where the format does not fit; offsets from UTC are applied."""
-    short = pd.Series([text.strip() if len(text) <= LONGEST_DATE else "" for text in texts], dtype=object)
+    cells: pd.Series[Any] = pd.Series(texts, dtype=object)
+    can_be = cells.str.contains("[0-9]", na=False) & (cells.str.len() <= LONGEST_DATE)  # pandas reads "now" as a date
     try:
-        dates = pd.to_datetime(short, format=form, errors="coerce", utc=True).dt.tz_localize(None)
+        stripped: pd.Series[Any] = cells.str.strip().where(can_be)
+        dates = pd.to_datetime(stripped, format=form, errors="coerce", utc=True).dt.tz_localize(None)
     except (ValueError, re.error):  # not a format
-        return pd.Series(pd.NaT, index=short.index, dtype="datetime64[s]")
+        return pd.Series(pd.NaT, index=cells.index, dtype="datetime64[s]")
     return dates if (dates.dt.microsecond > 0).any() else dates.astype("datetime64[s]")
 
 
-def _find_dates(column: TextColumn, form: str, source: str = "by option") -> Reading:
-    """Return the reading of dates, in ISO format if none is known; raise if a cell does not have the format."""
-    dates = parse_dates(column.filled, form or ISO)
-    if dates.isna().any():
-        wrong = column.filled[int(dates.isna().argmax())]
-        fix = f", or state --date-format {column.name}=%d.%m.%Y"
-        raise column.error(f"holds dates {source}, read as {_example(form or ISO)}", wrong, "" if form else fix)
-    return Reading("date", form=form or ISO)
+def _find_dates(column: TextColumn, form: str, source: str = "") -> Reading | None:
+    """Return the reading of a column of dates, None for other text; raise if the text is nearly dates.
 
-
-def _detect_dates(column: TextColumn, form: str) -> Reading | None:
-    """Return the reading of a column of dates; raise if most cells look like dates or numbers, but are neither."""
-    levels, shown = f"--kinds {column.name}=categorical", column.holds(column.filled[0])
-    short = [text for text in column.filled if len(text) <= LONGEST_DATE]
-    if any(map(DATE_LIKE.search, short[:50])):
-        dates = parse_dates(column.filled, form)
-        others = [text for text, date in zip(column.filled, dates) if pd.isna(date)]
-        if not others:
-            read = str(dates.iloc[0]).removesuffix(" 00:00:00")
-            say(f"{column} is read as dates: {shown}, read as {read}. If these are levels, add {levels}")
-            return Reading("date", form=form)
-        if len(others) < len(column.filled):
-            _check_majority(column, others, f"dates like {_example(form)}")
-            return None
-    if 2 * sum(UNCLEAR.fullmatch(text) is not None for text in short) > len(column.filled):
+    `source` says where it is known that these are dates; all cells must then be dates.
+    """
+    texts, levels = column.texts, f"--kinds {column.name}=categorical"
+    others = [text for text, date in zip(texts, parse_dates(texts, form)) if pd.isna(date)]
+    example = datetime(2024, 12, 31, 18, 30).strftime("%Y-%m-%d" if form == ISO else form)
+    if others and source:
+        fix = f", or state --date-format {column.name}=%d.%m.%Y" if form == ISO else ""
+        raise column.error(f"holds dates {source}, read as {example}", others[0], fix)
+    if not others and not source:
+        read = str(parse_dates(texts[:1], form)[0]).removesuffix(" 00:00:00")
+        say(f"{column} is read as dates: {column.holds(texts[0])}, read as {read}. If these are levels, add {levels}")
+    if not others:
+        return Reading("date", form=form)
+    if len(others) < len(texts):
+        _check_majority(column, others, f"dates like {example}")
+    elif 2 * sum(UNCLEAR.fullmatch(text) is not None for text in texts if len(text) <= LONGEST_DATE) > len(texts):
         raise InputError(
-            f"{column} holds neither plain numbers nor ISO dates: {shown}. For dates add --date-format "
-            f"{column.name}=FORMAT, as in %d.%m.%Y or %m/%d/%Y; else write plain numbers, or add {levels} for levels."
+            f"{column} holds neither plain numbers nor ISO dates: {column.holds(texts[0])}. For dates add "
+            f"--date-format {column.name}=FORMAT, as in %d.%m.%Y or %m/%d/%Y; else write plain numbers, or add "
+            f"{levels} for levels."
         )
     return None
-
-
-def _example(form: str) -> str:
-    return datetime(2024, 12, 31, 18, 30).strftime("%Y-%m-%d" if form == ISO else form)
-
-
-def _report_levels(column: TextColumn) -> None:
-    """Report levels that may mean missing, and levels that differ in blanks alone."""
-    words = [text for text in column.texts if text in MISSING_WORDS]
-    if words:
-        say(f"{column} has the level(s) {listing(words)}; if that means missing, add --missing {','.join(words)}")
-    bare = {text for text in column.texts if text == text.strip()}
-    blanks = [text for text in column.texts if text not in bare and text.strip() in bare]
-    if blanks:
-        say(f"{column} has levels that differ from others in blanks alone, and are kept: {listing(blanks)}")
 
 
 def name_rows(file: TableFile, id: str | None) -> TableFile:

@@ -23,7 +23,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
 from mcce.base.threads import one_native_thread, run_in_threads
 from mcce.exceptions import InputError
-from mcce.generators.auto import CANDIDATES, Auto, Choice, judge, make_contest, taking_part, threads_of
+from mcce.generators.auto import CANDIDATES, Auto, Choice, judge_by_log_score, make_contest, taking_part, threads_of
 from mcce.generators.chain import LEAST_ROWS, ChainModel
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, Samplers, arrange, suited_to
 from mcce.generators.sampling import weighted_rows
@@ -299,8 +299,9 @@ def compare_conditionals(
     features = [arranged.schema.features[arranged.schema.position(name)] for name in by_feature]
     chosen = []
     for feature, found in zip(features, records):
-        has_all = all(r.log_scores is not None for r in found if not r.left_out)
-        chosen.append(judge(found, "log" if has_all else "draws", feature, dealt))
+        named = {record.label: record for record in found}
+        choice = judge_by_log_score(found, lambda labels, named=named: [named[x] for x in labels], feature, dealt)
+        chosen.append(choice)
     scores = pd.concat(
         [
             _scores_of(found, feature.name, feature.kind == "categorical", dealt.weights)

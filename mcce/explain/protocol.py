@@ -28,7 +28,9 @@ class Explainer(Protocol):
     derived_: tuple[Formula, ...]
     generator_: Generator
     names_: Names
-    plausibility_: Plausibility
+
+    @property
+    def plausibility_(self) -> Plausibility: ...
 
     @property
     def sampler(self) -> Any: ...

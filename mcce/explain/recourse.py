@@ -6,9 +6,12 @@ therefore search among interventions in a causal graph:
 
 1. Candidate actions. Each draw of a factual's pool proposes values of the features that may be acted on. A candidate is
    the values of one, two or three of them from one draw, in which it differs from the factual.
-2. Consequences. Features that the actions cause are drawn given their new causes (`mcce.generators.interventions`);
-   all others keep the factual's values. With `keep=1` a factual keeps its own ranks in the conditional distributions
-   (Karimi et al. 2020), with `keep=0` its consequences are those of people like it.
+2. Consequences. Features that the actions cause are drawn given their new causes (`mcce.generators.intervening`); all
+   others keep the factual's values. With `keep=1` a factual keeps its own ranks in the conditional distributions
+   (Karimi et al. 2020), with `keep=0` its consequences are those of people like it. The conditionals are fitted to five
+   bootstraps of the training rows, without the decision; each has a fifth of the draws. A search for cheap actions finds
+   the errors of conditionals, above all the jumps of trees: the default sampler is replaced by mixtures, which are
+   smooth, and an action has to work by all five.
 3. The probability of a candidate is the share of such rows that have the wanted decision and satisfy constraints and
    relations. Half of them at least are at or above the floor of plausibility.
 4. Order. Fewer actions first, then the smaller sum of Gower's steps; consequences cost nothing. Candidates are taken in
@@ -77,13 +80,13 @@ class Recourse:
 
     Attributes
     ----------
-    world : what follows from actions.
+    worlds : what follows from actions, by conditionals of several bootstraps; each has its share of the draws.
     actions : columns that may be acted on.
     assurance : the least probability of the wanted decision.
     takes : for a column that is acted on, by how much it moves others, such as the age by the years of a degree.
     """
 
-    world: World
+    worlds: Sequence[World]
     actions: Ints
     assurance: float
     takes: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
@@ -318,7 +321,11 @@ class RecourseSearch:
         index = np.tile(np.arange(draws.start, draws.stop, dtype=np.uint64), len(candidates))
         factuals = self.acceptance.matrix[owner]
         rows, acted = self._with_clocks(rows, acted)
-        rows = self.recourse.world.follow(rows, acted, factuals, self.keys[owner], index)
+        worlds = self.recourse.worlds
+        for place, world in enumerate(worlds):
+            some = np.flatnonzero(index % len(worlds) == place)
+            parts = (part[some] for part in (rows, acted, factuals, self.keys[owner], index))
+            rows[some] = world.follow(*parts)
         rows = self.acceptance.complete(rows, owner)
         valid = self.acceptance.admits(rows, owner)
         valid[valid] = self.acceptance.query(rows[valid])[1] if valid.any() else False

@@ -3,13 +3,15 @@
 1. The candidates of a feature predict rows that they have not seen (`mcce.judging.crossvalidation`): at most `max_rows`
    rows, in `n_folds` folds, on the columns that the chain gives the feature. Those that cannot model it, or fail, are
    left out.
-2. They are judged by the mean log score; if one of those left has no density that can be compared (as pmm of counted
-   numbers), all of them by CRPS or Brier score from draws.
+2. They are judged by the mean log score.
 3. For each, the difference to the best, row by row, has a mean and a standard error: of the paired difference, because
    hard rows are hard for all. Rows of a fold share a fit; the standard error ignores that.
 4. Of the candidates whose mean difference is at most its standard error the first one is taken: they are listed from
    the cheapest to the dearest. The clock decides nothing, so the same seed chooses the same.
-5. What was chosen is then fitted on all rows, like a sampler that the user had named.
+5. A candidate without a density that can be compared (as pmm of counted numbers) competes with the one so chosen by
+   CRPS or Brier score from draws, and takes its place only if it is better by more than one standard error. Its
+   presence does not change how the others are judged.
+6. What was chosen is then fitted on all rows, like a sampler that the user had named.
 
 A `Choice` has, for each feature, what was chosen and why, in plain numbers and text (`ChainModel.choice_`).
 """
@@ -17,7 +19,7 @@ A `Choice` has, for each feature, what was chosen and why, in plain numbers and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -66,10 +68,6 @@ class Verdict:
         """Whether it is within one standard error of the best."""
         return self.behind is not None and self.behind_error is not None and self.behind <= self.behind_error
 
-    def distance(self) -> str:
-        """Return how far behind it is, in words."""
-        return f"{self.sampler} is {self.behind:.3g} behind (se {self.behind_error:.2g})"
-
 
 @stateful("FeatureChoice")
 @dataclass(frozen=True)
@@ -114,16 +112,23 @@ class FeatureChoice:
     @property
     def why(self) -> str:
         """The reason, in words."""
-        scored = [verdict for verdict in self.verdicts if verdict.score is not None]
-        if len(scored) == 1:
-            return "the only candidate that could be scored"
-        if self.best.sampler != self.sampler:
-            return f"within one standard error of {self.best.sampler}, and cheaper: {self.chosen.distance()}"
-        cheaper = scored[: scored.index(self.best)]
-        if not cheaper:
-            return "the best, and the cheapest"
-        nearest = min(cheaper, key=lambda verdict: verdict.behind or 0.0)
-        return f"the best; of the cheaper ones {nearest.distance()}"
+        others = [v for v in self.verdicts if v.behind is not None and v.sampler != self.sampler]
+        if not others:
+            return "no other candidate could be scored"
+        score, ahead = f"held-out {self.judged_by}", "above" if self.judged_by == "log score" else "below"
+        if self.best.sampler == self.sampler:
+            near = min(others, key=lambda verdict: verdict.behind or 0.0)
+            return f"its {score} is {near.behind:.2g} {ahead} that of {near.sampler} (se {near.behind_error:.2g})"
+        behind, error = self.chosen.behind, self.chosen.behind_error
+        return (
+            f"it is the cheapest within one standard error of {self.best.sampler}, whose {score} is {behind:.2g} "
+            f"{ahead} (se {error:.2g})"
+        )
+
+    @property
+    def sentence(self) -> str:
+        """What was chosen and why, in words."""
+        return f"{self.feature}: {self.sampler}, because {self.why}"
 
 
 @stateful("Choice")
@@ -142,13 +147,18 @@ class Choice:
     >>> X = mcce.datasets.load_loans(400).X[["age", "education", "salary", "housing"]]
     >>> auto = mcce.Auto(["marginal", "norm", "ctree"])
     >>> chain = mcce.ChainModel(sampler=auto, fixed=["age", "education"], random_state=1).fit(X)
-    >>> chain.choice_.table["why"]["housing"]
-    'the best; of the cheaper ones marginal is 0.154 behind (se 0.028)'
+    >>> chain.choice_.sentences[1]
+    'housing: ctree, because its held-out log score is 0.15 above that of marginal (se 0.028)'
     >>> len(chain.choice_.scores), chain.choice_.left_out.index.tolist()
     (6, [('housing', 'norm')])
     """
 
     features: tuple[FeatureChoice, ...] = stored(tuple, of=FeatureChoice)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was chosen for each feature and why, in words."""
+        return [each.sentence for each in self.features]
 
     @property
     def table(self) -> pd.DataFrame:
@@ -201,19 +211,10 @@ class Choice:
         return f"The cheapest sampler within one standard error of the best, by {held_out}"
 
     def __repr__(self) -> str:
-        table = self.table
-        texts = {name: _left(table[name]) for name in ("sampler", "judged_by", "best", "why")}
-        with pd.option_context("display.max_colwidth", None):
-            shown = table.to_string(float_format=lambda value: f"{value:.3f}", formatters=texts, justify="left")
-        return f"{self._headline()}\n\n{shown}"
+        return "\n".join([self._headline(), *(f"  {sentence}" for sentence in self.sentences)])
 
     def _repr_html_(self) -> str:
         return f"<p><b>{self._headline()}</b></p>{self.table.round(3).to_html(border=0)}"
-
-
-def _left(column: pd.Series[Any]) -> Callable[[str], str]:
-    width = column.str.len().max()
-    return lambda text: text.ljust(width)
 
 
 def _index(names: list[Any]) -> pd.Index[Any]:
@@ -221,8 +222,9 @@ def _index(names: list[Any]) -> pd.Index[Any]:
 
 
 AUTO = "auto"
-CANDIDATES = ("marginal", "norm", "cart", "ctree", "parametric", "pmm", "forest", "copula")
+CANDIDATES = ("marginal", "norm", "cart", "ctree", "parametric", "forest", "copula")
 SCORES: tuple[Wanted, ...] = ("log", "draws")
+NO_DENSITY = "it has no density that can be compared"
 
 
 @stateful("Auto")
@@ -237,7 +239,7 @@ class Auto:
         of the best the first is taken.
     score : "log" or "draws"
         Judge by the log score of held-out rows, or by CRPS (numbers, ordered levels) and Brier score (other levels) of
-        draws. A feature with a candidate that has no density is always judged by draws.
+        draws. With "log", a candidate without a density is compared by draws with the one that the log score chooses.
     n_folds : int
         Each fold is predicted by candidates that were fitted on the others.
     max_rows : int
@@ -346,16 +348,46 @@ def threads_of(samplers: Sequence[ConditionalSampler], n_jobs: int | None) -> in
 
 
 def decide(contest: Contest, auto: Auto, folds: Folds, feature: Feature) -> tuple[ConditionalSampler, FeatureChoice]:
-    """Run a contest and choose (steps 2 to 4)."""
-    wanted: Wanted = "log" if auto.score == "log" else "draws"
-    records = folds.run(contest, wanted, auto.n_draws, race=True)
-    if wanted == "log" and any(r.log_scores is None for r in records if not r.left_out):
-        wanted = "draws"
-        records = folds.run(contest, wanted, auto.n_draws, race=True)
-    choice = judge(records, wanted, feature, folds)
+    """Run a contest and choose (steps 2 to 5)."""
+
+    def draw(labels: Sequence[str]) -> list[Record]:
+        named = {candidate.label: candidate for candidate in contest.candidates}
+        some = replace(contest, candidates=tuple(named[label] for label in labels))
+        return folds.run(some, "draws", auto.n_draws, race=True)
+
+    if auto.score == "log":
+        records = folds.run(contest, "log", auto.n_draws, race=True)
+        choice = judge_by_log_score(records, draw, feature, folds)
+    else:
+        records = draw([candidate.label for candidate in contest.candidates])
+        choice = judge(records, "draws", feature, folds)
     chosen = next(r.sampler for r in records if r.label == choice.sampler)
     assert chosen is not None
     return chosen, choice
+
+
+def judge_by_log_score(
+    records: Sequence[Record], draw: Callable[[Sequence[str]], list[Record]], feature: Feature, folds: Folds
+) -> FeatureChoice:
+    """Choose by the log score, and let candidates without one compete with the chosen one by their draws (step 5).
+
+    `draw` returns the records of some candidates, by label, with scores of draws.
+    """
+    if all(r.left_out or r.log_scores is None for r in records):
+        return judge(draw([r.label for r in records]), "draws", feature, folds)
+    choice = judge(records, "log", feature, folds)
+    unscored = [r.label for r in records if not r.left_out and r.log_scores is None]
+    if not unscored:
+        return choice
+    by_draws = judge(draw([choice.sampler, *unscored]), "draws", feature, folds)
+    if by_draws.sampler == choice.sampler:
+        note = f"{NO_DENSITY}, and its {by_draws.judged_by} is not better than that of {choice.sampler}"
+        verdicts = [replace(v, note=note) if v.sampler in unscored else v for v in choice.verdicts]
+        return replace(choice, verdicts=tuple(verdicts))
+    found = {v.sampler: v for v in by_draws.verdicts}
+    note = f"{choice.sampler} was chosen by the log score, and {by_draws.sampler} has a better {by_draws.judged_by}"
+    verdicts = [found.get(v.sampler) or Verdict(v.sampler, note=v.note or note) for v in choice.verdicts]
+    return replace(by_draws, verdicts=tuple(verdicts))
 
 
 def judge(records: Sequence[Record], wanted: Wanted, feature: Feature, folds: Folds) -> FeatureChoice:
@@ -375,7 +407,7 @@ def judge(records: Sequence[Record], wanted: Wanted, feature: Feature, folds: Fo
     for record in records:
         scores = None if record.left_out else standing(record, wanted)
         if scores is None:
-            verdicts.append(Verdict(record.label, note=record.left_out or "it has no density that can be compared"))
+            verdicts.append(Verdict(record.label, note=record.left_out or NO_DENSITY))
             continue
         behind, behind_error = mean_and_error(best[: scores.size] - scores, weights)
         note = "far behind after the first fold" if record.is_slow else ""

@@ -53,7 +53,7 @@ from mcce.generators.layout import (
 )
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import Drawn, DrawRequest
-from mcce.generators.sampling import MOST_ROWS, draw_index
+from mcce.generators.sampling import MOST_ROWS, draw_index, occurrences
 from mcce.generators.visit import VisitSequence
 from mcce.judging.scores import LEVEL, N_DRAWS, Scores, score_conditional
 from mcce.privacy.account import PrivacyAccount
@@ -80,6 +80,7 @@ from mcce.wording import Parameter, Setting, Value
 
 if TYPE_CHECKING:
     from mcce.judging.criticism import Criticism
+    from mcce.judging.independence import GraphCheck
 
 Self = TypeVar("Self", bound="ChainModel")
 
@@ -407,8 +408,8 @@ class ChainModel(Generator):
             Draws for each row. With ``keep=1`` they differ only by the ranks within levels, missing values and numbers
             with point mass.
         random_state : int or None
-            Seed of these draws; None uses `seed_`. Equal rows get equal draws, in any batch: take a larger `n`, not
-            copies of a row, for more draws.
+            Seed of these draws; None uses `seed_`. The same seed gives a row the same draws in any batch, unless equal
+            rows stand before it: these get different ones.
         derived : formulas
             Columns to be computed from others, as ``explainer.derived_`` of an `mcce.MCCE` with `derived`.
         progress : bool or None
@@ -465,13 +466,14 @@ class ChainModel(Generator):
         )
         self._check_missing(self._layout.order(table.matrix), "rows", action.descendants)
         keys, total = hash_rows(table.matrix), table.n_rows * n
+        first = occurrences(keys) * np.uint64(n)
         out = np.empty((total, table.matrix.shape[1]), order="F")
 
         def follow(begin: int) -> None:
             part = np.arange(begin, min(begin + BLOCK_ROWS, total))
             row, draw = np.divmod(part, n)
             set_to = {name: column[row] for name, column in known.items()}
-            out[part] = action.follow(table.matrix[row], set_to, keys[row], draw.astype(np.uint64))
+            out[part] = action.follow(table.matrix[row], set_to, keys[row], first[row] + draw.astype(np.uint64))
 
         threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
         for _ in run_in_threads(follow, list(range(0, total, BLOCK_ROWS)), threads, "intervening", progress):
@@ -564,6 +566,64 @@ class ChainModel(Generator):
         self._check_new_rows(self._layout.order(table.matrix, given), where)
         scores = self.scores(table.matrix, given, n_draws, seed, progress)
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
+
+    def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
+        """Test the conditional independences that the causal graph implies; training rows may be given.
+
+        A graph is an assumption. Rejected statements contradict it; statements that are not rejected do not confirm it,
+        and no test tells the direction of an edge.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows with the training columns; some hundreds.
+        level : float
+            Level of the tests, for all statements together (Holm).
+        random_state : int or None
+            Seed of the permutations; None uses the chain's `seed_`.
+
+        Returns
+        -------
+        GraphCheck
+            Print it for one sentence a statement, the worst first; `table` has the figures.
+
+        Notes
+        -----
+        Each feature is tested against every feature visited before it, given what it is modelled on, unless it is
+        modelled on that feature. The decision and features outside the graph have no part in it. The test is a
+        permutation test of residuals (`mcce.judging.independence`).
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "education", "salary"]]
+        >>> chain = mcce.ChainModel(graph="age -> education -> salary", random_state=1).fit(X)
+        >>> chain.check_graph(X).rejected
+        [('salary', 'age')]
+        """
+        from mcce.judging.independence import GraphCheck, check_independences
+
+        self.check_fitted()
+        if self.graph_ is None:
+            raise InputError("this chain has no graph to check; fit it with ", Setting("graph", "a -> b"), ".")
+        level = check_share(level, "level")
+        seed = self.seed_ if random_state is None else resolve_seed(random_state)
+        X, left_out = without_unknown_levels(X, self.schema_)
+        if left_out is not None:
+            left_out.tell("X", "The graph is tested without such rows.")
+        table = self.schema_.encode(X)
+        if table.n_rows < LEAST_ROWS:
+            raise InputError(
+                Parameter("X"),
+                f" has {table.n_rows} rows; to test a graph takes at least {LEAST_ROWS}, better hundreds.",
+            )
+        place = {name: j for j, name in enumerate(table.names)}
+        statements = [
+            (place[each.feature], place[each.other], tuple(place[name] for name in each.given))
+            for each in self.graph_.independences([*self.fixed_, *self.visit_sequence_])
+        ]
+        found = check_independences(table, statements, level=level, seed=seed)
+        return GraphCheck(tuple(found), level, table.n_rows)
 
     def judge(
         self,

@@ -24,9 +24,10 @@ With `keep` = 1 the result is the individual counterfactual of a model in which 
 of one noise variable, given its parents. Of numbers that is a common assumption. Of levels without an order it is a
 convention, since their order decides; `keep` = 0 does not depend on it.
 
-A row's random numbers are a function of the seed, the feature, the values of the row before the intervention and the
-index of the draw. So a row gets the same draws in any batch, equal rows get equal ones, and different interventions on
-a row are compared by common random numbers.
+A row's random numbers are a function of the seed, the feature, the values of the row before the intervention, the index
+of the draw, and how many equal rows stand before it, as in `ChainModel.sample`. So a row gets the same draws in any
+batch, equal rows beside each other get different ones, and interventions on a row are compared by common random
+numbers.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Intervention:
     keep : how much of their own ranks rows keep.
     seed : of the draws.
     derived : columns that are computed, inputs first.
-    graph : the causal graph of the chain, whose effects count; None: each feature is an effect of its predictors.
+    graph : the causal graph of the chain, whose edges say what is an effect; None: features are effects of predictors.
     """
 
     layout: ChainLayout

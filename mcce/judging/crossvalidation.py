@@ -9,7 +9,7 @@
    the fold's training values alone; a density of something else is none. A thousandth of every density is spread evenly
    over the column: over its levels, its numbers with point mass and its range. So a value that a candidate calls
    impossible costs it much, but not everything, and the same for all. Shares of a few donors (pmm) are no
-   probabilities of counted numbers: they have no log score, and their draws are judged.
+   probabilities of counted numbers: they have no log score.
 5. In a race a candidate that is more than `BEHIND` standard errors of the paired difference behind the best of its
    feature after the first fold runs no further; its score is that of the first fold.
 
@@ -233,8 +233,8 @@ def _slow_ones_leave(records: list[Record], wanted: Wanted, weights: Floats | No
     """Mark those that are far behind the best (step 5)."""
     scores = {i: standing(r, wanted) for i, r in enumerate(records) if r.is_running}
     running = {i: rows for i, rows in scores.items() if rows is not None}
-    if len(running) < len(scores) or not running:
-        return records  # without a log score of all, another score will decide
+    if not running:
+        return records
     best = max(running.values(), key=lambda rows: float(mean_of(rows, weights)))
     left = list(records)
     for i, rows in running.items():

@@ -15,12 +15,17 @@ The finding in one sentence:
 6. Otherwise each test with a p-value of at most the level says its word: the shape by the largest of its parts, levels
    by the one that is most unlike, the region by what differs there from elsewhere.
 7. One that predicts worse than the marginal is reported, accused or not.
-8. For one that is accused there is a sampler to try, by the training values: a point mass at the smallest value, whole
-   numbers from 0, shares, positive numbers; else quantile regression. Levels: a forest that pools by trees.
+8. For one that is accused there is a sampler to try, by the training values: twopart for a point mass at the smallest
+   value, beta for shares, gamma for positive numbers, else quantile; a regression for levels.
+9. Where it fails in a region, the sampler has a formula with a term for it: the interaction of two columns, or a spline
+   of one. Too wide or too narrow in a region is a matter of the distribution, and needs no term.
+10. Where one name is not enough, `mcce.Auto` is to choose among several: for counts; for levels without a region; and
+    if the sampler of step 8 is accused itself. A formula that it has is kept, and gets further terms.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,11 +37,15 @@ from mcce.judging.calibration import LOCATION, Calibration, calibrate, smooth_te
 from mcce.judging.regions import Failure, where_levels_fail, where_pit_fails
 from mcce.judging.scores import Scores, mean_distance, missing_distance, score_levels
 from mcce.rng import derive_key
+from mcce.samplers.base import SAMPLERS
+from mcce.samplers.parametric.formula import name_in_formula
 from mcce.table import Feature, Table
 from mcce.trees.nodes import text_of
 
 WORSE = -0.01
 MOST_COUNTS = 100  # larger whole numbers are amounts
+REGRESSIONS, WITHOUT_FORMULA = ("logreg", "polyreg", "polr"), ("ctree", "mixture")
+_FORMULA = re.compile(r"formula='([^']*)'")
 UNSEEN, NOTABLE = 2.0, 3.0  # standard errors: nothing wrong inside; something wrong outside, to be told too
 
 
@@ -49,27 +58,65 @@ def sentence(found: FeatureCriticism, level: float) -> str:
 
 
 def remedy(found: FeatureCriticism, level: float) -> str:
-    """Return a sampler to try for a conditional that is accused (step 8), as a setting; "" if it passes."""
+    """Return a sampler to try for a conditional that is accused (steps 8 to 10), as a setting; "" if it passes."""
     if not found.p_adjusted <= level:
         return ""
-    chosen = next((each for each in _candidates(found) if f"{each}Sampler" not in found.sampler.replace("_", "")), "")
-    shown = repr(chosen.lower()) if chosen else "mcce.ForestSampler(pooling='trees')"
-    return "" if not chosen and "pooling='trees'" in found.sampler else f"sampler={{{found.name!r}: {shown}}}"
+    suited, term = _suited(found), _term(found, level)
+    given = _FORMULA.search(found.sampler)
+    formula = given[1] if given else ""
+    tried = [name for name in suited if _is_tried(name, found)]
+    if term and term not in formula and tried in ([], suited[:1]):
+        formula = f"{formula or '~ .'} + {term}"
+        left = suited if _is_count(found.feature) else suited[:1]
+    elif tried or _is_count(found.feature) or not found.feature.is_numeric:
+        left = [name for name in suited if name not in tried]
+    else:
+        left = suited[:1]
+    samplers = [f"{name}({formula})" if formula and name not in WITHOUT_FORMULA else name for name in left]
+    shown = repr(samplers[0]) if len(samplers) == 1 else f"mcce.Auto({samplers!r})"
+    return f"sampler={{{found.name!r}: {shown}}}"
 
 
-def _candidates(found: FeatureCriticism) -> list[str]:
-    """Return classes of samplers that suit the numbers of a feature, best first."""
+def _is_count(feature: Feature) -> bool:
+    return feature.is_numeric and feature.grid.decimals == 0 and feature.low >= 0.0 and feature.high <= MOST_COUNTS
+
+
+def _is_tried(name: str, found: FeatureCriticism) -> bool:
+    """Return whether the accused sampler is the one with a name; `parametric` has the regressions of levels."""
+    is_regression = name in REGRESSIONS and found.sampler.startswith("ParametricSampler")
+    return found.sampler.startswith(f"{SAMPLERS.find(name).__name__}(") or is_regression
+
+
+def _suited(found: FeatureCriticism) -> list[str]:
+    """Return samplers that suit the values of a feature, the first to try first (step 8)."""
     feature = found.feature
     if not feature.is_numeric:
-        return []
+        regression = "polr" if feature.kind == "ordered" else "logreg" if feature.n_levels == 2 else "polyreg"
+        return [regression, "ctree", "mixture"]
     low, high = feature.low, feature.high
-    if feature.grid.decimals == 0 and low >= 0.0 and high <= MOST_COUNTS:
-        return ["Negbin", "Quantile"]
+    if _is_count(feature):
+        return ["negbin", "quantile", "twopart"]
     if low >= 0.0 and bool((found.levels == low).any()):
-        return ["TwoPart", "Quantile"]
+        return ["twopart", "quantile"]
     if low > 0.0:
-        return ["Beta" if high < 1.0 else "Gamma", "Quantile"]
-    return ["Quantile"]
+        return [*(["beta"] if high < 1.0 else ["gamma", "lognorm"]), "quantile"]
+    return ["quantile", "mixture"]
+
+
+def _term(found: FeatureCriticism, level: float) -> str:
+    """Return what a formula needs for the region that explains most (step 9); "" if that is not a matter of terms."""
+    if found.failure is None or not found.p_where <= level:
+        return ""
+    if found.pit is not None and found.failure.residual != LOCATION:
+        return ""
+    conditions = found.failure.conditions
+    names = [name_in_formula(each.feature.name) for each in conditions]
+    if not all(names):
+        return ""
+    if len(names) == 2:
+        return ":".join(names)
+    is_cut = conditions[0].sign in ("at most", "above")
+    return f"bs({names[0]}, 4)" if is_cut and conditions[0].feature.is_numeric else ""
 
 
 def _acquittal(found: FeatureCriticism) -> str:
@@ -255,12 +302,17 @@ def criticise_feature(scores: Scores, given: Table, values: Floats, sampler: str
 
 def adjust(found: Sequence[FeatureCriticism]) -> list[FeatureCriticism]:
     """Return the criticisms with p-values adjusted by Holm's method (step 4); what was not tested counts for none."""
-    p = np.array([each.p for each in found])
+    adjusted = holm(np.array([each.p for each in found]))
+    return [replace(each, p_adjusted=float(value)) for each, value in zip(found, adjusted)]
+
+
+def holm(p: Floats) -> Floats:
+    """Return p-values adjusted by Holm's method; missing ones are not counted."""
     adjusted = np.full(p.size, NONE)
     tested = np.flatnonzero(~np.isnan(p))
     order = tested[np.argsort(p[tested], kind="stable")]
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(order.size, 0, -1)), 1.0)
-    return [replace(each, p_adjusted=float(value)) for each, value in zip(found, adjusted)]
+    return adjusted
 
 
 def _smallest(p_values: Sequence[float]) -> float:

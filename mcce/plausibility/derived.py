@@ -35,6 +35,7 @@ from mcce.wording import Parameter, PythonOnly
 from mcce.wording import Value as SaidValue
 
 MOST_LABELS = 5  # exceptions that are named
+OF_EXCEPTIONS = 0.1  # share of a formula's exceptions below which another one is suggested
 TRIED_ROWS = 5000  # rows by which the rounding is chosen
 MOST_TRIED = 6  # decimals that are tried for a column without decimals of its own
 ROUNDINGS = ("half even", "half up", "floor", "trunc", "ceil")  # by preference
@@ -240,13 +241,31 @@ def fit_derived(
     formulas = fit_formulas(derived, X, schema)
     disagreeing = [each for each in formulas if each.exceptions]
     if disagreeing:
+        advice = [text for each in disagreeing if (text := _by_days(each, derived[each.target], X, schema)) is not None]
         warn(
             f"training rows disagree with the formula of {len(disagreeing)} derived "
             f"column{'s' if len(disagreeing) > 1 else ''}: {'; '.join(map(str, disagreeing))}. Check the formula, or "
-            "correct these rows.",
+            f"correct these rows.{''.join(f' {text}' for text in advice)}",
             category=MCCEWarning,
         )
     return formulas
+
+
+def _by_days(formula: Formula, given: str | FrameFunction, X: pd.DataFrame, schema: Schema) -> str | None:
+    """Return advice to count fractions of years or months, where rows disagree with completed ones; else None."""
+    if not isinstance(given, str):
+        return None
+    for unit, year in (("years", "365.25"), ("months", "30.4375")):
+        counted = re.compile(rf"\b{unit}\(([^()]*)\)")
+        is_whole = counted.fullmatch(given.strip()) is not None
+        by_days = counted.sub(rf"days(\1) / {year}" if is_whole else rf"(days(\1) / {year})", given)
+        if by_days == given:
+            continue
+        found = fit_formula(formula.target, by_days, X, schema)
+        if found.exceptions < OF_EXCEPTIONS * formula.exceptions:
+            some = "all" if not found.exceptions else f"all but {found.share:.2%} of the"
+            return f"{unit}() counts completed {unit}; {some} training rows agree with {by_days!r}."
+    return None
 
 
 def with_functions(formulas: Sequence[Formula], functions: Mapping[Hashable, FrameFunction]) -> tuple[Formula, ...]:

@@ -60,16 +60,22 @@ class EquationCandidate:
 
 
 def find_candidates(
-    rows: Floats, slack: Floats, decimals: Sequence[int | None], may_divide: Bools
+    rows: Floats,
+    slack: Floats,
+    decimals: Sequence[int | None],
+    may_divide: Bools,
+    *,
+    least_fit: float = LEAST_FIT,
 ) -> list[EquationCandidate]:
     """Return equations that some of the rows keep.
 
     Parameters
     ----------
     rows : numbers, one column each; missing ones are NaN.
-    slack : half of the last digit of each.
+    slack : half of the last digit of each; infinite for columns that are not computed.
     decimals : of each column; None if it has as many as a float.
     may_divide : which columns may be divisors of sums.
+    least_fit : share of the variance that an equation explains.
     """
     found: dict[tuple[str, int, frozenset[int]], EquationCandidate] = {}
     order = np.argsort((np.isnan(rows) | (rows == 0.0)).sum(axis=1), kind="stable")
@@ -77,7 +83,7 @@ def find_candidates(
     best = order[: n_subsets * SUBSET_ROWS]
     for k in range(n_subsets):
         at = np.sort(best[k::n_subsets])
-        search = _SubsetSearch(rows[at], slack[at], decimals, may_divide)
+        search = _SubsetSearch(rows[at], slack[at], decimals, may_divide, least_fit)
         for each in search.candidates(with_ratios=k < WIDE_SUBSETS or rows.shape[1] <= WIDE):
             found.setdefault((each.form, each.target, frozenset(each.inputs)), each)
     return list(found.values())
@@ -86,8 +92,11 @@ def find_candidates(
 class _SubsetSearch:
     """One subset of the rows."""
 
-    def __init__(self, rows: Floats, slack: Floats, decimals: Sequence[int | None], may_divide: Bools) -> None:
+    def __init__(
+        self, rows: Floats, slack: Floats, decimals: Sequence[int | None], may_divide: Bools, least_fit: float
+    ) -> None:
         self.rows, self.slack, self.decimals, self.may_divide = rows, slack, decimals, may_divide
+        self.least_fit = least_fit
         self.places = np.arange(rows.shape[1])
 
     def candidates(self, with_ratios: bool) -> Iterator[EquationCandidate]:
@@ -100,10 +109,10 @@ class _SubsetSearch:
             atoms = np.column_stack([self.rows, np.exp(self.rows[:, exps])])
             of_atom = np.concatenate([self.places, exps])
             n = self.places.size
-            linear = _Dictionary(atoms, of_atom)
+            linear = _Dictionary(atoms, of_atom, self.least_fit)
             for target, support in linear.select(self.rows, self.slack, self.places, TRIES):
                 yield from self._linear(target, atoms, of_atom, support, n, "linear")
-            plain = _Dictionary(self.rows, self.places)
+            plain = _Dictionary(self.rows, self.places, self.least_fit)
             if exps.size:
                 raised = np.exp(self.rows[:, exps])
                 for place, support in plain.select(raised, self.slack[:, exps] * raised, exps, TRIES):
@@ -113,7 +122,7 @@ class _SubsetSearch:
                 chosen = plain.select(self.rows * by, self.slack * np.abs(by), self.places, MOST_OVER + 1, int(divisor))
                 for target, support in chosen:
                     yield from self._linear(target, self.rows, self.places, support, n, "ratio", int(divisor))
-            powers = _Dictionary(logs, self.places)
+            powers = _Dictionary(logs, self.places, self.least_fit)
             for target, support in powers.select(logs, np.abs(self.slack / self.rows), self.places, TRIES):
                 yield from self._monomial(target, logs, support, "monomial")
             for target, support in powers.select(self.rows, self.slack, self.places, TRIES):
@@ -198,7 +207,8 @@ class _SubsetSearch:
 class _Dictionary:
     """Columns that others are regressed on, standardised; `of` is the column that each is a function of."""
 
-    def __init__(self, atoms: Floats, of: Ints) -> None:
+    def __init__(self, atoms: Floats, of: Ints, least_fit: float) -> None:
+        self.least_fit = least_fit
         filled = np.where(np.isfinite(atoms) & (np.abs(atoms) < TOO_LARGE), atoms, np.nan)
         self.of = of
         self.missing = np.isnan(filled)
@@ -238,7 +248,7 @@ class _Dictionary:
             chosen = np.column_stack([chosen, pick])
             barred[np.arange(active.size), pick] = True
             size = np.sqrt((residual**2).sum(axis=0))
-            fits = usable & (size <= np.maximum(allowed[active], 0.0)) & (size**2 <= 1.0 - LEAST_FIT)
+            fits = usable & (size <= np.maximum(allowed[active], 0.0)) & (size**2 <= 1.0 - self.least_fit)
             for at in np.flatnonzero(fits):
                 yield int(active[at]), chosen[at].tolist()
             keep = usable & ~fits & (size**2 < LEFT[step])

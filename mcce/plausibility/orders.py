@@ -9,7 +9,7 @@ import numpy as np
 from mcce.plausibility.derived import column_text
 from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import LOG_FACTORIALS, MOST_SOFT, SearchedColumns, sorted_pairs
-from mcce.plausibility.soft_orders import BY_CHANCE, log_chance_of_soft_order, share_above
+from mcce.plausibility.soft_orders import BY_CHANCE, inner_rows, log_chance_of_soft_order, share_above
 
 NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
 
@@ -69,7 +69,10 @@ class OrderSearch:
         near = gap <= NEAR * spread
         if (gap < 0.0).any() or near.all():
             return np.inf
-        if near.sum() < max(3.0, FEW_NEAR * gap.size) and share_above(below, above) < BY_CHANCE:
+        # columns that are 0 together and far apart elsewhere, such as years in a job and salary, are in no order
+        inner = inner_rows(below / scale, above / scale)
+        n_near = int((inner[1] - inner[0] <= NEAR * spread).sum())
+        if n_near < max(3.0, FEW_NEAR * gap.size) and share_above(*inner) < BY_CHANCE:
             return np.inf
         possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
         return float(np.log(possible).sum() - LOG_FACTORIALS[gap.size])

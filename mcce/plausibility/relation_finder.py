@@ -13,7 +13,8 @@ What is searched for:
    levels, or is 0, that code or missing as well; a level, if, and only if, another column has one of its own.
 
 Equations and thresholds that at most 1 % of the rows break are proposals: they are listed, not kept. Orders and values
-that come together in all but 2 % of the rows are soft: they are kept for factuals that keep them.
+that come together in all but 2 % of the rows, ratios in a narrow band, and numbers near a formula
+(`mcce.plausibility.near`) are soft: they are kept for factuals that keep them.
 
 Numbers are compared to half of the last digit that the column has. An equation can often be written with each of its
 columns on the left. The text that leaves the least room is taken, so the finest column is the one that is determined:
@@ -30,11 +31,11 @@ monotone function two, any function of k values at most m ** k, where m is the n
 counted how many orders keep it: all of them, where the ranges do not overlap. The chance is multiplied by the number of
 relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns at most one has any: that
 is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in 19 of
-20 rows by chance needs rows near equality as well: two numbers that are far apart in every row are in no relation
-worth telling. For equations, the chance is that of the rows that keep it when a column is put in another order, times
-the number of equations that could have been written with so many columns and constants, and of ways to choose the
-exceptions. For soft relations it is stated in `mcce.plausibility.soft_orders` and
-`mcce.plausibility.together`.
+20 rows by chance needs rows near equality as well: two numbers that are far apart in every row, or in all rows but
+those in which both are 0, are in no relation worth telling. For equations, the chance is that of the rows that keep it
+when a column is put in another order, times the number of equations that could have been written with so many columns
+and constants, and of ways to choose the exceptions. For soft relations it is stated in
+`mcce.plausibility.soft_orders` and `mcce.plausibility.together`.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats
-from mcce.constraints.conditions import Compared
-from mcce.constraints.rules import Rule, resolve_rule, rule
+from mcce.constraints.rules import Rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
 from mcce.plausibility.derived import Formula, agree, column_text
 from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, EquationCandidate, find_candidates, shortest_between
+from mcce.plausibility.near import NearSearch
 from mcce.plausibility.orders import OrderSearch
 from mcce.plausibility.predictable import find_predictable, warn_of_predictable
 from mcce.plausibility.relations import (
@@ -76,6 +77,7 @@ from mcce.plausibility.searched_columns import (
     log_chance,
     log_choices,
     sorted_pairs,
+    values_of,
 )
 from mcce.plausibility.together import TogetherSearch
 from mcce.table import Data, Kind, Schema
@@ -106,9 +108,10 @@ def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relat
     Copies, linear and monotone functions, codes of levels, thresholds, sums and differences of up to four columns,
     products, quotients, logarithms of these, days, months and years between dates, orders such as ``start <= end``, and
     values that come together (0 if and only if "none"). Those that hold in every row are the items of what is returned.
-    Its `proposals` are equations that at most 1 % of the rows break; its `soft` relations are orders and values that
-    come together in at least 98 % of the rows. A warning names columns that the others predict almost perfectly though
-    no formula was found. The test against chance is described in `mcce.plausibility.relation_finder`.
+    Its `proposals` are equations that at most 1 % of the rows break; its `soft` relations are orders, values that come
+    together, narrow bands of ratios and numbers near a formula, in at least 98 % of the rows. A warning names columns
+    that the others predict almost perfectly though no formula was found. The test against chance is described in
+    `mcce.plausibility.relation_finder`.
 
     The finest column of an equation is the determined one, and the order of the columns does not matter. `MCCE.fit`
     searches for relations as well; give it some of these as `relations`.
@@ -150,7 +153,9 @@ def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = (), derived: 
     given = [{each.target, *each.inputs} for each in derived]
 
     def is_new(relation: Relation) -> bool:
-        of_formula = relation.kind not in UNSOLVED and any(some.issuperset(relation.columns) for some in given)
+        of_formula = relation.kind not in ("order", "together") and any(
+            some.issuperset(relation.columns) for some in given
+        )
         return not names.issuperset(relation.columns) and not of_formula
 
     every = _Finder(matrix, schema).relations()
@@ -266,7 +271,8 @@ class _Finder(SearchedColumns):
             exact = [each for each in equations if not each.exceptions]
             orders, together = OrderSearch(self), TogetherSearch(self)
             kept = (*copies, *linear, *functions, *sums, *exact, *orders.exact(), *together.exact())
-            soft = (*orders.soft(), *together.soft(kept))
+            near = NearSearch(self, [each.columns for each in (*kept, *proposals) if each.kind not in UNSOLVED])
+            soft = (*orders.soft(), *together.soft(kept), *near.soft())
             return Relations(kept, soft=soft, proposals=tuple(proposals))
 
     def tied(self, names: Sequence[Hashable]) -> Iterator[Relation]:
@@ -592,9 +598,9 @@ class _Finder(SearchedColumns):
                 continue
             for (kind, *places), relation in self._written(alike):
                 divisor = places[2] if kind == "quotient" else None
-                asked = self._chance_of_equation(relation, places, divisor)
+                asked = self.chance_of_equation(relation, places, divisor)
                 if asked <= self.least(n_tried):
-                    rows = int(self._shown(self.matrix, places, divisor).sum())
+                    rows = int(self.shown(self.matrix, places, divisor).sum())
                     found.append(replace(relation, rows=rows, chance=self.adjusted(asked, n_tried)))
                     done.add(three)
                     self.triples.append(tuple(places))
@@ -680,7 +686,7 @@ class _Finder(SearchedColumns):
                 if not computes or not relation.exceptions:
                     continue
             n_forms = n_tried * CONSTANTS ** (candidate.n_constants if candidate is not None else 1)
-            chance = self._chance_of_equation(relation, places)
+            chance = self.chance_of_equation(relation, places)
             if chance <= self.least(n_forms):
                 relation = replace(relation, chance=self.adjusted(chance, n_forms))
                 room = self._room(candidate, places)
@@ -741,36 +747,6 @@ class _Finder(SearchedColumns):
             return float(np.median(slack_of(target, values)))
         return float(np.median(slack_of(target, values) / np.abs(values))) if values.size else np.inf
 
-    def _chance_of_equation(self, relation: Relation, columns: Sequence[int], divisor: int | None = None) -> float:
-        """Return the logarithm of the chance of an equation that some rows may break; a divisor of 0 shows nothing.
-
-        It is the largest of what the orders of each column tell: how many look different, and in what share of rows the
-        equation holds when the column is put in another order, times the number of ways to choose the rows that break
-        it.
-        """
-        holds = resolve_relation(relation, self.schema).holds
-        rows = self.sample[self._shown(self.sample, columns, divisor)]
-        n = rows.shape[0]
-        if n < 2:
-            return np.inf
-        broken = int((~holds(rows)).sum())
-        chance = -np.inf
-        for j in columns:
-            share = 0.0
-            for shift in (n // 2, n // 3 + 1):
-                turned = rows.copy()
-                turned[:, j] = np.roll(rows[:, j], shift)
-                share = max(share, (holds(turned).sum() + 1.0) / (n + 1.0))
-            counts = np.unique(rows[:, j], return_counts=True)[1]
-            different = log_chance(counts) + broken * np.log(counts.size)
-            chance = max(chance, different, (n - broken) * np.log(share))
-        return float(chance + log_choices(n, broken))
-
-    def _shown(self, rows: Floats, columns: Sequence[int], divisor: int | None) -> Bools:
-        """Return which rows show an equation."""
-        known = self.uncoded(rows, columns)
-        return known if divisor is None else known & (rows[:, divisor] != 0.0)
-
     def _date_differences(self) -> Iterator[tuple[None, str, tuple[int, ...]]]:
         """Yield numbers that seem to be days, months or years between two dates, by some rows."""
         dates = [j for j in self.leads(self.numbers) if getattr(self.features[j].dtype, "kind", "O") == "M"]
@@ -787,7 +763,7 @@ class _Finder(SearchedColumns):
             done: set[int] = set()
             for form in DATE_FORMS:
                 text = form.format(later, earlier)
-                values = _values_of(text, self.screen, self.schema)
+                values = values_of(text, self.screen, self.schema)
                 off = np.abs(targets - values[:, None]) > slack
                 known = ~np.isnan(targets) & ~np.isnan(values)[:, None]
                 right = (off & known).mean(axis=0) <= 2.0 * MOST_EXCEPTIONS
@@ -876,13 +852,6 @@ def _are_related(columns: Sequence[int], equations: Sequence[Floats]) -> bool:
         return False
     elsewhere = np.delete(np.array(equations), columns, axis=1)
     return int(np.linalg.matrix_rank(elsewhere)) < int(np.linalg.matrix_rank(np.array(equations)))
-
-
-def _values_of(text: str, rows: Floats, schema: Schema) -> Floats:
-    """Return what a text computes for encoded rows."""
-    condition = resolve_rule(rule(f"{text} == 0"), schema).condition
-    assert isinstance(condition, Compared)
-    return condition.left.of(rows, rows)
 
 
 def _tightest(found: Sequence[tuple[float, int, T]]) -> list[T]:

@@ -33,7 +33,7 @@ from mcce.storage.fields import FLOAT, check_codes, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Schema
 
-UNSOLVED = ("order", "together")  # kinds of relations that determine no column
+UNSOLVED = ("order", "together", "near")  # kinds of relations that determine no column
 ROOM = 1.01  # times the least room that a text leaves is as little
 
 
@@ -46,7 +46,8 @@ class Relation:
     ----------
     kind : "tied" (each determines the other), "function" (the first determines the other), "sum", "difference",
         "product", "quotient" (the first two determine the last), "equation" (the others determine the last), "order",
-        "together", "rule" (given by the user), or "derived" (a formula given by the user).
+        "together", "near" (the last lies near a formula of the others), "rule" (given by the user), or "derived" (a
+        formula given by the user).
     says : the relation in words; a text that `mcce.rule` reads, unless it has a table or a function.
     columns : the names of its columns.
     rows : how many training rows show it.
@@ -104,8 +105,8 @@ class Relations(Sequence[Relation]):
     Attributes
     ----------
     soft : tuple of Relation
-        Orders and values that come together in at least 98 % of the rows, far more often than by chance. A
-        counterfactual keeps those that its factual keeps.
+        Orders, values that come together, narrow bands of ratios and numbers near a formula, in at least 98 % of the
+        rows, far more often than by chance. A counterfactual keeps those that its factual keeps.
     proposals : tuple of Relation
         Formulas that at most 1 % of the rows break. They are not kept; to keep one, give its text at `fit`.
 

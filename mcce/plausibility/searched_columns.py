@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.constraints.conditions import Compared
+from mcce.constraints.rules import resolve_rule, rule
 from mcce.exceptions import InputError
 from mcce.plausibility.derived import MOST_LABELS, plain_label
 from mcce.plausibility.relations import Relation, resolve_relation
@@ -20,7 +22,7 @@ from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
 
 RATE = 0.01  # of tables without any relation that one is found in
-FAMILIES = 8  # of relations, which share the rate
+FAMILIES = 10  # of relations, which share the rate
 SCREENED, LOOKED_AT = 500, 5000  # rows that candidates are tried on, and those that count as evidence
 MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # share of rows that may break a proposal, and a soft relation
 CODES = {-float(str(digit) * times) for digit in (6, 7, 8, 9) for times in (1, 2, 3, 4, 5)} | {-1.0}
@@ -137,13 +139,43 @@ class SearchedColumns:
         except InputError:
             return False
 
-    def least(self, n_tried: int) -> float:
+    def least(self, n_tried: float) -> float:
         """Return the largest logarithm of a chance that counts."""
         return float(np.log(RATE / FAMILIES / max(n_tried, 1)))
 
-    def adjusted(self, chance: float, n_tried: int) -> float:
+    def adjusted(self, chance: float, n_tried: float) -> float:
         """Return a chance for all that was tried, from the logarithm of that of one."""
         return float(np.exp(min(0.0, chance + np.log(n_tried * FAMILIES))))
+
+    def chance_of_equation(self, relation: Relation, columns: Sequence[int], divisor: int | None = None) -> float:
+        """Return the logarithm of the chance of an equation that some rows may break; a divisor of 0 shows nothing.
+
+        It is the largest of what the orders of each column tell: how many look different, and in what share of rows the
+        equation holds when the column is put in another order, times the number of ways to choose the rows that break
+        it.
+        """
+        holds = resolve_relation(relation, self.schema).holds
+        rows = self.sample[self.shown(self.sample, columns, divisor)]
+        n = rows.shape[0]
+        if n < 2:
+            return np.inf
+        broken = int((~holds(rows)).sum())
+        chance = -np.inf
+        for j in columns:
+            share = 0.0
+            for shift in (n // 2, n // 3 + 1):
+                turned = rows.copy()
+                turned[:, j] = np.roll(rows[:, j], shift)
+                share = max(share, (holds(turned).sum() + 1.0) / (n + 1.0))
+            counts = np.unique(rows[:, j], return_counts=True)[1]
+            different = log_chance(counts) + broken * np.log(counts.size)
+            chance = max(chance, different, (n - broken) * np.log(share))
+        return float(chance + log_choices(n, broken))
+
+    def shown(self, rows: Floats, columns: Sequence[int], divisor: int | None) -> Bools:
+        """Return which rows show an equation."""
+        known = self.uncoded(rows, columns)
+        return known if divisor is None else known & (rows[:, divisor] != 0.0)
 
     def log_chance_of(self, j: int, among: Sequence[int] = ()) -> float:
         """Return the logarithm of the chance of a column's own order, in rows in which some columns are known."""
@@ -161,6 +193,13 @@ def log_choices(n: int, most: int) -> float:
     some = np.arange(min(most, n) + 1)
     each = LOG_FACTORIALS[n] - LOG_FACTORIALS[some] - LOG_FACTORIALS[n - some]
     return float(each.max() + np.log(np.exp(each - each.max()).sum()))
+
+
+def values_of(text: str, rows: Floats, schema: Schema) -> Floats:
+    """Return what a text computes for encoded rows."""
+    condition = resolve_rule(rule(f"{text} == 0"), schema).condition
+    assert isinstance(condition, Compared)
+    return condition.left.of(rows, rows)
 
 
 def sorted_pairs(a: Floats, b: Floats) -> tuple[Floats, Floats]:

@@ -4,11 +4,11 @@ Two correlated columns of unequal level look much like that: systolic is rarely 
 An order is distinguished from correlation by comparing the number of rows that break it:
 
 1. with unrelated columns: at most a fifth of what columns in random order would have, and these would break it in
-   5 % of the rows or more;
+   5 % of the rows or more, also without the rows in which both columns have their least or both their largest value;
 2. at the border: the density of the gap ``b - a`` drops at 0. The rows just below 0 are at most half of those that the
    two intervals of the same width above 0 extrapolate to (log-linear, with the curvature of a normal density), in the
-   unit of the columns (chance at most .001) and relative to the size of the numbers (at most .05). Rows in which both
-   columns have their least or both their largest value do not count;
+   unit of the columns (chance at most .001) and relative to the size of the numbers (at most .05). The same rows as in
+   1 do not count;
 3. with related columns: at most half of what a Gaussian copula with the same margins and the same rank correlation
    would have.
 
@@ -37,7 +37,8 @@ def log_chance_of_soft_order(a: Floats, b: Floats) -> float:
     n = a.size
     broken = int((a > b).sum())
     unrelated = n * share_above(a, b)
-    if not 0 < broken <= OF_CHANCE * unrelated or unrelated < BY_CHANCE * n:
+    inner = share_above(*inner_rows(a, b))
+    if not 0 < broken <= OF_CHANCE * unrelated or min(unrelated, n * inner) < BY_CHANCE * n:
         return np.inf
     border = _log_chance_of_border(a, b)
     expected = min(unrelated, _broken_if_correlated(a, b))
@@ -59,6 +60,12 @@ def share_above(a: Floats, b: Floats) -> float:
     return float(np.searchsorted(np.sort(b), a, side="left").mean() / b.size) if a.size and b.size else 0.0
 
 
+def inner_rows(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return two columns without the rows in which both have their least or both their largest value."""
+    inner = ((a > a.min()) | (b > b.min())) & ((a < a.max()) | (b < b.max()))
+    return a[inner], b[inner]
+
+
 def _broken_if_correlated(a: Floats, b: Floats) -> float:
     """Return how many rows break a <= b if a Gaussian copula relates the columns as much as their ranks are."""
     from scipy.special import ndtr, ndtri
@@ -73,8 +80,7 @@ def _broken_if_correlated(a: Floats, b: Floats) -> float:
 
 def _log_chance_of_border(a: Floats, b: Floats) -> float:
     """Return the logarithm of the chance that the density of the gaps seems to drop at 0; infinite if it does not."""
-    inner = ((a > a.min()) | (b > b.min())) & ((a < a.max()) | (b < b.max()))
-    a, b = a[inner], b[inner]
+    a, b = inner_rows(a, b)
     gap = b - a
     if not gap.any():
         return np.inf

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and edi
     from mcce.samplers.donors.ctree import CtreeSampler
     from mcce.samplers.donors.forest import ForestSampler
     from mcce.samplers.donors.marginal import MarginalSampler
+    from mcce.samplers.donors.survctree import SurvCtreeSampler
     from mcce.samplers.dp import DPSampler
     from mcce.samplers.empirical import EmpiricalSampler
     from mcce.samplers.estimator import EstimatorSampler
@@ -41,6 +42,7 @@ if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and edi
         PolrSampler,
         PolyregSampler,
         SqrtNormSampler,
+        TwoLevelSampler,
     )
     from mcce.samplers.stack import StackSampler
     from mcce.samplers.statsmodels import (
@@ -93,6 +95,8 @@ __all__ = [
     "SqrtNormSampler",
     "StackSampler",
     "StatsmodelsSampler",
+    "SurvCtreeSampler",
+    "TwoLevelSampler",
     "TwoPartSampler",
     "VineSampler",
     "Within",
@@ -112,6 +116,7 @@ _HOMES = {
     "donors.ctree": ("CtreeSampler",),
     "donors.forest": ("ForestSampler",),
     "donors.marginal": ("MarginalSampler",),
+    "donors.survctree": ("SurvCtreeSampler",),
     "dp": ("DPSampler",),
     "empirical": ("EmpiricalSampler",),
     "estimator": ("EstimatorSampler",),
@@ -120,7 +125,7 @@ _HOMES = {
         *("CubertNormSampler", "GaussianSampler", "LassoLogregSampler", "LassoNormSampler"),
         *("LdaSampler", "LogNormSampler", "LogregSampler", "MidastouchSampler"),
         *("NormBootSampler", "NormRankSampler", "NormSampler", "ParametricSampler"),
-        *("PmmSampler", "PolrSampler", "PolyregSampler", "SqrtNormSampler"),
+        *("PmmSampler", "PolrSampler", "PolyregSampler", "SqrtNormSampler", "TwoLevelSampler"),
     ),
     "stack": ("StackSampler",),
     "statsmodels": (

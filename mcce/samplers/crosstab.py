@@ -61,8 +61,8 @@ class CatallSampler(ConditionalSampler):
     Notes
     -----
     For few givens: a cell that no training row has tells nothing, and tables of more than 1e8 cells are refused. Choose
-    the givens by ``ChainModel(predictors={...})``. synthpop's `ipf` fits margins instead of the whole table; its
-    conditional, given the margins of the target with each other column, is that of `PolyregSampler`.
+    the givens by ``ChainModel(predictors={...})``. synthpop's `ipf` fits two-way margins instead of the whole
+    table; so does `PolyregSampler`, for the margins of the target with each given.
 
     References
     ----------

@@ -445,7 +445,7 @@ class DPSampler(ConditionalSampler):
             place = np.clip((upto < u[:, None]).sum(axis=1) - 1, 0, bins.n_known - 1)
             low, high = upto[rows, place], upto[rows, place + 1]
             part = np.divide(u - low, high - low, out=np.zeros(u.size), where=high > low)
-            return np.clip(edges[place] + part * (edges[place + 1] - edges[place]), *self._inside)
+            return np.asarray(np.clip(edges[place] + part * (edges[place + 1] - edges[place]), *self._inside))
 
         return DistributionFunctions(below, inverse, missing)
 

@@ -129,7 +129,7 @@ class DistributionFunctions:
 
         def upto(values: Floats) -> Floats:
             mass = np.asarray(sum(share * part.upto(values) for part, share in zip(parts, known)))
-            return np.divide(mass, total, out=np.zeros_like(mass), where=total > 0.0)
+            return np.asarray(np.divide(mass, total, out=np.zeros_like(mass), where=total > 0.0))
 
         def inverse(u: Floats) -> Floats:
             each = np.stack([part.inverse(u) for part in parts])

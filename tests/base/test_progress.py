@@ -116,7 +116,7 @@ def test_an_explanation_of_many_moves_before_its_end(monkeypatch, sparse):
     monkeypatch.setattr(progress, "tqdm", lambda **options: Bar(file=io.StringIO(), **options))
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(400, 3)), columns=list("abc"))
     explainer = mcce.MCCE(lambda rows: rows["a"] + rows["b"] > 2.5, decision=True, random_state=1, n_jobs=1).fit(X)
-    explainer._plausibility(False)
+    explainer.learned_.learn_caution(False)
     moved.clear()
     found = explainer.explain(X.head(200), n_samples=50, sparse=sparse, progress=True)
     assert sum(moved) >= len(found)

@@ -249,6 +249,14 @@ def test_samplers_of_numbers_leave_the_rest_to_parametric():
     assert samplers_worker.chain_samplers("cart", X) == "cart"
 
 
+def test_samplers_of_some_numbers_or_levels_leave_the_rest_to_parametric():
+    X = pd.DataFrame({"count": [0.0, 2.0], "amount": [1.5, 2.0], "share": [0.1, 0.2], "level": ["a", "b"]})
+    modelled = {"negbin": ["count"], "gamma": ["amount", "share"], "beta": ["share"], "catall": ["level"]}
+    for sampler, names in modelled.items():
+        wanted = {**dict.fromkeys(names, sampler), "*": "parametric"}
+        assert samplers_worker.chain_samplers(sampler, X) == wanted
+
+
 def test_unknown_samplers_are_refused(capsys):
     with pytest.raises(SystemExit):
         samplers.main(["--samplers", "crat"])

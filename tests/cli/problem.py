@@ -1,4 +1,7 @@
-"""Calls of `mcce explain` on the loans."""
+"""Calls of `mcce explain` on the loans, and a table of customers."""
+
+import numpy as np
+import pandas as pd
 
 from mcce.cli import main
 
@@ -10,3 +13,18 @@ def explain(folder, *more, train="train.csv", new="new.csv"):
 
 def trained(folder, *more, **files):
     return explain(folder, "--response", "default", "--decision", "False", *more, **files)
+
+
+def customers(n):
+    """Return customers with income, rent and savings; their names look like numbers."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "who": [f"{i:04d}" for i in range(n)],
+            "income": rng.integers(10, 100, n),
+            "rent": rng.integers(5, 30, n),
+            "savings": rng.integers(0, 40, n),
+            "job": rng.choice(["clerk", "driver", "teacher"], n),
+            "size": rng.choice(["small", "medium", "large"], n),
+        }
+    )

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
+from tests.cli.problem import customers
 
 RULES = """
 [[allow]]
@@ -22,18 +23,8 @@ says = "rent <= was(rent)"
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Customers who get a loan if their income exceeds three rents and some savings; names look like numbers."""
-    rng = np.random.default_rng(0)
-    n = 400
-    table = pd.DataFrame(
-        {
-            "who": [f"{i:04d}" for i in range(n)],
-            "income": rng.integers(10, 100, n),
-            "rent": rng.integers(5, 30, n),
-            "savings": rng.integers(0, 40, n),
-            "job": rng.choice(["clerk", "driver", "teacher"], n),
-        }
-    )
+    """Customers who get a loan if their income exceeds three rents and some savings."""
+    table = customers(400).drop(columns="size")
     table["loan"] = np.where(table["income"] + table["savings"] > 3 * table["rent"], "yes", "no")
     table.drop(columns="who").to_csv(tmp_path / "train.csv", index=False)
     refused = table[table["loan"] == "no"].drop(columns="loan").assign(who=lambda t: range(1, len(t) + 1))

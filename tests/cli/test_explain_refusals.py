@@ -91,12 +91,12 @@ def test_an_interval_says_whose_score_it_is():
         (None, "there is no such file"),
         (b"", "is empty; it needs a header and rows"),
         (b"a,b,default\n", "has a header but no rows"),
-        (b"a,b\n1,2\n1,2,3,4\n", "line 3: Expected 2 fields in line 3, saw 4"),
+        (b"a,b\n1,2\n1,2,3,4\n", "line 3 has 4 cell(s), '1 2 3 4', and the header has 2 names"),
         (b"\xff\xfe\x00\x81,\n1,2", "or save it as UTF-8"),
         (b"a,default\nBod\x81,x\n", "or save it as UTF-8"),
         (
             b"a,default\n0,x,1\n1,x,2\n",
-            "line 2: Expected 2 fields in line 2, saw 3. Correct the line: a quote must be closed, and the header must",
+            "line 2 has 3 cell(s), '0 x 1', and the header has 2 names. Correct or remove the line",
         ),
         (b"a,default,\n1,x,\n2,x,\n", "'x' in 2 rows only; training needs two values"),  # separators at the ends
         (b"a/b/default\n1/2/3\n", "--response 'default' is not a column of"),

@@ -11,6 +11,8 @@ import pytest
 
 from mcce.cli import main
 from mcce.cli.options import OPTIONS, job_text, read_config
+from mcce.cli.readers import samplers
+from tests.cli.problem import customers
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,17 +50,7 @@ says = "rent <= was(rent)"
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with data in another one, and a job."""
-    rng = np.random.default_rng(0)
-    n = 150
-    table = pd.DataFrame(
-        {
-            "who": [f"{i:04d}" for i in range(n)],
-            "income": rng.integers(10, 100, n),
-            "rent": rng.integers(5, 30, n),
-            "size": rng.choice(["small", "medium", "large"], n),
-            "job": rng.choice(["clerk", "driver"], n),
-        }
-    )
+    table = customers(150).drop(columns="savings")
     table["loan"] = np.where(table["income"] > 3 * table["rent"], "yes", "no")
     (tmp_path / "data").mkdir()
     table.to_csv(tmp_path / "data" / "train.csv", index=False)
@@ -257,6 +249,40 @@ def test_formulas_of_a_job_are_checked_before_anything_is_computed(formula, mess
     assert main(["explain", "--config", "my.toml"]) == (2 if message else 0)
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (folder / "written").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("cart", "cart"),
+        ("norm(~ bs(job, df=4), 0)", "norm(~ bs(job, df=4), 0)"),
+        (
+            "income = norm(~ bs(rent, 4) + bs(age, df=3)), *=cart,",
+            {"income": "norm(~ bs(rent, 4) + bs(age, df=3))", "*": "cart"},
+        ),
+        ({"income": "norm(~ bs(rent, 4))", "*": "cart"}, {"income": "norm(~ bs(rent, 4))", "*": "cart"}),
+    ],
+)
+def test_commas_and_equals_signs_of_a_formula_do_not_separate_samplers(given, read):
+    assert samplers(given) == read
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("income=norm(~ bs(rent, 4),*=cart", r"is not text with as many '\(' as '\)'"),
+        ("income=norm(~ bs(rent, 4)),cart", r"is not A=NAME,\*=NAME"),
+    ],
+)
+def test_samplers_that_cannot_be_read(given, message):
+    with pytest.raises(argparse.ArgumentTypeError, match=message):
+        samplers(given)
+
+
+def test_a_formula_with_a_comma_stands_beside_another_sampler(folder, capsys):
+    sampler = "size=cart,income=norm(~ bs(rent, 4)),*=cart"
+    visited = ["--visit-sequence", "rent,size,income"]
+    assert main(["explain", "--config", "my.toml", "--sampler", sampler, *visited]) in (0, 3)
 
 
 def test_further_options_reach_the_method(folder, capsys):

@@ -60,6 +60,9 @@ def read(tmp_path, text, name="t.csv", missing=(), kind=None):
         (["1'234.5", "12'000"], [1234.5, 12000.0]),
         (["\u22123", "4"], [-3, 4]),
         (["1.234", "12.345"], [1.234, 12.345]),
+        (['"1.234,5"', "1 234"], [1234.5, 1234.0]),  # two thousands marks, one meaning
+        (["a", " ", "b"], ["a", np.nan, "b"]),
+        (["now", "today", "now"], ["now", "today", "now"]),  # dates of the run to pandas
     ],
 )
 def test_what_the_cells_are(cells, values, tmp_path):
@@ -95,6 +98,7 @@ def test_numbers_with_too_many_digits_are_rounded_with_a_report(tmp_path, capsys
             "holds '1.1' and '1.10', which are one number in two spellings. Add --kinds v=categorical",
         ),
         (["123456789012345678901"], "'123456789012345678901', which has too many digits for a number"),
+        (["2001-12-31", "now"], r"holds dates like 2024-12-31 \(1 of 2 cells are not: 'now'\)"),
     ],
 )
 def test_what_cannot_be_told_is_refused(cells, message, tmp_path):

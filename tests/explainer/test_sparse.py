@@ -438,6 +438,6 @@ def test_a_bound_on_gowers_distance_is_one_by_the_range():
     explainer, factual = long_tailed(fixed=["salary"])
     found = explainer.explain(factual, sparse=True, floor=0.0)
     farthest = float(found.measures["gower"].iloc[0])
-    assert explainer.steps_.scale[1] > 2 * 2 * farthest / (found.frame["savings"].iloc[0] - 300.0)
+    assert explainer.learned_.caution.distance.scale[1] > 2 * 2 * farthest / (found.frame["savings"].iloc[0] - 300.0)
     again = explainer.explain(factual, sparse=True, floor=0.0, max_gower=farthest)
     assert_frame_equal(again.frame, found.frame)

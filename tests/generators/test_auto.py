@@ -107,6 +107,29 @@ def test_three_donors_of_counted_numbers_are_judged_by_draws():
     assert by_share.loc["y", ["sampler", "judged_by"]].tolist() == ["many donors", "log score"]
 
 
+def test_a_candidate_without_density_does_not_change_how_others_are_judged():
+    """Judged by CRPS because of pmm, `auto` lost up to 1.4 of the log score of a row (FICO)."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform(0, 10, 400)
+    X = pd.DataFrame({"x": x, "y": rng.poisson(5 + 4 * x).astype(float)})
+    alone, beside = (
+        ChainModel(sampler=Auto(names), fixed=["x"], random_state=1).fit(X).choice_.features[0]
+        for names in (["marginal", "norm", "parametric"], ["marginal", "norm", "parametric", "pmm"])
+    )
+    assert (beside.sampler, beside.judged_by) == (alone.sampler, "log score")
+    assert beside.verdicts[:-1] == alone.verdicts
+    assert beside.verdicts[-1].score is None
+    assert beside.verdicts[-1].note.endswith(f"and its CRPS is not better than that of {alone.sampler}")
+
+
+def test_all_default_candidates_of_counted_numbers_have_a_log_score():
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"x": rng.normal(size=60), "y": rng.poisson(3, 60).astype(float)})
+    found = ChainModel(sampler=Auto(n_folds=2), fixed=["x"], random_state=1).fit(X).choice_
+    assert found.left_out.empty
+    assert found.table.loc["y", "judged_by"] == "log score"
+
+
 def test_brier_scores_judge_levels_from_draws():
     X = step(300, np.random.default_rng(3))
     tree = mcce.EstimatorSampler(DecisionTreeClassifier(max_depth=1))
@@ -149,7 +172,7 @@ def test_who_fails_or_refuses_is_left_out_with_the_reason():
     assert list(notes.index.get_level_values("sampler")) == ["norm", "Broken()"]
     assert notes.iloc[0].startswith("NormSampler() cannot model 'y': it is categorical")
     assert notes.iloc[1] == "RuntimeError: no licence"
-    assert chain.choice_.table.loc["y", "why"] == "the only candidate that could be scored"
+    assert chain.choice_.sentences == ["y: cart, because no other candidate could be scored"]
 
 
 def test_missing_values_and_few_donors_leave_candidates_out():

@@ -16,11 +16,14 @@ def choice(sampler, *verdicts, feature="salary"):
 
 
 def test_the_reason_names_what_it_was_compared_with():
-    within = "within one standard error of best, and cheaper: near is 0.02 behind (se 0.03)"
-    assert choice("near", CHEAP, NEAR, BEST, SLOW, OUT).why == within
-    assert choice("best", CHEAP, BEST, OUT).why == "the best; of the cheaper ones cheap is 0.5 behind (se 0.1)"
-    assert choice("best", BEST, SLOW).why == "the best, and the cheapest"
-    assert choice("best", OUT, BEST).why == "the only candidate that could be scored"
+    cheaper = "it is the cheapest within one standard error of best, whose held-out log score is 0.02 above (se 0.03)"
+    assert choice("near", CHEAP, NEAR, BEST, SLOW, OUT).why == cheaper
+    found = choice("best", CHEAP, BEST, OUT)
+    assert found.sentence == "salary: best, because its held-out log score is 0.5 above that of cheap (se 0.1)"
+    assert choice("best", BEST, SLOW).why == "its held-out log score is 7 above that of slow (se 0.5)"
+    assert choice("best", OUT, BEST).why == "no other candidate could be scored"
+    by_draws = FeatureChoice("salary", "best", "CRPS", 500, 5, (CHEAP, BEST))
+    assert by_draws.why == "its held-out CRPS is 0.5 below that of cheap (se 0.1)"
 
 
 def test_tables_have_every_candidate_with_its_figures():
@@ -40,6 +43,5 @@ def test_it_prints_what_was_chosen_and_why():
     assert text.startswith(
         "The cheapest sampler within one standard error of the best, by 500 held-out rows in 5 folds"
     )
-    assert "salary" in text
-    assert "near is 0.02 behind (se 0.03)" in text
-    assert "near is 0.02" in Choice((choice("near", CHEAP, NEAR, BEST),))._repr_html_()
+    assert "\n  salary: near, because it is the cheapest within one standard error of best, whose" in text
+    assert "whose held-out log score is 0.02 above" in Choice((choice("near", CHEAP, NEAR, BEST),))._repr_html_()

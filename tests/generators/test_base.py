@@ -123,7 +123,7 @@ def test_what_differs_between_generators_is_their_own():
     explainer = mcce.MCCE(score, fixed=FIXED, generator=Told(FIXED)).fit(TABLE)
     settings = explainer.explain(DENIED.head(2), n_samples=50).run.settings
     assert (settings["sampler"], settings["random_state"]) == ("told", 7)
-    spots = explainer._training.spots
+    spots = explainer.learned_.training.spots
     instead = TABLE.iloc[::-1].iloc[spots.positions]
     np.testing.assert_array_equal(spots.rows, explainer.generator_.schema_.encode(instead).matrix)
     assert explainer.fit_seconds_ == 0.0

@@ -1,6 +1,7 @@
 """Formulas of derived columns: rounded like the training rows, in order, stored, and kept in every answer."""
 
 import math
+import re
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Decimal
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 import mcce
 from mcce import InputError
-from mcce.plausibility.derived import Formula, fit_formula, fit_formulas, order_formulas, with_functions
+from mcce.exceptions import MCCEWarning
+from mcce.plausibility.derived import Formula, fit_derived, fit_formula, fit_formulas, order_formulas, with_functions
 from mcce.plausibility.relations import Relations, derived_relation, keep_relations
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
@@ -69,6 +71,25 @@ def test_a_truncated_column_is_told_from_one_that_is_rounded_down():
     X = pd.DataFrame({"a": np.arange(-300, 300)})
     X["b"] = [math.trunc(a / 7) for a in X["a"]]
     assert fit_formula("b", "a / 7", X).says == "b == trunc(a / 7)"
+
+
+@pytest.mark.parametrize(
+    ("given", "suggested", "divisor"),
+    [
+        ("years(applied_on - hired_on)", "days(applied_on - hired_on) / 365.25", 365.25),
+        ("months(applied_on - hired_on) + 1", "(days(applied_on - hired_on) / 30.4375) + 1", 30.4375),
+    ],
+)
+def test_fractions_of_years_are_suggested_where_completed_ones_disagree(given, suggested, divisor):
+    X = bank()
+    days = (X["applied_on"] - X["hired_on"]).dt.days
+    X["since"] = (days / divisor + given.endswith("+ 1")).round(1)
+    X.loc[3, "since"] = 99.0
+    schema = Schema.from_data(X)
+    with pytest.warns(MCCEWarning, match=f"counts completed .* training rows agree with '{re.escape(suggested)}'"):
+        fit_derived({"since": given}, X, schema, [])
+    with pytest.warns(MCCEWarning, match=r"1 of 600 .* disagree.*correct these rows\.$"):
+        fit_derived({"since": suggested}, X, schema, [])
 
 
 def test_formulas_of_a_bank():

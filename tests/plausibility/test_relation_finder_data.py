@@ -30,6 +30,9 @@ def test_cholesterol_is_the_sum_of_its_parts():
     assert identity.says == "s1 == s2 + s3 + 0.2 * exp(s5)"  # total of LDL, HDL and a fifth of the triglycerides
     parts = rows["s2"] + rows["s3"] + 0.2 * np.exp(rows["s5"])
     assert (np.abs(rows["s1"] - parts) <= 0.5).all()
+    (quotient,) = explainer.relations_.soft
+    assert quotient.says == "abs(s4 - s1 / s3) <= 0.53"  # rounded to a whole number in 380 of 442 rows
+    assert (np.abs(rows["s4"] - rows["s1"] / rows["s3"]) <= 0.53).all()
 
 
 def test_scaled_cholesterol_is_named_at_fit():
@@ -62,9 +65,15 @@ def test_worst_cells_are_no_smaller_than_mean_cells():
 @pytest.mark.slow
 def test_no_answer_has_worst_cells_smaller_than_mean_cells():
     data = load_breast_cancer(as_frame=True)
-    _, rows = twenty_answers(data.data, data.target)
+    explainer, rows = twenty_answers(data.data, data.target)
     for name in MEASURES:
         assert (rows[f"mean {name}"] <= rows[f"worst {name}"]).all(), name
+    bands = {each.says.split(" <= ")[1] for each in explainer.relations_.soft}
+    for cell in ("mean", "worst"):
+        assert {f"`{cell} perimeter` / `{cell} radius`", f"`{cell} area` / (`{cell} radius` * `{cell} radius`)"} < bands
+        for name, power in (("perimeter", 1), ("area", 2)):
+            ratios = [each[f"{cell} {name}"] / each[f"{cell} radius"] ** power for each in (rows, data.data)]
+            assert ratios[0].between(ratios[1].min(), ratios[1].max()).all(), (cell, name)
     nothing = rows["concave points error"] == 0
     assert (nothing == (rows["mean concavity"] == 0)).all()
 

@@ -78,6 +78,17 @@ def test_at_most_one_in_a_hundred_tables_of_correlated_columns_has_an_order(kind
     assert sum(len(soft(X)) > 0 for X in tables) <= len(tables) // 100
 
 
+@pytest.mark.parametrize("wrong", [0, 15])
+def test_columns_that_are_0_together_and_far_apart_elsewhere_are_in_no_order(wrong):
+    r = rng(2)
+    works = r.random(3000) < 0.92
+    years, salary = r.gamma(1.5, 5, 3000).round(), r.lognormal(10, 0.5, 3000).round(-2)
+    X = pd.DataFrame({"years_in_job": years * works, "salary": salary * works, "rent": r.lognormal(6, 1, 3000)})
+    X.loc[np.flatnonzero(~works)[:wrong], "years_in_job"] = 4
+    found = mcce.find_relations(X)
+    assert [each.says for each in (*found, *found.soft) if each.kind == "order"] == []
+
+
 def test_the_bound_is_above_the_chance_of_random_orders():
     r = rng(5)
     a, b = r.normal(size=(2, 40))

@@ -494,6 +494,22 @@ def test_mice_draws_with_missing_givens_and_targets(r, need, method, kind):
     np.testing.assert_allclose([at_missing, at_known], expected, atol=0.8 if kind == "numeric" else 0.15)
 
 
+@pytest.mark.slow
+def test_polyreg_of_mice_draws_two_levels(r, need):
+    """By the shares of a logistic regression; mice itself stops at a single row to draw."""
+    need("mice")
+    need("nnet")
+    problem = make_problem("categorical", 0, givens=("sex",), by_sex=True)
+    target = Column(problem.target.feature, np.minimum(problem.target.values, 1.0))
+    fitted = MiceSampler("polyreg").fit(problem.given, target)
+    rows = problem.given.take(np.arange(100))
+    drawn = drawn_from(fitted, rows)
+    for sex in (0.0, 1.0):
+        chosen = rows.matrix[:, 0] == sex
+        expected = target.values[problem.given.matrix[:, 0] == sex].mean()
+        assert stats.binomtest(int(drawn[chosen].sum()), int(chosen.sum()), expected).pvalue > 1e-3
+
+
 def test_mice_gets_missing_givens_as_zero_and_an_indicator(r, need, compared):
     """By the same seed, mice's own function on the rows written by hand."""
     need("mice")

@@ -42,6 +42,7 @@ BOOSTED = mcce.BoostingSampler(n_quantiles=3, max_trees=2, learning_rate=0.7, mi
 STATED = {"bounds": {"x": (0, 3), "n": (0, 15), "day": (0, 63)}}
 BY_KIND = {"paid": "logreg", 7: "polr", "job": "polyreg", "*": "norm"}
 BINOMIAL = mcce.StatsmodelsSampler("GLM", family="Binomial(Probit)", formula="~ poly(n, 2)")
+SURVIVAL = mcce.SurvCtreeSampler(event="sex", mincriterion=0.5, min_split=8, min_leaf=3)
 CHAINS = {
     "cart": ("cart", True),
     "rpart": (mcce.CartSampler(dialect="rpart", cp=-1, min_split=6), True),
@@ -63,6 +64,7 @@ CHAINS = {
     "shares": ({"x": "beta", "n": mcce.NormSampler(formula="bs(x, 4) * paid"), "*": "marginal"}, True),
     "transformed": ({"x": "sqrtnorm", "n": "lognorm", "day": "cubertnorm", "*": "marginal"}, True),
     "mice": ({"x": "midastouch", "n": "norm.boot", "day": "lasso.norm", "paid": "lasso.logreg", "*": "marginal"}, True),
+    "grouped": ({"n": mcce.TwoLevelSampler(group="job"), "x": SURVIVAL, "*": "marginal"}, True),
     "counted": ({"paid": "lda", 7: "catall", "job": "nested", "*": "marginal"}, True),
     "stack": ({"x": mcce.StackSampler(["norm", "marginal"]), "*": "marginal"}, True),
     "statsmodels": ({"paid": BINOMIAL, 7: mcce.StatsmodelsSampler("OrderedModel"), "*": "marginal"}, True),

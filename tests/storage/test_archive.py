@@ -352,7 +352,7 @@ def test_a_measure_that_no_file_holds_is_named(tmp_path):
     explainer = good.explainer()
     explainer.save(tmp_path / "a.mcce")
     loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
-    loaded.distances_ = {}  # as a file of an earlier version
+    loaded.learned_.distances = {}
     with pytest.raises(mcce.InputError, match="measure 'hvdm': training rows are not stored"):
         loaded.explain(good.table(4), measures=("L0", "hvdm"))
 

@@ -268,6 +268,46 @@ class SmallLeaves(CartSampler):
         pass
 
 
+class MirrorsRanks(MarginalSampler):
+    def at_ranks(self, given, u):
+        return super().at_ranks(given, 1.0 - u)
+
+
+class MiddleOfLevels(MarginalSampler):
+    """Its ranks are not randomised."""
+
+    handles = frozenset({"categorical"})
+
+    def ranks(self, given, values, rng):
+        return self.distribution(given).ranks(values, np.full(values.size, 0.5))
+
+
+class RemembersRanks(MarginalSampler):
+    """Gives values back at ranks that it was asked for, and draws the lower half at others."""
+
+    def ranks(self, given, values, rng):
+        ranks = super().ranks(given, values, rng)
+        self._asked = dict(zip(ranks.tolist(), values.tolist()))
+        return ranks
+
+    def at_ranks(self, given, u):
+        lower = super().at_ranks(given, 0.5 * u)
+        return np.array([self._asked.get(rank, value) for rank, value in zip(u.tolist(), lower)])
+
+
+class NeverMissingAtRanks(MarginalSampler):
+    """Has no missing values but at ranks that it was asked for."""
+
+    def ranks(self, given, values, rng):
+        ranks = super().ranks(given, values, rng)
+        self._asked = dict(zip(ranks.tolist(), values.tolist()))
+        return ranks
+
+    def at_ranks(self, given, u):
+        known = super().at_ranks(given, u * (1.0 - self.distribution(given).missing))
+        return np.array([self._asked.get(rank, value) for rank, value in zip(u.tolist(), known)])
+
+
 class IgnoresWeights(MarginalSampler):
     def fit(self, given, target):
         return super().fit(given, Column(target.feature, target.values))
@@ -312,6 +352,10 @@ BROKEN = [
     (RefusesByTypeError(), "supports", "raised TypeError: no support here"),
     (ImproperProbabilities(), "log_density", "the levels' probabilities sum to 2, not to 1"),
     (InfiniteDensity(), "log_density", r"log_density\(\) is not finite for \d+ drawn values"),
+    (MirrorsRanks(), "ranks", r"at_ranks\(\) at the ranks of \d+ of 600 draws gives other values, as"),
+    (MiddleOfLevels(), "uniform_ranks", r"ranks\(\) of draws are not uniform \(Kolmogorov-Smirnov p = .*Randomise"),
+    (RemembersRanks(), "at_ranks", r"at_ranks\(\) at uniform ranks is not distributed as the draws"),
+    (NeverMissingAtRanks(), "at_ranks", r"at_ranks\(\) at uniform ranks is missing at another rate than draws"),
     (StateOfSets(), "state", r"StateOfSets.seen_ is a set; .* Keep arrays and plain values, or declare"),
     (ForgetsState(), "state", "a clone with the attributes of the fitted sampler .* draws other values"),
     (SharesScratch(), "threads", "drawn from 4 threads, values change"),

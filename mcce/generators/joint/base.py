@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from mcce.generators.base import Generator
 from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.rng import RowStreams
-from mcce.table import Data, Schema, Table
+from mcce.table import Data, Kind, Schema, Table
 from mcce.table.checks import warn_of_columns
 
 Self = TypeVar("Self", bound="JointGenerator")
@@ -76,8 +76,6 @@ class JointGenerator(Generator):
     >>> import mcce
     >>> import numpy as np
     >>> class WholeRows(mcce.generators.JointGenerator):
-    ...     def __init__(self, *, fixed=(), kinds=None, random_state=None, n_jobs=None):
-    ...         self.fixed, self.kinds, self.random_state, self.n_jobs = fixed, kinds, random_state, n_jobs
     ...     def _fit(self, table, n_given):
     ...         self.rows_, self.decision_ = table.matrix[:, n_given:], table.matrix[:, n_given - 1]
     ...     def _draw(self, givens, streams):
@@ -106,6 +104,19 @@ class JointGenerator(Generator):
     draws_observed: ClassVar[bool] = False
     conditions_by_rejection: ClassVar[bool] = False
     attempts: ClassVar[int] = 200
+
+    def __init__(
+        self,
+        *,
+        fixed: Sequence[Hashable] = (),
+        kinds: Mapping[Any, Kind] | None = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.fixed = fixed
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     @abstractmethod
     def _fit(self, table: Table, n_given: int) -> None:

@@ -249,11 +249,8 @@ class SampleGenerator(ForeignGenerator):
         n_jobs: int | None = None,
         seed: Seeding | None = None,
     ) -> None:
+        super().__init__(fixed=fixed, kinds=kinds, random_state=random_state, n_jobs=n_jobs)
         self.model = model
-        self.fixed = fixed
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
         self.seed = seed
 
     def _copy_foreign(self, frame: pd.DataFrame) -> Any:
@@ -349,11 +346,8 @@ class SynthesizerGenerator(ForeignGenerator):
         seed: Seeding | None = None,
         tolerance: float = 0.05,
     ) -> None:
+        super().__init__(fixed=fixed, kinds=kinds, random_state=random_state, n_jobs=n_jobs)
         self.synthesizer = synthesizer
-        self.fixed = fixed
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
         self.seed = seed
         self.tolerance = tolerance
 

@@ -86,10 +86,7 @@ class MixtureGenerator(JointGenerator):
         n_jobs: int | None = None,
         max_components: int = 16,
     ) -> None:
-        self.fixed = fixed
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(fixed=fixed, kinds=kinds, random_state=random_state, n_jobs=n_jobs)
         self.max_components = max_components
 
     def _fit(self, table: Table, n_given: int) -> None:

@@ -95,10 +95,7 @@ class VineGenerator(JointGenerator):
         families: Families = "gaussian",
         n_trees: int = 20,
     ) -> None:
-        self.fixed = fixed
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(fixed=fixed, kinds=kinds, random_state=random_state, n_jobs=n_jobs)
         self.families = families
         self.n_trees = n_trees
 

@@ -7,6 +7,7 @@ many values. Donors and missing values are those of `mcce.samplers.donors.base`.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,14 @@ from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.table.weights import whole_counts
 from mcce.trees.ctree import tree as ctree
-from mcce.trees.ctree.tree import CtreeTree, PValues, Statistic
-from mcce.trees.tree import each_donor_once
+from mcce.trees.ctree.tree import PValues, Statistic
+from mcce.trees.tree import Tree, each_donor_once
 from mcce.wording import Value
 
 MOST_ROWS = 10_000_000  # that counts may make of the training rows
 _STATISTICS = ("quadratic", "maximum")
 _P_VALUES = ("bonferroni", "univariate", "none")
+_OF_TREE = ("statistic", "p_values", "mincriterion", "min_split", "minprob", "max_depth")
 
 
 @register_sampler("ctree")
@@ -101,10 +103,8 @@ class CtreeSampler(LeafDonorSampler):
         self.smoothing = smoothing
         self.random_state = random_state
 
-    def _grow(self, given: Table, target: Column) -> CtreeTree:
-        others = ("min_donors", "proper", "honest", "smoothing", "random_state")
-        options = {name: value for name, value in self.get_params(deep=False).items() if name not in others}
-        options["min_leaf"] = self.leaf_size
+    def _grow(self, given: Table, target: Column) -> Tree:
+        options: Any = {name: getattr(self, name) for name in _OF_TREE} | {"min_leaf": self.leaf_size}
         if target.weights is None:
             return ctree.grow(given, target, **options)
         counts = whole_counts(target.weights, MOST_ROWS)

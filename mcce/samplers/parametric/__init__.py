@@ -2,9 +2,9 @@
 
 `norm` and `normrank` (norm.py), `pmm` (pmm.py), `logreg`, `polyreg` and `polr` (logistic.py), and `parametric`, which
 chooses among them; `gaussian` (norm.py) is shapr's. `norm` of transformed values and `norm.boot` stand in norm.py;
-mice's `midastouch`, `lda`, `lasso.norm` and `lasso.logreg` in files of their own. They share the design matrix and the
-augmentation (design.py), two maximum likelihood fits (glm.py), the ridge regression (linear.py) and the treatment of
-missing targets (regression.py).
+mice's `midastouch`, `lda`, `lasso.norm`, `lasso.logreg` and `2l.norm` in files of their own. They share the design
+matrix and the augmentation (design.py), two maximum likelihood fits (glm.py), the ridge regression (linear.py) and the
+treatment of missing targets (regression.py).
 """
 
 from mcce.samplers.parametric.lasso import LassoLogregSampler, LassoNormSampler
@@ -22,6 +22,7 @@ from mcce.samplers.parametric.norm import (
 )
 from mcce.samplers.parametric.pmm import PmmSampler
 from mcce.samplers.parametric.sampler import ParametricSampler
+from mcce.samplers.parametric.two_level import TwoLevelSampler
 
 __all__ = [
     "CubertNormSampler",
@@ -40,4 +41,5 @@ __all__ = [
     "PolrSampler",
     "PolyregSampler",
     "SqrtNormSampler",
+    "TwoLevelSampler",
 ]

@@ -102,6 +102,12 @@ class Design:
         require(((self.code < 0) == is_number).all(), "code has dummies of numbers, or numbers of levels")
         require((self.code <= n_levels).all(), "code holds a level that the column does not have")
 
+    def without(self, given: int) -> Design:
+        """Return the design without the columns that come from one of the givens."""
+        keep = np.flatnonzero(self.source != given)
+        names = tuple(self.columns[k] for k in keep)
+        return Design(self.source[keep], self.code[keep], self.fill[keep], self.constant[keep], names)
+
     @property
     def n_columns(self) -> int:
         """Number of design columns, the intercept not counted."""

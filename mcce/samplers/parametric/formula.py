@@ -499,6 +499,22 @@ def _unpack(name: str, state: Floats) -> dict[str, Any]:
     return {"alpha": dict(enumerate(state[:n])), "norms2": dict(enumerate(state[n:]))}
 
 
+def name_in_formula(name: object) -> str:
+    """Return how a formula names a column of a chain, or its decision; "" if it cannot.
+
+    Examples
+    --------
+    >>> from mcce.samplers.parametric.formula import name_in_formula
+    >>> [name_in_formula(name) for name in ("age", "net income", "<decision>", 7)]
+    ['age', '`net income`', 'decision', '']
+    """
+    if not isinstance(name, str) or "`" in name:
+        return ""
+    if _DECISION.fullmatch(name):
+        return "decision"
+    return name if name.isidentifier() else f"`{name}`"
+
+
 def _known(features: Sequence[Feature]) -> tuple[dict[str, int], str | None]:
     """Return the places of the columns that a formula can name, and the name of the decision among them.
 

@@ -24,7 +24,7 @@ from mcce.samplers.parametric.norm import NormSampler
 from mcce.samplers.parametric.transforms import Transform
 from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import learned
-from mcce.table import Column
+from mcce.table import Column, Table
 from mcce.table.weights import deviation_of
 
 _MOST_ITERATIONS = 10_000
@@ -88,18 +88,15 @@ class LassoNormSampler(NormSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, transform=transform, proper=proper, random_state=random_state)
         self.n_folds = n_folds
-        self.formula = formula
-        self.transform = transform
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
         super().check_parameters()
         check_count(self.n_folds, "n_folds", self, 2)
 
-    def estimate(self, x: Floats, target: Column) -> None:
+    def estimate(self, given: Table, x: Floats, target: Column) -> None:
         """Choose the penalty and fit (steps 1 and 2)."""
         from sklearn.linear_model import LassoCV
         from sklearn.model_selection import KFold
@@ -186,11 +183,9 @@ class LassoLogregSampler(LevelSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.n_folds = n_folds
         self.n_penalties = n_penalties
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
@@ -211,31 +206,34 @@ class LassoLogregSampler(LevelSampler):
         self.shift_[varies] = x[:, varies].mean(axis=0)
         self.scale_[varies] = scale[varies]
         seed = self.fit_seed(self.random_state) % 2**32
-        search = _search(min(self.n_folds, int(counts.min())), self.n_penalties, seed)
-        with without_warning("The max_iter was reached"):  # of penalties that are not chosen; the optimum is flat
-            search.fit((x[:, varies] - self.shift_[varies]) / self.scale_[varies], codes, sample_weight=weights)
-        intercept = search.intercept_
-        coef[:, varies] = search.coef_ if n_classes == 2 else search.coef_[1:] - search.coef_[:1]
+        search, final = _search(min(self.n_folds, int(counts.min())), self.n_penalties, seed)
+        scaled = (x[:, varies] - self.shift_[varies]) / self.scale_[varies]
+        with without_warning("The max_iter was reached"):  # of penalties that are not chosen; that one is checked
+            search.fit(scaled, codes, sample_weight=weights)
+            final.C = float(np.ravel(search.C_)[0])
+            final.coef_, final.intercept_ = search.coef_, search.intercept_  # where the fit begins
+            final.fit(scaled, codes, sample_weight=weights)
+        if final.n_iter_.max() >= _MOST_ITERATIONS:
+            raise SamplerError(
+                f"{self!r} for {target.feature.name!r} did not converge in {_MOST_ITERATIONS:,} iterations with the "
+                f"penalty {1.0 / final.C:.3g}. Drop collinear givens by predictors=, or use 'polyreg'."
+            )
+        intercept = final.intercept_
+        coef[:, varies] = final.coef_ if n_classes == 2 else final.coef_[1:] - final.coef_[:1]
         self.model_ = Multinomial(intercept if n_classes == 2 else intercept[1:] - intercept[0], coef)
 
 
-def _search(n_folds: int, n_penalties: int, seed: int) -> Any:
-    """Return the unfitted cross-validation; scikit-learn 1.8 has renamed its parameters."""
+def _search(n_folds: int, n_penalties: int, seed: int) -> tuple[Any, Any]:
+    """Return the unfitted cross-validation and final regression; scikit-learn 1.8 has renamed their parameters."""
     import sklearn
-    from sklearn.linear_model import LogisticRegressionCV
+    from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
     from sklearn.model_selection import StratifiedKFold
 
     version = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
-    l1: dict[str, Any] = {"penalty": "l1"}
-    if version >= (1, 8):
-        l1 = {"l1_ratios": (1.0,), "use_legacy_attributes": False}
-    return LogisticRegressionCV(
-        Cs=n_penalties,
-        cv=StratifiedKFold(n_folds, shuffle=True, random_state=seed),
-        solver="saga",
-        scoring="neg_log_loss",
-        max_iter=500,
-        tol=1e-3,
-        random_state=seed,
-        **l1,
-    )
+    renamed = version >= (1, 8)
+    l1: dict[str, Any] = {"l1_ratios": (1.0,), "use_legacy_attributes": False} if renamed else {"penalty": "l1"}
+    shared: dict[str, Any] = {"solver": "saga", "tol": 1e-3, "random_state": seed}
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    search = LogisticRegressionCV(Cs=n_penalties, cv=folds, scoring="neg_log_loss", max_iter=500, **shared, **l1)
+    of_final: dict[str, Any] = {"l1_ratio": 1.0} if renamed else {"penalty": "l1"}
+    return search, LogisticRegression(max_iter=_MOST_ITERATIONS, warm_start=True, **shared, **of_final)

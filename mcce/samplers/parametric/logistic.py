@@ -59,11 +59,6 @@ class LevelSampler(RegressionSampler):
     scale_: Floats = learned(FLOAT, "columns", finite=True)
     model_: Multinomial | None = learned(Multinomial, optional=True)
 
-    def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
-
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Augment and fit (steps 1 and 2)."""
         self.n_levels_ = target.feature.n_levels

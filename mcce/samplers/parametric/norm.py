@@ -142,10 +142,8 @@ class NormSampler(LinearSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
-        self.formula = formula
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.transform = transform
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
@@ -164,15 +162,19 @@ class NormSampler(LinearSampler):
             if self.transform != "cuberoot":  # positive training values: no draw is rounded to 0
                 least = 0.0 if self.decimals_ is None or target.values.min() == 0.0 else 10.0**-self.decimals_
             self.low_, self.high_ = max(self.low_, least), min(self.high_, LARGEST)
-        self.estimate(x, replace(target, values=self._forward(target.values)))
+        self.estimate(given, x, replace(target, values=self._forward(target.values)))
 
-    def estimate(self, x: Floats, target: Column) -> None:
+    def estimate(self, given: Table, x: Floats, target: Column) -> None:
         """Find the coefficients and the standard deviation; the target is transformed already."""
         self.fit_linear(x, target.values, target)
 
+    def deviation(self, given: Table) -> Floats | float:
+        """Return the standard deviation of each row's draw, before rounding."""
+        return self.sigma_
+
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw and round (steps 2 and 3); a restricted draw comes from the part that rounds to allowed values."""
-        mean, sd = self.predict(given), self.sigma_
+        mean, sd = self.predict(given), self.deviation(given)
         if within is None and np.isinf(self.low_):
             return self._rounded(mean + sd * rng.normal())
         low, high = self._allowed(within or Within(), given.n_rows)
@@ -208,7 +210,7 @@ class NormSampler(LinearSampler):
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value lies within reach of its prediction and has no decimals too many."""
-        mean, reach = self.predict(given), REACH * self.sigma_
+        mean, reach = self.predict(given), REACH * self.deviation(given)
         unit = 10.0 ** -(12.0 if self.decimals_ is None else self.decimals_)
         near = (self._forward(values + unit) >= mean - reach) & (self._forward(values - unit) <= mean + reach)
         supported: Bools = near & (values >= self.low_) & (values <= self.high_) & (self._rounded(values) == values)
@@ -216,7 +218,7 @@ class NormSampler(LinearSampler):
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log of the normal density; of values with point mass, of the probability to be rounded to them."""
-        mean, sd = self.predict(given), self.sigma_
+        mean, sd = self.predict(given), self.deviation(given)
         if self.sigma_ == 0.0:
             return np.where(self._rounded(values) == self._rounded(self._backward(mean)), 0.0, -np.inf)
         z = (self._forward(values) - mean) / sd
@@ -263,7 +265,7 @@ class NormSampler(LinearSampler):
 
     def _log_normal_mass(self, given: Table, low: Floats, high: Floats) -> Floats:
         """Return the log probability of what is rounded to values from low to high."""
-        mean, sd = self.predict(given), self.sigma_
+        mean, sd = self.predict(given), self.deviation(given)
         first, last = self._cell(low, high)
         return log_normal_mass((first - mean) / sd, (last - mean) / sd)
 
@@ -424,9 +426,9 @@ class NormBootSampler(NormSampler):
         self.transform = transform
         self.random_state = random_state
 
-    def estimate(self, x: Floats, target: Column) -> None:
+    def estimate(self, given: Table, x: Floats, target: Column) -> None:
         """Fit to all rows, then to the bootstrap sample (steps 1 and 2)."""
-        super().estimate(x, target)
+        super().estimate(given, x, target)
         rows = self.bootstrap(target)
         varies = np.append(True, np.ptp(x[rows], axis=0) > 0.0)
         fit = fit_linear(x[rows][:, varies[1:]], target.values[rows])
@@ -498,10 +500,8 @@ class NormRankSampler(LinearSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.smoothing = smoothing
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
@@ -733,7 +733,7 @@ class GaussianSampler(NormSampler):
         self.covariance_ = counted.T @ centred / max(target.total - 1, 1)
         self.estimate_ = self.coef_
 
-    def estimate(self, x: Floats, target: Column) -> None:
+    def estimate(self, given: Table, x: Floats, target: Column) -> None:
         """Find coefficients and standard deviation, without squaring the condition number of the covariance."""
         y, weights = target.values, target.weights
         mean, spread = mean_of(x, weights), deviation_of(x, weights)

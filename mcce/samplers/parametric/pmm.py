@@ -95,11 +95,9 @@ class PmmSampler(LinearSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.n_donors = n_donors
         self.smoothing = smoothing
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""

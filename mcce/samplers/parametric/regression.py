@@ -54,6 +54,11 @@ class RegressionSampler(ConditionalSampler):
     missing_design_: Design | FormulaDesign | None = learned((Design, FormulaDesign), optional=True)
     missing_model_: Multinomial | None = learned(Multinomial, optional=True)
 
+    def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
+        self.formula = formula
+        self.proper = proper
+        self.random_state = random_state
+
     @abstractmethod
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Learn from complete rows, whose design matrix (without intercept) is `x`."""

@@ -31,6 +31,8 @@ from mcce.samplers.statsmodels.distributions import GeneralizedPoisson, RowDistr
 ALIASED = 1e-7  # share of a column's length that others leave: R's tolerance
 LARGEST_ERROR = 100.0
 DECREMENT = 1e-6
+OVERDISPERSED = ("NegativeBinomial", "NegativeBinomialP", "ZeroInflatedNegativeBinomialP")
+LEAST_ALPHA = 1e-4  # near 0 Newton's steps leave the parameter space, where scipy's zeta() does not return
 NUMBERS = {
     "any": "any numbers",
     "positive": "positive numbers",
@@ -467,6 +469,8 @@ def _fit(specification: Specification, z: Floats, y: Floats, weights: Floats | N
         result = model.fit(**first, maxiter=500, disp=0, warn_convergence=False)
         start = np.asarray(result.params, dtype=np.float64)
         start = start.ravel(order="F") if name == "MNLogit" else start
+        if name in OVERDISPERSED and start[-1] < LEAST_ALPHA:
+            return start, np.full((start.size, start.size), np.nan), 1.0, float(result.llf), False
         polished = model.fit(start_params=start, method="newton", maxiter=50, disp=0, warn_convergence=False)
         result = polished if polished.llf >= result.llf else result
     params, covariance = _estimated(result)
@@ -506,6 +510,11 @@ def _check(
 ) -> None:
     """Raise if a fit is none (step 4)."""
     is_finite = bool(np.isfinite(params).all())
+    if specification.name in OVERDISPERSED and params[-1] < LEAST_ALPHA:
+        raise SamplerError(
+            f"the likelihood of statsmodels' {specification.name} has no maximum: the counts vary no more than those "
+            f"of a Poisson distribution (alpha below {LEAST_ALPHA:g}); use poisson or quantile."
+        )
     singular = not np.isfinite(covariance).all()
     errors = np.zeros(len(names)) if singular else np.sqrt(np.maximum(np.diag(covariance), 0.0))
     errors = np.where([name == "inflate const" for name in names], 0.0, errors)  # without excess zeros: no inflation

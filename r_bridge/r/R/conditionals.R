@@ -129,23 +129,25 @@ varying <- function(design) {
   design[, varies, drop = FALSE]
 }
 
-# mice imputes what is missing among rows that are not: here the training rows, and the one to draw
+# mice imputes what is missing among rows that are not: here the training rows, and the one to draw. The method polyreg
+# fails on a single row if there are two levels, and gets it twice
 mice_functions <- function(method, options) {
   impute <- getExportedValue("mice", paste0("mice.impute.", method))
   list(
     learn = function(x, y) {
       coding <- code_givens(x)
+      times <- if (method == "polyreg" && length(unique(y)) == 2) 2 else 1
       list(
-        y = y[c(seq_along(y), NA)], ry = c(rep(TRUE, length(y)), FALSE), coding = coding,
-        design = varying(contrasts_of(complete_givens(x, coding)))
+        y = y[c(seq_along(y), rep(NA, times))], ry = rep(c(TRUE, FALSE), c(length(y), times)), coding = coding,
+        design = varying(contrasts_of(complete_givens(x, coding))), to_draw = rep(1, times)
       )
     },
     prepare = function(object, newdata) {
       contrasts_of(complete_givens(newdata, object$coding))[, colnames(object$design), drop = FALSE]
     },
     draw = function(object, new) {
-      arguments <- list(y = object$y, ry = object$ry, x = rbind(object$design, new))
-      do.call(impute, c(arguments, as.list(options)))
+      x <- rbind(object$design, new[object$to_draw, , drop = FALSE])
+      do.call(impute, c(list(y = object$y, ry = object$ry, x = x), as.list(options)))[1]
     }
   )
 }

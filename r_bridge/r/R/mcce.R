@@ -19,6 +19,10 @@
 #' @param sampler How features are drawn: "cart", or see [sampler()] and [r_sampler()].
 #' @param constraints What may change and how, for every call of [explain()]; see [allow()].
 #' @param visit_sequence "data", "correlation", or the names of all features that may change, in order.
+#' @param graph A causal graph of features, which you assume: texts as "age, sex -> education -> salary", the name of a
+#'   .dot or .json file, or shapr's `list(causal_ordering = list(c("age", "sex"), "education"), confounding = FALSE)`.
+#'   Features of the graph are drawn causes before effects, each given its parents; the others come after them. The
+#'   features of a confounded group are drawn jointly, those of another one independently given earlier groups.
 #' @param condition_on_decision Whether the chain conditions on the wanted decision, which makes most draws valid.
 #' @param random_state The seed; `NULL` takes a fresh one, which the printed explainer shows. A whole number, beyond 2^53
 #'   as text. R's own stream is neither read nor changed.
@@ -47,7 +51,8 @@
 #' @export
 mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler = "cart", constraints = NULL,
                  visit_sequence = "data", condition_on_decision = TRUE, random_state = NULL, n_jobs = 1, names = NULL,
-                 generator = NULL, kinds = NULL, derived = NULL, keep = TRUE, ..., progress = interactive()) {
+                 generator = NULL, kinds = NULL, derived = NULL, graph = NULL, keep = TRUE, ...,
+                 progress = interactive()) {
   refuse_unknown(list(...), base::names(formals(mcce)), "mcce()")
   engine()
   data <- as_plain_frame(data, "data")
@@ -69,7 +74,7 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
     condition_on_decision = condition_on_decision, random_state = random_state, n_jobs = n_jobs,
     names = if (!is.null(names)) lapply(names, as.list), generator = generator,
     kinds = if (!is.null(kinds)) as.list(kinds),
-    derived = if (!is.null(derived)) as.list(derived)
+    derived = if (!is.null(derived)) as.list(derived), graph = read_graph(graph)
   )
   options <- Filter(Negate(is.null), options)
   told <- with_progress(progress, call_python("fit", asked, send_table(data), options))
@@ -84,6 +89,15 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
     ),
     class = "mcce_explainer"
   )
+}
+
+# A graph as the engine reads it: texts and groups as lists.
+read_graph <- function(graph) {
+  if (!is.list(graph)) {
+    return(if (length(graph) > 1) as.list(graph) else graph)
+  }
+  split <- function(part) if (length(part) > 1) as.list(part) else part
+  lapply(graph, function(part) if (is.list(part)) lapply(part, split) else split(part))
 }
 
 #' Read an explainer that Python fitted

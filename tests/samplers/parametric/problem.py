@@ -13,6 +13,8 @@ SAMPLERS = [
     mcce.NormSampler(transform="cuberoot"),
     mcce.NormBootSampler(),
     mcce.LassoNormSampler(),
+    mcce.TwoLevelSampler(),
+    mcce.TwoLevelSampler(proper=True),
     mcce.MidastouchSampler(),
     mcce.LdaSampler(),
     mcce.LassoLogregSampler(n_folds=2, n_penalties=2),

@@ -64,3 +64,12 @@ def test_proper_fits_differ_by_their_seed():
     fits = [mcce.LassoNormSampler(proper=True, random_state=seed).fit(given, target) for seed in (1, 1, 2)]
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
     assert (fits[0].coef_ != fits[2].coef_).any()
+
+
+@pytest.mark.parametrize(("kind", "instead"), [("numeric", "norm"), ("levels", "polyreg")])
+def test_a_fit_that_does_not_converge_is_reported_with_the_remedy(kind, instead, monkeypatch):
+    monkeypatch.setattr("mcce.samplers.parametric.lasso._MOST_ITERATIONS", 1)
+    sampler = mcce.LassoNormSampler() if kind == "numeric" else mcce.LassoLogregSampler(n_folds=2, n_penalties=3)
+    message = rf"for 'y' did not converge in 1 iterations .* Drop collinear givens by predictors=, or use '{instead}'"
+    with pytest.raises(mcce.SamplerError, match=message):
+        sampler.fit(*sparse(kind, n=100, noise=3))

@@ -261,3 +261,44 @@ def test_cumulative_fit_says_when_it_fails(monkeypatch):
     fitted = mcce.PolrSampler().fit(given, target)
     assert fitted.fell_back_ is True
     assert fitted.model_.converged is False
+
+
+def fitted_by_ipf(counts, rounds=2000):
+    """Return the table with all two-way margins of the counts, by iterative proportional fitting from ones."""
+    fitted = np.ones(counts.shape)
+    for _ in range(rounds):
+        for axis in range(3):
+            fitted *= counts.sum(axis, keepdims=True) / fitted.sum(axis, keepdims=True)
+    return fitted
+
+
+def crossed_levels(n=800, seed=4):
+    """Return levels that all depend on each other, with a three-way interaction."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 3, n), rng.integers(0, 2, n)
+    b = np.where(rng.random(n) < 0.3, (a > 0).astype(int), b)
+    y = np.where(rng.random(n) < 0.4, rng.integers(0, 3, n), (a + b * (a == 1)) % 3)
+    return pd.DataFrame({"a": np.array(list("uvw"))[a], "b": np.array(list("pq"))[b], "y": np.array(list("klm"))[y]})
+
+
+@pytest.mark.parametrize("augment", [False, True])
+def test_polyreg_has_the_two_way_margins_and_the_conditional_of_ipf(augment, monkeypatch):
+    """Exactly so without the augmentation; with it, the margins differ by no more than the weight of its rows."""
+    if not augment:
+        monkeypatch.setattr(logistic, "augmented", lambda x, y, n_classes, weights=None: Rows(x, y, np.ones(y.size)))
+    frame = crossed_levels()
+    p = probabilities(mcce.PolyregSampler(), frame)
+    given, target = encode(frame)
+    a, b, y = (column.astype(int) for column in (*given.matrix.T, target.values))
+    tolerance = 5.0 if augment else 1e-4  # rows: an intercept, two columns of a, one of b, and the rest by rounding
+    for codes in (a, b):
+        fitted = np.array([p[codes == level].sum(axis=0) for level in np.unique(codes)])
+        observed = np.array([np.bincount(y[codes == level], minlength=3) for level in np.unique(codes)])
+        assert np.abs(fitted - observed).max() < tolerance
+    counts = np.zeros((3, 2, 3))
+    np.add.at(counts, (a, b, y), 1)
+    table = fitted_by_ipf(counts)
+    conditional = table / table.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(p, conditional[a, b], atol=0.02 if augment else 1e-6)
+    saturated = counts / counts.sum(axis=2, keepdims=True)
+    assert np.abs(saturated - conditional).max() > 0.05

@@ -178,6 +178,16 @@ def test_a_count_without_variation_in_a_level_is_separated():
         mcce.PoissonSampler().fit(table.first(1), table.column(1))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_that_vary_less_than_poisson_counts_have_no_negative_binomial(seed):
+    """Newton's steps to a negative alpha made the fit endless: scipy's zeta() counts up from 1 / alpha."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=400)
+    X = pd.DataFrame({"x": x, "y": rng.binomial(4, scipy.special.expit(0.3 * x)).astype(float)})
+    with pytest.raises(SamplerError, match=r"for 'y': .* vary no more than .* Poisson .*; use poisson or quantile"):
+        mcce.ChainModel(sampler="negbin", fixed=["x"]).fit(X)
+
+
 def test_a_fit_that_stops_short_is_an_error():
     with pytest.raises(SamplerError, match=r"for 'overdispersed': the fit of statsmodels' .* has not conv"):
         fitted(StatsmodelsSampler("NegativeBinomial", fit_options={"method": "bfgs", "maxiter": 1}), "overdispersed")

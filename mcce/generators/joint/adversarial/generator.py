@@ -94,10 +94,7 @@ class AdversarialForest(JointGenerator):
         max_rounds: int = 10,
         smoothing: float = 1.0,
     ) -> None:
-        self.fixed = fixed
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(fixed=fixed, kinds=kinds, random_state=random_state, n_jobs=n_jobs)
         self.n_trees = n_trees
         self.min_leaf = min_leaf
         self.delta = delta

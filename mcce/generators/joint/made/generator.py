@@ -92,10 +92,7 @@ class Made(JointGenerator):
         learning_rate: float = 0.003,
         n_bins: int = 15,
     ) -> None:
-        self.fixed = fixed
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(fixed=fixed, kinds=kinds, random_state=random_state, n_jobs=n_jobs)
         self.widths = widths
         self.max_epochs = max_epochs
         self.learning_rate = learning_rate

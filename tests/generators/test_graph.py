@@ -1,0 +1,202 @@
+"""Causal graphs: what they say, against networkx and brute force."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from mcce import Graph, InputError
+from mcce.storage.state import from_state, to_state
+
+LOANS = "age, sex -> education -> salary; age -> salary; salary -> savings"
+
+
+def random_graph(seed, n=7, share=0.35, n_confounded=0):
+    """Return a graph of letters, and its edges and pairs; names are in no causal order."""
+    rng = np.random.default_rng(seed)
+    names = rng.permutation(list("abcdefg"[:n])).tolist()
+    edges = [(a, b) for a, b in itertools.combinations(names, 2) if rng.random() < share]
+    pairs = []
+    for a, b in rng.permutation(list(itertools.combinations(names, 2)))[:n_confounded].tolist():
+        try:
+            Graph(edges, [*pairs, (a, b)], sorted(names))
+        except InputError:
+            continue
+        pairs.append((a, b))
+    return Graph(edges, pairs, sorted(names)), edges, pairs
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_relatives_and_order_are_those_of_networkx(seed):
+    networkx = pytest.importorskip("networkx")
+    graph, edges, _ = random_graph(seed)
+    truth = networkx.DiGraph(edges)
+    truth.add_nodes_from(graph.nodes)
+    for name in graph.nodes:
+        assert {*graph.descendants(name)} == networkx.descendants(truth, name)
+        assert {*graph.ancestors(name)} == networkx.ancestors(truth, name)
+        assert {*graph.parents(name)} == {*truth.predecessors(name)}
+        assert {*graph.children(name)} == {*truth.successors(name)}
+    assert graph.order() == list(networkx.lexicographical_topological_sort(truth))
+    assert Graph.read(truth) == graph
+
+
+def d_separated(edges, x, y, given):
+    """Say whether no trail between two nodes is active, by walking through all trails."""
+    nodes = {each for edge in edges for each in edge}
+    below = {name: {name} for name in nodes}
+    for _ in nodes:
+        for a, b in edges:
+            below[a] |= below[b]
+
+    def active(trail):
+        for before, here, after in zip(trail, trail[1:], trail[2:]):
+            collider = (before, here) in edges and (after, here) in edges
+            if collider and below[here].isdisjoint(given):
+                return False
+            if not collider and here in given:
+                return False
+        return True
+
+    def trails(path):
+        if path[-1] == y:
+            yield path
+            return
+        for name in nodes - {*path}:
+            if (path[-1], name) in edges or (name, path[-1]) in edges:
+                yield from trails([*path, name])
+
+    if x not in nodes or y not in nodes:
+        return True
+    return not any(active(trail) for trail in trails([x]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n_confounded", [0, 3])
+def test_independences_are_d_separations(seed, n_confounded):
+    """Of the graph with a node for each unmeasured cause; without such, every pair that is not joined is listed."""
+    graph, edges, pairs = random_graph(seed, n=6, n_confounded=n_confounded)
+    hidden = {(f"hidden {i}", name) for i, pair in enumerate(pairs) for name in pair}
+    found = graph.independences()
+    for each in found:
+        assert d_separated({*edges} | hidden, each.feature, each.other, {*each.given}), each
+    listed = [frozenset(each[:2]) for each in found]
+    assert len({*listed}) == len(listed)
+    if not pairs:
+        joined = {frozenset(edge) for edge in edges}
+        assert {*listed} == {frozenset(pair) for pair in itertools.combinations(graph.nodes, 2)} - joined
+
+
+def test_the_order_is_stable_in_the_columns():
+    graph = Graph.from_text("c -> a; d; b")
+    assert graph.order(["a", "b", "c", "d"]) == ["b", "c", "a", "d"]
+    assert graph.order(["d", "c", "b", "a"]) == ["d", "c", "b", "a"]
+
+
+def test_features_that_share_a_cause_are_modelled_jointly():
+    """Tian's factorisation: on earlier features of the group, and on the parents of all of them."""
+    graph = Graph.from_text("p -> a; q -> b; a <-> b")
+    assert graph.predictors(["p", "q", "a", "b"]) == {"p": [], "q": [], "a": ["p"], "b": ["p", "q", "a"]}
+    apart = Graph.from_text("a <-> c; c <-> b")  # a and b are joined by c only, which comes after
+    assert apart.predictors(["a", "b", "c"]) == {"a": [], "b": [], "c": ["a", "b"]}
+
+
+def test_an_ordering_of_shapr():
+    graph = Graph.from_ordering([["age", "sex"], "education", ["salary", "savings"]], [True, False, False])
+    assert graph.predictors(graph.order()) == {
+        "age": [],
+        "sex": ["age"],
+        "education": ["age", "sex"],
+        "salary": ["age", "sex", "education"],
+        "savings": ["age", "sex", "education"],
+    }
+    joint = Graph.from_ordering([["age", "sex"], "education", ["salary", "savings"]], True)
+    assert joint.predictors(joint.order())["savings"] == ["age", "sex", "education", "salary"]
+    assert joint.descendants("salary") == []  # they share a cause, neither is one of the other
+    assert Graph.read({"causal_ordering": [["age", "sex"]], "confounding": True}).confounded == (("age", "sex"),)
+
+
+@pytest.mark.parametrize(
+    ("ordering", "confounding", "message"),
+    [
+        ("age", False, "causal_ordering is 'age'; give a list of lists"),
+        ([["age"], ["age", "sex"]], False, "causal_ordering names 'age' more than once"),
+        ([["age"], ["sex"]], [True], r"confounding is \[True\] for 2 groups; give True or False, or one for each"),
+        ([["age"], ["sex"]], [1, 0], r"confounding is \[1, 0\] for 2 groups"),
+        ([["age"], [None]], False, "causal_ordering has None, where the name of a feature belongs"),
+    ],
+)
+def test_orderings_that_are_refused(ordering, confounding, message):
+    with pytest.raises(InputError, match=message):
+        Graph.from_ordering(ordering, confounding)
+
+
+@pytest.mark.parametrize(
+    ("edges", "cycle"),
+    [
+        ("x -> a -> b -> c -> a; c -> y", "'a' -> 'b' -> 'c' -> 'a'"),
+        ("a -> a", "'a' -> 'a'"),
+        ("a -> b -> a", "'a' -> 'b' -> 'a'"),
+    ],
+)
+def test_a_cycle_is_named(edges, cycle):
+    with pytest.raises(InputError, match=f"graph has the cycle {cycle}; remove one of these edges"):
+        Graph.from_text(edges)
+
+
+def test_an_effect_that_cannot_be_learned_is_refused():
+    for text in ("a -> b; a <-> b", "a -> m -> b; a <-> b", "a -> b; a <-> c; c <-> b"):
+        with pytest.raises(InputError, match="'a' causes 'b' and that both share an unmeasured cause"):
+            Graph.from_text(text)
+    with pytest.raises(InputError, match="joins 'a' with itself"):
+        Graph([], [("a", "a")])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("age", "graph is 'age', which has no edge; give a text as 'education -> salary'"),
+        (3, "graph is 3; give a text as"),
+        ([("a", "b", "c")], r"graph has \('a', 'b', 'c'\); give pairs of features"),
+        ([("a", ["b"])], r"graph has \['b'\], where the name of a feature belongs"),
+        ({"edgse": []}, "graph has the entry 'edgse'; did you mean 'edges'?"),
+        ({"nodes": ["a"]}, "graph has no list of directed edges"),
+    ],
+)
+def test_what_is_no_graph_is_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        Graph.read(given)
+
+
+def test_an_undirected_graph_is_refused():
+    networkx = pytest.importorskip("networkx")
+    with pytest.raises(InputError, match=r"graph is a Graph, which has no directions; give a networkx\.DiGraph"):
+        Graph.read(networkx.Graph([("a", "b")]))
+
+
+def test_names_of_columns():
+    assert Graph.from_text("0 -> 1").of_columns([1, 0, "x"]).edges == ((0, 1),)
+    with pytest.raises(InputError, match=r"graph names 'salery', which is not a column of X; did you mean 'salary'\?"):
+        Graph.from_text("age -> salery").of_columns(["age", "salary"])
+    with pytest.raises(InputError, match="'job' is not a feature of the graph; known: 'age', 'sex', 'education'"):
+        Graph.from_text(LOANS).parents("job")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_text_state_and_pickle_come_back_the_same(seed):
+    graph = random_graph(seed, n_confounded=2)[0]
+    assert Graph.from_text(graph.to_text()) == graph
+    assert from_state(to_state(graph)) == graph
+    assert pickle.loads(pickle.dumps(graph)) == graph
+    assert hash(from_state(to_state(graph))) == hash(graph)
+    assert graph != Graph([("a", "b")])
+
+
+def test_a_crafted_state_is_refused():
+    state = to_state(Graph.from_text("a -> b"))
+    for field, value in {"edges": 3, "nodes": [["a"]], "confounded": [["a", "a"]]}.items():
+        with pytest.raises(InputError):
+            from_state({**state, field: value})
+    with pytest.raises(InputError, match="cycle"):
+        from_state({**state, "edges": [["a", "b"], ["b", "a"]]})
