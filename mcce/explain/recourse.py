@@ -9,9 +9,9 @@ therefore search among interventions in a causal graph:
 2. Consequences. Features that the actions cause are drawn given their new causes (`mcce.generators.intervening`); all
    others keep the factual's values. With `keep=1` a factual keeps its own ranks in the conditional distributions
    (Karimi et al. 2020), with `keep=0` its consequences are those of people like it. The conditionals are fitted to five
-   bootstraps of the training rows, without the decision; each has a fifth of the draws. A search for cheap actions finds
-   the errors of conditionals, above all the jumps of trees: the default sampler is replaced by mixtures, which are
-   smooth, and an action has to work by all five.
+   bootstraps of the training rows, without the decision; each has a fifth of the draws. A search for cheap actions
+   finds the errors of conditionals, above all the jumps of trees: the default sampler is replaced by mixtures, which
+   are smooth, and an action has to work by all five.
 3. The probability of a candidate is the share of such rows that have the wanted decision and satisfy constraints and
    relations. Half of them at least are at or above the floor of plausibility.
 4. Order. Fewer actions first, then the smaller sum of Gower's steps; consequences cost nothing. Candidates are taken in
