@@ -25,6 +25,7 @@ from mcce.base.checks import check_count
 from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
 from mcce.generators.graph import Graph
+from mcce.plausibility.stop_reasons import Usual
 from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, count_changes, in_words, side_by_side
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import result_page, result_table
@@ -34,7 +35,7 @@ from mcce.report.reasons import ALREADY
 from mcce.report.result_letters import as_paragraphs
 from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
 from mcce.report.rows import best_rows, compare_rows, find_row, incidental_cells, owners
-from mcce.report.suspicious import Answered, Usual, find_suspicious
+from mcce.report.suspicious import Answered, find_suspicious
 from mcce.report.words import count_figures, measure_figures, spread_figures, unexplained_sentence
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import Recipe
@@ -449,8 +450,9 @@ class Counterfactuals:
         that helps the refused as a whole; with a number that contradicts a level, as a salary beside "unemployed"; with
         an amount that rises from nothing to much, or with savings that rise by more than the loan. The severity "note"
         has those that are unusual only: a large step, the edge of the training values, a change that is rare or larger
-        than what is needed. `mcce.report.suspicious` defines each reason. An answer that is not listed is not therefore
-        good advice.
+        than what is needed. `mcce.plausibility.stop_reasons` and `mcce.report.suspicious` define the reasons. The
+        sparse search prefers answers without a reason to stop. An answer that is not listed is not therefore good
+        advice.
 
         A feature that looks unchangeable and is not fixed concerns many answers. With the level "stop" it has one line,
         that of the first answer which changes it; level "all" has a line for every answer. Letters are written for
@@ -477,11 +479,10 @@ class Counterfactuals:
         >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> found = explainer.explain(X.head(100), sparse=True)
+        >>> found = explainer.explain(X.head(100), sparse=True, constraints=["salary == was(salary)"])
         >>> found.suspicious().head(2)
                 severity               reasons                           words
         id rank
-        11 1        stop  from nothing to much  savings rises from 0 to 66,200
         72 1        stop  from nothing to much  savings rises from 0 to 66,200
         """
         usual = self._known_usual()

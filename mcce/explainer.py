@@ -52,7 +52,7 @@ from mcce.constraints.excluded import Anonymity
 from mcce.counterfactuals import Counterfactuals, Questions
 from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
-from mcce.explain.learned import Learned
+from mcce.explain.learned import LearnedParts
 from mcce.explain.options import OPTIONS, read_settings
 from mcce.explain.order import Caution, MeasureLike, Ordering
 from mcce.explain.problem import (
@@ -88,6 +88,7 @@ from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fi
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
+from mcce.plausibility.stop_reasons import Column, StopRules
 from mcce.privacy.settings import Privacy
 from mcce.report.names import Names
 from mcce.storage import load_fields, save_fields
@@ -343,7 +344,7 @@ class MCCE(Learner):
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         facts = unchangeable_features(frame, schema, [*fixed, *(each.target for each in derived)], self.constraints)
         reasons = {name: told.reason for name, told in facts.items()}
-        self.learned_ = Learned(training, generator, self.n_jobs, reasons)
+        self.learned_ = LearnedParts(training, generator, self.n_jobs, reasons)
         warn_of_unchangeable(facts)
         of_model.warn_of_unread(frame.columns, fixed)
         return self
@@ -416,7 +417,10 @@ class MCCE(Learner):
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
             be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
             as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?"). Rows with
-            equally few changes are ordered by steps that are robust to long tails, see `measures`.
+            equally few changes are ordered by steps that are robust to long tails, see `measures`. If the best row has
+            a reason not to be sent (`mcce.plausibility.stop_reasons`), such as savings that rise by more than the
+            loan, a row without one is preferred that has at most one change more; if there is none, the best row is
+            returned and `suspicious()` of the result lists it.
         floor : float or None
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
             more so. None is 0.05, at which one real row in twenty would be rejected. A row below it is returned only
@@ -497,7 +501,8 @@ class MCCE(Learner):
         >>> explainer = mcce.MCCE(
         ...     lambda rows: rows["salary"] / 120_000, fixed=["age"], graph="age -> education -> salary", random_state=1
         ... ).fit(X)
-        >>> explainer.check_graph(X)
+        >>> explainer.check_graph(X).rejected
+        [('salary', 'age')]
         """
         self._check_fitted()
         checked: GraphCheck = self.generator_.check_graph(X, level=level, random_state=random_state)
@@ -1218,7 +1223,7 @@ class MCCE(Learner):
         answer = Answer(fields["scores"], fields["wanted"])
         spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
         plausibility, margins, steps = (fields[name] for name in ("plausibility", "margins", "steps"))
-        made.learned_ = Learned(
+        made.learned_ = LearnedParts(
             TrainingTable(None, schema, made.decision_, spots),
             made.generator_,
             n_jobs,
@@ -1272,6 +1277,7 @@ class MCCE(Learner):
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
             anonymity=demands.anonymity,
+            stops=self._stops() if settings.sparse else None,
             names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
@@ -1305,6 +1311,14 @@ class MCCE(Learner):
             raise exceptions.NotFittedError(
                 "this MCCE is not fitted; call ", PythonOnly("fit(X)"), " with the training rows first."
             )
+
+    def _stops(self) -> StopRules | None:
+        """Return the reasons not to send an answer; None if the training rows are gone."""
+        usual = self.learned_.learn_usual()
+        if usual is None:
+            return None
+        columns = [Column.from_feature(feature) for feature in self.generator_.schema_.features]
+        return StopRules(columns, usual, self.names_.units)
 
 
 def _stored_settings(cls: type[MCCE]) -> list[str]:

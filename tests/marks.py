@@ -31,6 +31,11 @@ def slow_but(values, *quick):
     return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
+def slow_among(values, *slow):
+    """Return the values of a list, quick all but the slow ones."""
+    return slow_but(values, *(value for value in values if value not in slow))
+
+
 def slow_but_named(functions, *quick):
     """Return the functions of a list, slow all but those of the quick names."""
     return slow_but(functions, *(each for each in functions if each.__name__ in quick))

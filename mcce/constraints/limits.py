@@ -118,6 +118,12 @@ def keep(column: int, feature: Feature, text: str) -> Limit:
     return Limit(column, text, levels=levels, rises=False, falls=False)
 
 
+def bound(column: int, feature: Feature, low: float, high: float) -> Limit:
+    """Return the limit of encoded values, without words."""
+    levels = None if feature.is_numeric else (True,) * feature.n_levels
+    return Limit(column, "", low, high, levels)
+
+
 def stay_known(column: int, feature: Feature) -> Limit:
     """Return the limit that lets a feature be anything but missing, where it is known; nobody gives it in words."""
     return Limit(column, "", levels=None if feature.is_numeric else (True,) * feature.n_levels)

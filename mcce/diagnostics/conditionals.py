@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -299,9 +300,7 @@ def compare_conditionals(
     features = [arranged.schema.features[arranged.schema.position(name)] for name in by_feature]
     chosen = []
     for feature, found in zip(features, records):
-        named = {record.label: record for record in found}
-        choice = judge_by_log_score(found, lambda labels, named=named: [named[x] for x in labels], feature, dealt)
-        chosen.append(choice)
+        chosen.append(judge_by_log_score(found, partial(_named, found), feature, dealt))
     scores = pd.concat(
         [
             _scores_of(found, feature.name, feature.kind == "categorical", dealt.weights)
@@ -316,6 +315,12 @@ def compare_conditionals(
         n_folds=len(dealt.parts),
         settings={"max_rows": max_rows, "n_draws": n_draws, "random_state": seed, "n_total": arranged.table.n_rows},
     )
+
+
+def _named(records: Sequence[Record], labels: Sequence[str]) -> list[Record]:
+    """Return the records of some candidates, in the order of the labels."""
+    by_label = {record.label: record for record in records}
+    return [by_label[label] for label in labels]
 
 
 def _run(

@@ -3,7 +3,8 @@
 Every search and every finishing step uses it, and nothing else decides. Its parts, in order of cost:
 
 1. `complete`: columns that relations determine are computed from the others, wherever a row is made.
-2. `admits`: excluded rows (`mcce.constraints.excluded`), constraints, and relations that the factual itself satisfies.
+2. `admits`: excluded rows (`mcce.constraints.excluded`), constraints, relations that the factual itself satisfies, and,
+   in a search that avoids them, reasons not to send a row (`stopped`).
 3. `within_bounds`: the largest number of changes, and the largest Gower distance.
 4. `plausibility`: the score of a row, to be compared with `least`, the score at the floor.
 5. `query`: the model. No row is queried twice.
@@ -54,7 +55,9 @@ class Acceptance:
         self._constraints = None if problem.constraints is None else problem.constraints.of_factuals(factuals, ids)
         self._relations = None if problem.relations is None else problem.relations.of_factuals(factuals)
         self._excluded = problem.excluded
-        self.admits_all = self._excluded is None and self._constraints is None and self._relations is None
+        self._stops = problem.stops if problem.avoids_stops else None
+        parts = self._excluded, self._constraints, self._relations, self._stops
+        self.admits_all = all(part is None for part in parts)
 
     def __len__(self) -> int:
         return len(self.matrix)
@@ -142,7 +145,18 @@ class Acceptance:
         for demands in (self._constraints, self._relations):
             if demands is not None:
                 admitted[admitted] = demands.hold(rows[admitted], owner[admitted])
+        if self._stops is not None:
+            admitted[admitted] = ~self.stopped(rows[admitted], owner[admitted]).any(axis=1)
         return admitted
+
+    def stopped(self, rows: Floats, owner: Ints) -> Bools:
+        """Return which cells have a reason why the row must not be sent (`mcce.plausibility.stop_reasons`)."""
+        if self.problem.stops is None:
+            return np.zeros(rows.shape, dtype=bool)
+        own = self.matrix[owner]
+        changed = changed_columns(rows, own)
+        changed[:, list(self.problem.uncounted)] = False
+        return self.problem.stops.cells(own, rows, changed)
 
     def within_bounds(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows are within the bounds on changes and distance."""

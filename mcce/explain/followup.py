@@ -44,7 +44,7 @@ from mcce.generators.base import Generator
 from mcce.model.ask import Asker
 from mcce.model.robustness import ConfirmingAsker
 from mcce.plausibility.relations import KeptRelations
-from mcce.report.suspicious import Usual
+from mcce.plausibility.stop_reasons import Usual
 
 MOST_REDRAWN = 100  # factuals, to see how stable the answers are
 MOST_TOLD = 5  # factuals that a command line looks into

@@ -25,7 +25,7 @@ from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker, TrainingTable
 from mcce.plausibility.score import Plausibility
-from mcce.report.suspicious import Usual
+from mcce.plausibility.stop_reasons import Usual
 from mcce.rng import derive_key
 from mcce.table import Schema
 from mcce.table.checks import rows_of
@@ -37,7 +37,7 @@ SMOOTH = "mixture"  # in place of trees, whose jumps a search for cheap actions 
 
 
 @dataclass
-class Learned:
+class LearnedParts:
     """What the training rows tell; parts that are None are learned when they are first needed.
 
     Attributes

@@ -4,8 +4,10 @@
 2. The pools of a block are drawn, inside the constraints if there are any (`mcce.explain.draw`).
 3. A search chooses the best valid rows: among whole draws (`mcce.explain.plain`), among draws crossed with the factuals
    (`mcce.explain.sparse`), or one after the other so that they differ (`mcce.explain.diverse`). Factuals that find
-   nothing in a pool that they share may get draws of their own. So do factuals whose sparse counterfactuals all have a
-   change that makes the decision worse, such as a larger loan beside a higher salary (`avoid_harm`).
+   nothing in a pool that they share may get draws of their own. So do factuals with a sparse counterfactual that must
+   not be sent: a change makes the decision worse, such as a larger loan beside a higher salary, or there is another
+   reason (`mcce.plausibility.stop_reasons`). A row without such a reason is preferred if it has at most one change
+   more (`avoid_unfit`).
 4. The steps of `FINISHING` are applied to the winners. A search is a function (Acceptance, Candidates) -> Winners, a
    finishing step a function (Acceptance, Winners) -> Winners.
 
@@ -43,7 +45,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mcce.base.arrays import Bools, Ints, UInts
+from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.progress import progress_bar, reported
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.diverse import diverse_set
@@ -57,7 +59,7 @@ from mcce.explain.draw import (
     redraw_block,
 )
 from mcce.explain.finish import add_measures, round_for_display
-from mcce.explain.plain import best_of, whole_draws
+from mcce.explain.plain import best_by, best_of, whole_draws
 from mcce.explain.problem import Block, Factuals, Problem, searched
 from mcce.explain.refine import harm_of_changes, mark_incidental, without_harm
 from mcce.explain.sparse import crossed_draws
@@ -65,6 +67,7 @@ from mcce.explain.winners import Winners
 
 FIRST_DRAWS, MOST_DRAWS = 500, 16_000
 TOLERANCE = 0.02  # of the summed Gower distance
+MORE_CHANGES = 1  # that a row fit to be sent may have
 TRIED_FACTUALS, TRIED_DRAWS = 100, 100
 
 FINISHING: tuple[Callable[[Acceptance, Winners], Winners], ...] = (round_for_display, mark_incidental, add_measures)
@@ -196,31 +199,82 @@ def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
     problem = acceptance.problem
     if not (problem.settings.sparse and problem.order.is_of_distances):
         return found, cost
-    found, more = avoid_harm(acceptance, block, found)
+    found, more = avoid_unfit(acceptance, block, found)
     return found, Cost.total([cost, more])
 
 
-def avoid_harm(acceptance: Acceptance, block: Block, found: Winners) -> tuple[Winners, Cost]:
-    """Search again for factuals whose counterfactuals have a change that makes the decision worse.
+def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[Winners, Cost]:
+    """Search again for factuals with a counterfactual that is unfit to be sent.
 
-    Such a change makes the row plausible: a loan as small as the factual's is rare beside the salary of a draw. New
-    draws therefore keep the factual's value in these columns. Their counterfactuals replace the earlier ones if they
-    are at or above the floor and their changes do less harm.
+    A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`), or if a change makes
+    the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is rare beside the
+    salary of a draw. New draws therefore keep the factual's value in these columns, and have values that no reason
+    excludes in the others. Where that finds nothing, new draws only keep the columns of harmful changes. New rows that
+    are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are not searched for.
     """
+    problem = acceptance.problem
     harm = harm_of_changes(acceptance, found)
-    which = np.unique(found.owner[harm.any(axis=1)])
-    if not which.size:
-        return found, Cost()
+    reasons = _reasons_and_harm(acceptance, found, harm)
+    unfit = np.asarray(reasons.any(axis=1))
+    left = np.unique(found.owner[unfit & (found.plausibility >= acceptance.least)])
     kept = np.zeros(acceptance.matrix.shape, dtype=bool)
     np.logical_or.at(kept, found.owner, harm > 0.0)
-    least = np.full(len(acceptance), np.inf)
-    np.minimum.at(least, found.owner, harm.sum(axis=1))
-    keeping = acceptance.problem.keeping(kept[which], block.ids[which])
-    again, cost = _search_drawn(acceptance.take(which).asked_for(keeping), block.take(which))
-    again = again.take(again.plausibility >= acceptance.least).of_factuals(which)
-    again = again.take(harm_of_changes(acceptance, again).sum(axis=1) < least[again.owner])
-    stay = found.take(~np.isin(found.owner, again.owner))
-    return Winners.join([stay, again]), replace(cost, acceptance={})
+    again, costs = found.take(slice(0)), []
+    for avoided in (problem, replace(problem, stops=None)):
+        if not left.size:
+            break
+        stricter = avoided.avoiding(kept[left], block.take(left))
+        new, cost = _search_avoiding(acceptance, block, left, stricter)
+        again = Winners.join([again, new.take(_is_less_unfit(acceptance, new, found, reasons))])
+        costs.append(cost)
+        left = left[kept[left].any(axis=1) & ~np.isin(left, again.owner)]
+    redone = np.isin(found.owner, again.owner)
+    fit = np.append(np.ones(again.owner.size, dtype=bool), ~unfit[redone])
+    chosen = prefer_fit(acceptance, Winners.join([again, found.take(redone)]), fit)
+    return Winners.join([found.take(~redone), chosen]), Cost.total(costs)
+
+
+def _search_avoiding(acceptance: Acceptance, block: Block, which: Ints, problem: Problem) -> tuple[Winners, Cost]:
+    """Return the winners of some factuals in a stricter problem, at or above the floor, and the cost."""
+    parts, costs = [], []
+    for part in problem.split(replace(block, members=np.arange(block.members.size)).take(which)):
+        begun = time.perf_counter()
+        rule = acceptance.take(part.members).asked_for(problem)
+        found, cost = _search_timed(rule, draw_own_block(problem, part), begun)
+        parts.append(found.take(found.plausibility >= acceptance.least).of_factuals(part.members))
+        costs.append(replace(cost, acceptance={}))
+    return Winners.join(parts), Cost.total(costs)
+
+
+def _reasons_and_harm(acceptance: Acceptance, found: Winners, harm: Floats) -> Floats:
+    """Return for each row whether it has a reason not to be sent, and the harm of its changes."""
+    stopped = acceptance.stopped(found.rows, found.owner).any(axis=1)
+    return np.column_stack([stopped, harm.sum(axis=1)])
+
+
+def _is_less_unfit(acceptance: Acceptance, new: Winners, found: Winners, reasons: Floats) -> Bools:
+    """Return which new rows are fit, or less unfit than all that was found for their factual."""
+    of_new = _reasons_and_harm(acceptance, new, harm_of_changes(acceptance, new))
+    _, rank = np.unique(np.concatenate([reasons, of_new]), axis=0, return_inverse=True)
+    least = np.full(len(acceptance), rank.size)
+    np.minimum.at(least, found.owner, rank[: found.owner.size])
+    return np.asarray(~of_new.any(axis=1) | (rank[found.owner.size :] < least[new.owner]))
+
+
+def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
+    """Return the best fit rows of each factual, and where these are too few the best of its other rows after them.
+
+    A fit row may have one change more (`MORE_CHANGES`) than the row of its factual with the fewest.
+    """
+    settings = acceptance.problem.settings
+    fewest = np.full(len(acceptance), np.inf)
+    np.minimum.at(fewest, found.owner, found.measures[:, 0])
+    fit = fit & (found.measures[:, 0] <= fewest[found.owner] + MORE_CHANGES)
+    ranked = [found.take(fit), found.take(~fit)]
+    if not settings.diverse:  # several that differ are in the order in which they were chosen
+        ranked = [best_of(acceptance, each, settings.n_counterfactuals) for each in ranked]
+    found = Winners.join(ranked)
+    return found.take(best_by(found.owner, found.rows, (), settings.n_counterfactuals))
 
 
 def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
@@ -300,6 +354,8 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
         found = found.preferring(found.plausibility >= problem.least)
         if problem.order.is_of_distances:
             found = without_harm(acceptance, found)
+            stopped = np.asarray(acceptance.stopped(found.rows, found.owner).any(axis=1))
+            return prefer_fit(acceptance, found, ~stopped)
     return best_of(acceptance, found, problem.settings.n_counterfactuals)
 
 

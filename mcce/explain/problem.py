@@ -23,7 +23,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.constraints import Constraints
 from mcce.constraints.excluded import Anonymity, Excluded, Excludes, TrainingRows
-from mcce.constraints.limits import keep
+from mcce.constraints.limits import bound, keep
 from mcce.distances.measures import Distance, gower
 from mcce.exceptions import InputError
 from mcce.explain.order import Caution, Ordering
@@ -33,6 +33,7 @@ from mcce.model.decisions import Answer, Decision
 from mcce.model.robustness import Robustness
 from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.score import Plausibility
+from mcce.plausibility.stop_reasons import StopRules
 from mcce.report.names import Names
 from mcce.rng import hash_rows, mix
 from mcce.table import Data, Feature, FrameKind, Schema, as_frame, frame_kind
@@ -182,6 +183,8 @@ class Problem:
     robustness : what counterfactuals must be robust to; None for nothing.
     relations : what holds between columns in every counterfactual; None for nothing.
     anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
+    stops : reasons not to send a counterfactual; None if they are not known.
+    avoids_stops : whether rows with such a reason are rejected.
     names : how values are written; numbers of sparse counterfactuals are rounded to it.
     threads : how many there may be; the result does not depend on it.
     """
@@ -197,6 +200,8 @@ class Problem:
     robustness: Robustness | None = None
     relations: KeptRelations | None = None
     anonymity: Anonymity | None = None
+    stops: StopRules | None = None
+    avoids_stops: bool = False
     names: Names = field(default_factory=Names)
     threads: int = 1
 
@@ -251,16 +256,25 @@ class Problem:
         """The score of plausibility at the floor."""
         return -np.inf if self.plausibility is None else self.plausibility.least_score(self.settings.floor)
 
-    def keeping(self, columns: Bools, ids: pd.Index[Any]) -> Problem:
-        """Return the problem in which factuals also keep some columns as they are; a row of `columns` for each id."""
+    def avoiding(self, kept: Bools, block: Block) -> Problem:
+        """Return the problem without reasons not to send a row, for the factuals of a block; `kept` has a row for each.
+
+        Kept columns stay as they are. The others have values that no reason excludes (`StopRules.bounds`).
+        """
         constraints = self.constraints
         if constraints is None:
             constraints = Constraints(self.generator.schema_, fixed_columns(self.generator))
         personal = dict(constraints.personal)
-        for who, kept in zip(ids, columns):
-            limits = (keep(int(j), self.features[j], "") for j in np.flatnonzero(kept))
-            personal[who] = (*personal.get(who, ()), *limits)
-        return replace(self, constraints=replace(constraints, personal=tuple(personal.items())))
+        bounds = {} if self.stops is None else {j: self.stops.bounds(j, block.matrix) for j in self.mutable.tolist()}
+        for i, who in enumerate(block.ids):
+            limits = [keep(int(j), self.features[j], "") for j in np.flatnonzero(kept[i])]
+            for j, (low, high) in bounds.items():
+                if not kept[i, j] and (low[i] > -np.inf or high[i] < np.inf):
+                    limits.append(bound(j, self.features[j], float(low[i]), float(high[i])))
+            if limits:
+                personal[who] = (*personal.get(who, ()), *limits)
+        constraints = replace(constraints, personal=tuple(personal.items()))
+        return replace(self, constraints=constraints, avoids_stops=True)
 
     def contradictions(self, factuals: Factuals) -> dict[int, str]:
         """Return the positions of factuals whose constraints contradict each other, and how."""

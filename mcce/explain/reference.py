@@ -43,7 +43,8 @@ from mcce.exceptions import AdviceWarning, MCCEError, spell, warn
 from mcce.explain.order import Margins
 from mcce.generators.base import Generator
 from mcce.model.ask import AsksEncoded
-from mcce.report.suspicious import EDGE, WIDE, Edge, Usual
+from mcce.plausibility.stop_reasons import Edge, Usual, plain_level
+from mcce.report.suspicious import EDGE, WIDE
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
 from mcce.table.suggest import Suggestion, find_durations, find_unchangeable, is_code
@@ -126,8 +127,7 @@ def _edges(matrix: Floats, features: Sequence[Feature], j: int, weights: Floats 
             alike = matrix[:, k] == code
             if alike.sum() >= FEWEST_ALIKE:
                 low, high = _points(column[alike], EDGE, None if weights is None else weights[alike])
-                plain = level.item() if isinstance(level, np.generic) else level
-                found.append(Edge(name, given.name, plain, low, high, is_low=high < quartile))
+                found.append(Edge(name, given.name, plain_level(level), low, high, is_low=high < quartile))
     return found
 
 

@@ -17,7 +17,8 @@
 6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
    or above the floor. Rows in which a change makes the decision worse are returned only for factuals that have no other
    row at or above the floor: such a change makes the row plausible. `mcce.explain.pipeline` then draws again for these
-   factuals. This applies where the order is one of distances; a user's own measures are applied as they are.
+   factuals, and for those whose rows have another reason not to be sent. This applies where the order is one of
+   distances; a user's own measures are applied as they are.
 7. Relations between columns hold in every row (`mcce.plausibility.relations`): columns that others determine are
    computed from these wherever a row is made, and change with them; rows that break another relation are rejected.
 8. A caller may reject rows (`Reject`). They are passed over like those below the floor, and so are rows that without

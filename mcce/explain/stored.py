@@ -24,7 +24,7 @@ from mcce.model.decisions import Several
 from mcce.plausibility.derived import Formula
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
-from mcce.report.suspicious import Usual
+from mcce.plausibility.stop_reasons import Usual
 from mcce.storage.fields import (
     BOOL,
     FLOAT,

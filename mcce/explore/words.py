@@ -13,9 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from mcce.plausibility.stop_reasons import AT_LEVEL, DURATION, FALLS, UNUSUAL_DIRECTION
 from mcce.report.names import Names, value_text
 from mcce.report.reasons import NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
-from mcce.report.suspicious import AT_LEVEL, BELOW, DURATION, FALLS, UNUSUAL_DIRECTION
+from mcce.report.suspicious import BELOW
 from mcce.table import Schema
 
 FIGURES = {

@@ -282,7 +282,7 @@ class Generator(Learner, ABC):
             f"criticise() judges the conditionals of a chain, and a {type(self).__name__} has none; use a chain."
         )
 
-    def check_graph(self, X: Data, **options: Any) -> Any:
+    def check_graph(self, *args: Any, **options: Any) -> Any:
         """Test the independences that a causal graph implies; only a chain has a graph."""
         raise InputError(f"check_graph() tests the graph of a chain; a {type(self).__name__} has none. Use a chain.")
 

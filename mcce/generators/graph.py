@@ -93,9 +93,9 @@ class Graph:
     mcce.exceptions.InputError: graph has the cycle 'a' -> 'b' -> 'c' -> 'a'; remove one of these edges.
     """
 
-    edges: tuple[Pair, ...] = stored(tuple, of=stored(tuple, 2))
-    confounded: tuple[Pair, ...] = stored(tuple, of=stored(tuple, 2), default=())
-    nodes: tuple[Any, ...] = stored(tuple, default=())
+    edges: Sequence[Pair] = stored(tuple, of=stored(tuple, 2))
+    confounded: Sequence[Pair] = stored(tuple, of=stored(tuple, 2), default=())
+    nodes: Sequence[Any] = stored(tuple, default=())
 
     _parents: dict[Any, list[Any]] = field(init=False)
     _joined: dict[Any, list[Any]] = field(init=False)
@@ -263,6 +263,7 @@ class Graph:
     @classmethod
     def _from_mapping(cls, given: Mapping[Any, Any], where: str) -> Graph:
         """Return the graph of an object of JSON."""
+        known: tuple[str, ...]
         if "causal_ordering" in given:
             known = ("causal_ordering", "confounding")
         else:
@@ -402,7 +403,8 @@ class Graph:
         """
         from mcce.generators.graph_plot import draw_graph
 
-        return draw_graph(self, ax)
+        parents = {name: self._parents[name] for name in self._order}
+        return draw_graph(parents, self.edges, self.confounded, ax)
 
     # ---- beside a table
 
@@ -425,8 +427,8 @@ class Graph:
                     Parameter("X"),
                     f"; {did_you_mean(name, columns)}",
                 )
-        renamed = [[tuple(names[each] for each in pair) for pair in pairs] for pairs in (self.edges, self.confounded)]
-        return Graph(renamed[0], renamed[1], [names[name] for name in self.nodes])  # type: ignore[arg-type]
+        edges, confounded = ([(names[a], names[b]) for a, b in pairs] for pairs in (self.edges, self.confounded))
+        return Graph(edges, confounded, [names[name] for name in self.nodes])
 
     def visit(self, columns: Sequence[Any], fixed: Sequence[Any]) -> tuple[list[Any], dict[Any, list[Any]]]:
         """Return the mutable columns in visiting order, and the predictors of those in the graph; see `ChainModel`."""
@@ -491,5 +493,6 @@ def _pairs(given: Any, role: str) -> list[Pair]:
     for pair in given:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InputError(f"{role} has {spell(pair)}; give pairs of features, as ('education', 'salary').")
-        found.append(tuple(_names(pair, role)))  # type: ignore[arg-type]
+        one, other = _names(pair, role)
+        found.append((one, other))
     return found

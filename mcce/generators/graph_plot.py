@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,16 +22,16 @@ from mcce.base.canvas import DARK, SMALL, ink, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mcce.generators.graph import Graph
-
 WIDTH, ROW = 4.0, 0.95  # inches
 MOST_IN_ROW, MOST_LINES = 4, 3
 N_SWEEPS = 6
 
 
-def draw_graph(graph: Graph, ax: Axes | None) -> Axes:
-    """Draw a graph on axes, or on new ones."""
-    rows = _rows(graph)
+def draw_graph(
+    parents: Mapping[Any, Sequence[Any]], edges: Sequence[Any], confounded: Sequence[Any], ax: Axes | None
+) -> Axes:
+    """Draw a graph on axes, or on new ones; `parents` are those of each feature, causes before effects."""
+    rows = _rows(parents)
     if ax is None:
         ax = new_axes(WIDTH, max(ROW * len(rows), 1.0) + 0.1)
     widest = max(map(len, rows))
@@ -52,35 +54,40 @@ def draw_graph(graph: Graph, ax: Axes | None) -> Axes:
         )
     ax.set(xlim=(-0.02, 1.02), ylim=(-len(rows) + 0.45, 0.55))
     ax.set_axis_off()
-    for cause, effect in graph.edges:
+    for cause, effect in edges:
         _draw_edge(ax, places, boxes, cause, effect, "-|>", "-", DARK)
-    for one, other in graph.confounded:
+    for one, other in confounded:
         _draw_edge(ax, places, boxes, one, other, "<|-|>", (0, (3, 2)), "0.5")
     return ax
 
 
-def _rows(graph: Graph) -> list[list[Any]]:
+def _rows(parents: Mapping[Any, Sequence[Any]]) -> list[list[Any]]:
     """Return the features row by row (steps 1 and 2)."""
     depth: dict[Any, int] = {}
-    for name in graph.order():
-        depth[name] = 1 + max((depth[each] for each in graph.parents(name)), default=-1)
+    for name in parents:
+        depth[name] = 1 + max((depth[each] for each in parents[name]), default=-1)
     rows: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for name, row in depth.items():
-        rows[row].append(name)
-    around = {name: (graph.parents(name), graph.children(name)) for name in depth}
+    for name, place_of_row in depth.items():
+        rows[place_of_row].append(name)
+    children: dict[Any, list[Any]] = {name: [] for name in depth}
+    for name, above in parents.items():
+        for each in above:
+            children[each].append(name)
+    around = (parents, children)
     for sweep in range(N_SWEEPS):
         place = {name: (i + 0.5) / len(row) for row in rows for i, name in enumerate(row)}
         for row in rows if sweep % 2 == 0 else rows[::-1]:
             means = {}
             for name in row:
-                near = around[name][sweep % 2] or [name]
+                near = around[sweep % 2][name] or [name]
                 means[name] = float(np.mean([place[each] for each in near]))
             row.sort(key=means.__getitem__)
             place |= {name: (i + 0.5) / len(row) for i, name in enumerate(row)}
     folded = []
     for row in rows:
         n_parts = -(-len(row) // MOST_IN_ROW)
-        folded += [list(part) for part in np.array_split(np.array([*row, None], dtype=object)[:-1], n_parts)]
+        ends = [round(i * len(row) / n_parts) for i in range(n_parts + 1)]
+        folded += [row[start:end] for start, end in pairwise(ends)]
     return folded
 
 

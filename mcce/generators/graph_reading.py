@@ -157,7 +157,8 @@ class _DotReader:
 
     def block(self, place: int) -> tuple[Parts, list[str], int]:
         """Read statements up to the closing brace; return also the names in them."""
-        found, names = Parts(), []
+        found = Parts()
+        names: list[str] = []
         while self.at(place) != "}":
             if self.at(place) in (";", ","):
                 place += 1

@@ -185,11 +185,11 @@ def check_independences(
         regression = _Regression(*_design(known, given))
         residuals = {j: regression.residuals(_scores(known, j)) for j in {j for pair in pairs for j in pair}}
         for x, y in pairs:
-            names = [table.names[j] for j in (x, y)]
-            rng = np.random.default_rng(derive_key(seed, "graph", *names))
+            feature, other = table.names[x], table.names[y]
+            rng = np.random.default_rng(derive_key(seed, "graph", feature, other))
             squares = all(table.features[j].kind != "categorical" for j in (x, y))
             strength, p = _permutation_test(residuals[x], residuals[y], squares, n_permutations, rng)
-            found.append(TestedIndependence(*names, tuple(table.names[j] for j in given), strength, p))
+            found.append(TestedIndependence(feature, other, tuple(table.names[j] for j in given), strength, p))
     adjusted = holm(np.array([each.p for each in found]))
     found = [replace(each, p_adjusted=float(p)) for each, p in zip(found, adjusted)]
     return sorted(found, key=lambda each: (np.isnan(each.p), each.p, -each.strength))
@@ -255,14 +255,14 @@ def _indicators(column: Floats, n_levels: int) -> Floats:
     frequent = values[order][times[order] >= LEAST_ROWS][:n_levels]
     if frequent.size == values.size:  # the last one is what the others leave
         frequent = frequent[:-1]
-    return (np.where(np.isnan(column), -1.0, column)[:, None] == frequent).astype(float)
+    return np.asarray(np.where(np.isnan(column), -1.0, column)[:, None] == frequent, dtype=np.float64)
 
 
 def _missing(column: Floats) -> Floats:
     """Return an indicator of missing values, if there are some of both."""
     missing = np.isnan(column)
     enough = LEAST_ROWS <= missing.sum() <= column.size - LEAST_ROWS
-    return missing[:, None].astype(float) if enough else np.empty((column.size, 0))
+    return np.asarray(missing[:, None], dtype=np.float64) if enough else np.empty((column.size, 0))
 
 
 def _scores(table: Table, j: int) -> Floats:

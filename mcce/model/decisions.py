@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, ClassVar
 
 import numpy as np
@@ -152,6 +152,7 @@ def with_margin(words: str, margin: float) -> str:
 
 
 _BRACKETS = {"both": ("[", "]"), "left": ("[", ")"), "right": ("(", "]"), "neither": ("(", ")")}
+MOST_DIGITS = 6  # of a bound in words
 _NOUNS = {"predict_proba": "probability", "decision_function": "score", "predict": "prediction"}
 
 
@@ -265,17 +266,28 @@ class Interval:
             return f"equal to {self.low:.12g}"
         if self.low == -math.inf and self.high == math.inf:
             return "any number"
-        below = f"{'at most' if right == ']' else 'below'} {self.high:.12g}"
-        above = f"{'at least' if left == '[' else 'above'} {self.low:.12g}"
+        low, high = _short_bound(self.low, ROUND_CEILING), _short_bound(self.high, ROUND_FLOOR)
+        if float(low) >= float(high):
+            low, high = f"{self.low:.12g}", f"{self.high:.12g}"
+        below = f"{'at most' if right == ']' else 'below'} {high}"
+        above = f"{'at least' if left == '[' else 'above'} {low}"
         if is_open_below != is_open_above:
             return below if is_open_below else above
-        return f"from {self.low:.12g} to {self.high:.12g}" if self.closed == "both" else f"{above} and {below}"
+        return f"from {low} to {high}" if self.closed == "both" else f"{above} and {below}"
 
     def __str__(self) -> str:
         if self.label is not None:
             return self.label
         whose = "" if self.of is None else f" of class {spell(self.of)}"
         return with_margin(f"score{whose} {self.phrase()}", self.margin)
+
+
+def _short_bound(bound: float, rounding: str) -> str:
+    """Return a bound with at most six digits; more are rounded, to the side on which scores are inside."""
+    exact = f"{bound:.12g}"
+    if not math.isfinite(bound) or len(Decimal(exact).normalize().as_tuple().digits) <= MOST_DIGITS:
+        return exact
+    return f"{float(Context(prec=MOST_DIGITS, rounding=rounding).create_decimal(exact)):.12g}"
 
 
 @dataclass(frozen=True)

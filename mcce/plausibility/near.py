@@ -81,12 +81,15 @@ class NearSearch:
                 return
             n_tried = len(EXPONENTS[size]) * len(of) ** size
             found = []
-            for places, weights in _screened_ratios(logs, size):
-                width = _width(logs[:, places] @ weights)
-                widest = float((np.abs(weights) * widths[places]).max())
-                without = [_width(logs[:, places] @ np.where(np.arange(size) == k, 0, weights)) for k in range(size)]
-                if width <= NARROW * widest and min(without) >= NEEDED * width:
-                    found.append((sum(map(abs, weights)), width / widest, [of[k] for k in places], weights))
+            for at, weights in _screened_ratios(logs, size):
+                places = [of[k] for k in at]
+                widest = float((np.abs(weights) * widths[at]).max())
+                width = _width(logs[:, at] @ weights) if len({part[j] for j in places}) == size else np.inf
+                if width > NARROW * widest:
+                    continue
+                without = (_width(logs[:, at] @ np.where(np.arange(size) == k, 0, weights)) for k in range(size))
+                if all(each >= NEEDED * width for each in without):
+                    found.append((sum(map(abs, weights)), width / widest, places, weights))
             for _, _, places, weights in sorted(found, key=lambda each: each[:2]):
                 parts = {part[j] for j in places}
                 if len(parts) < size or self._is_known(places):
@@ -218,7 +221,8 @@ def _width(logs: Floats) -> float:
 
 def _band(values: Floats) -> tuple[str, str]:
     """Return the ends of the band of a ratio, rounded outwards."""
-    low, high = (float(np.quantile(values, at, method=to)) for at, to in ((OUTSIDE, "lower"), (1 - OUTSIDE, "higher")))
+    low = float(np.quantile(values, OUTSIDE, method="lower"))
+    high = float(np.quantile(values, 1.0 - OUTSIDE, method="higher"))
     digits = max(2, int(np.ceil(2.0 - np.log10(max(high / low - 1.0, 1e-9)))))
     return _rounded(low, digits, np.floor), _rounded(high, digits, np.ceil)
 

@@ -1,34 +1,27 @@
 """Answers that must not be sent before a person has read them, notes about others, and the reasons.
 
-The reasons go by what is usual among the training rows (`Usual`, learned by `mcce.explain.reference`), by the names of
-the columns (`mcce.table.words`) and by the other answers. Each has a severity.
+The reasons go by what is usual among the training rows, by the names of the columns and by the other answers. Each has
+a severity.
 
-"stop": the answer must not be sent. It is impossible, harms, or contradicts what a column means:
+"stop": the answer must not be sent.
 
 1. `below the floor`: less plausible than was asked for.
-2. `past event or fact`: a feature changes that looks like an unchangeable fact (`mcce.suggest_fixed`, except counts and
-   durations). None of the other reasons of this severity is given for such a feature.
-3. `cannot fall`: a level of education or a duration falls.
-4. `duration`: a duration grows by more than two years (`YEARS`).
-5. `opposite to the usual direction`: a number or ordered level goes down although over the refused as a whole it helps
-   that it goes up, or the other way round.
-6. `contradicts a level`: a number is above 99 per cent of the training rows with one of the answer's levels, and these
-   are low: 99 per cent of them are below the upper quartile of all rows. Example: a salary beside "unemployed".
-7. `from nothing to much`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
-8. `money from nowhere`: savings rise, or a debt falls, by more than the loan. All three are known by their names, and
-   are compared if they have the same unit in `Names`, or none.
+2. The reasons of `mcce.plausibility.stop_reasons`: a past event or fact changes, an education or a duration falls, a
+   duration grows by years, a change goes opposite to the usual direction, a number contradicts a level, an amount rises
+   from nothing to much, or money comes from nowhere. The sparse search prefers answers without them
+   (`mcce.explain.pipeline`).
 
 "note": the answer is unusual, not wrong:
 
-9. `comes along`: a change that the decision does not need is a larger step than every one that it needs. A step is a
+3. `comes along`: a change that the decision does not need is a larger step than every one that it needs. A step is a
    share of the distance between the 5 and the 95 per cent point of training values (`WIDE`), or of all levels if these
    have an order; any other change of level is a whole step.
-10. `edge of the data`: a number moves to a value beyond 99 per cent (`EDGE`) of the training rows, or beyond 99 per
+4. `edge of the data`: a number moves to a value beyond 99 per cent (`EDGE`) of the training rows, or beyond 99 per
     cent of those that share one of the answer's levels.
-11. `large step`: a number moves by more than the distance of the 5 and the 95 per cent point; or a positive amount
+5. `large step`: a number moves by more than the distance of the 5 and the 95 per cent point; or a positive amount
     becomes more than five times as much (`TIMES`), by more than a quarter of that distance. A code, such as a level of
     education, is not an amount.
-12. `unlike the others`: of at least fifty answers (`ENOUGH`), a feature changes that fewer than one in a hundred change
+6. `unlike the others`: of at least fifty answers (`ENOUGH`), a feature changes that fewer than one in a hundred change
     (`RARE`); or a number moves by more than the upper quartile of the others' steps in that feature and three times the
     distance of their quartiles (`FAR`), of at least twenty steps (`FEW`).
 
@@ -45,93 +38,44 @@ answer that is not listed is not therefore good advice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import InputError, did_you_mean, spell
-from mcce.report.changes import directions
+from mcce.plausibility import stop_reasons
+from mcce.plausibility.stop_reasons import (
+    DURATION,
+    FALLS,
+    FROM_NOTHING,
+    FROM_NOWHERE,
+    PAST,
+    UNUSUAL_DIRECTION,
+    Column,
+    Edge,
+    Stop,
+    StopRules,
+    Usual,
+)
 from mcce.report.names import Names, listed, value_text
-from mcce.storage.fields import check_type, require
-from mcce.storage.state import stateful
-from mcce.table.words import DEBT, SAVINGS, is_education, is_loan, name_words
+from mcce.table.dtypes import is_dated
 
 WIDE, EDGE = (0.05, 0.95), (0.01, 0.99)
 TIMES, PART = 5.0, 0.25
 ENOUGH, RARE, FEW, FAR = 50, 0.01, 20, 3.0
-YEARS = 2
 MOST_GROUPS = 2  # named in words
 STOP, NOTE = "stop", "note"
 LEVELS = (STOP, "all")
-BELOW, PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE = STOP_REASONS = (
-    "below the floor",
-    "past event or fact",
-    "cannot fall",
-    "duration",
-    "opposite to the usual direction",
-    "contradicts a level",
-    "from nothing to much",
-    "money from nowhere",
-)
+BELOW = "below the floor"
+STOP_REASONS = (BELOW, *stop_reasons.REASONS)
 ALONG, AT_EDGE, LARGE, UNLIKE = NOTE_REASONS = ("comes along", "edge of the data", "large step", "unlike the others")
 REASONS = (*STOP_REASONS, *NOTE_REASONS)
 OF_COLUMN = (PAST, DURATION)
-
-
-class Edge(NamedTuple):
-    """Values between which nearly all numbers of a feature lie, in rows that share a level, or all (`given` None).
-
-    `is_low` says that the rows with the level have low values, so that a high one contradicts it.
-    """
-
-    feature: Hashable
-    given: Hashable
-    level: Any
-    low: float
-    high: float
-    is_low: bool
-
-
-@stateful("Usual")
-@dataclass(frozen=True)
-class Usual:
-    """Usual values of training rows, directions that help, durations, and unchangeable features.
-
-    Attributes
-    ----------
-    directions : feature to 1 if higher values help over the refused as a whole, -1 if lower ones do
-    spreads : number to the distance of the 5 and the 95 per cent point of its values
-    highs : amount, that is a number other than a code, to the 90 per cent point of its positive values
-    edges : for numbers, between which values nearly all lie, as of `Edge`
-    durations : duration to the number of its units in a year
-    unchangeable : feature to the reason why it cannot be changed
-    """
-
-    directions: Mapping[Any, int] = field(default_factory=dict)
-    spreads: Mapping[Any, float] = field(default_factory=dict)
-    highs: Mapping[Any, float] = field(default_factory=dict)
-    edges: tuple[tuple[Any, ...], ...] = ()
-    durations: Mapping[Any, float] = field(default_factory=dict)
-    unchangeable: Mapping[Any, str] = field(default_factory=dict)
-
-    def check_state(self) -> None:
-        """Raise if parts of a file have other types."""
-        floats = dict.fromkeys(("spreads", "highs", "durations"), float)
-        for name, kind in {"directions": int, **floats, "unchangeable": str}.items():
-            check_type(getattr(self, name), name, dict)
-            for value in getattr(self, name).values():
-                check_type(value, name, kind)
-        check_type(self.edges, "edges", tuple)
-        for edge in self.edges:
-            check_type(edge, "edges", tuple)
-            require(len(edge) == len(Edge._fields), f"an edge does not have {len(Edge._fields)} parts")
-            check_type(edge[3], "edges", float)
-            check_type(edge[4], "edges", float)
-            check_type(edge[5], "edges", bool)
 
 
 @dataclass(frozen=True)
@@ -160,6 +104,41 @@ class Answered:
         old, new = (each.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan) for each in (self.before, self.after))
         return old, new
 
+    @cached_property
+    def as_numbers(self) -> tuple[Floats, Floats]:
+        """The values before and after: numbers, dates as numbers, and codes of levels."""
+        before, after = np.full(self.changed.shape, np.nan), np.full(self.changed.shape, np.nan)
+        for j, column in enumerate(self._columns):
+            if column.is_number:
+                before[:, j], after[:, j] = self.numbers(j)
+            else:
+                for numbers, frame in ((before, self.before), (after, self.after)):
+                    numbers[:, j] = frame.iloc[:, j].astype(object).map(column.codes).astype(np.float64)
+        return before, after
+
+    @cached_property
+    def _columns(self) -> list[Column]:
+        """The columns, with a code for each value that is not a number."""
+        return [_read_column(self.before.iloc[:, j], self.after.iloc[:, j]) for j in range(self.after.shape[1])]
+
+    def rules(self, usual: Usual) -> StopRules:
+        """Return the reasons not to send answers with these columns."""
+        return StopRules(self._columns, usual, self.names.units)
+
+
+def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> Column:
+    """Return a column of two frames; values with an order have rising codes."""
+    dtype = before.dtype
+    is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+    levels = pd.unique(pd.concat([before.astype(object), after.astype(object)]).dropna())
+    if isinstance(dtype, pd.CategoricalDtype):
+        levels, is_ordered = dtype.categories, dtype.ordered
+    else:
+        is_ordered = is_number or is_dated(dtype)
+        levels = sorted(levels) if is_ordered else levels
+    codes = {level: float(level if is_number else code) for code, level in enumerate(levels)}
+    return Column(before.name, is_number, bool(is_ordered), codes)
+
 
 class Suspicion(NamedTuple):
     """A reason to list a row, the feature that gives it (None if none does), and the words."""
@@ -179,11 +158,12 @@ def find_suspicious(answers: Answered, usual: Usual, level: str = STOP) -> pd.Da
     if level not in LEVELS:
         raise InputError(f"there is no level {spell(level)} of suspicious answers; {did_you_mean(level, LEVELS)}")
     findings = [*_below(answers), *_along(answers, usual)]
+    for stop in answers.rules(usual).find(*answers.as_numbers, answers.changed):
+        findings += [_in_words(answers, usual, stop, row) for row in stop.rows.tolist()]
     for j in np.flatnonzero(answers.changed.any(axis=0)).tolist():
-        findings += _of_feature(answers, usual, j)
+        findings += _rare_change(answers, j)
         if answers.after.columns[j] in usual.spreads:
             findings += _of_number(answers, usual, j)
-    findings += _contradictions(answers, usual)
     if level == STOP:
         findings = _columns_once([each for each in findings if each.reason in STOP_REASONS])
     found: dict[int, dict[str, list[str]]] = {}
@@ -224,29 +204,40 @@ def _below(answers: Answered) -> Iterator[Suspicion]:
         yield Suspicion(row, BELOW, None, f"only {share}% of real rows look as unusual or more so")
 
 
-def _of_feature(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
-    """Yield what is unusual about the changes of one feature."""
-    name, changed = answers.after.columns[j], answers.changed[:, j]
-    label, rows = answers.names.label(name), np.flatnonzero(changed).tolist()
-    ways = directions(answers.before.iloc[:, j], answers.after.iloc[:, j], changed)
-    helps = usual.directions.get(name, 0)
-    if name in usual.unchangeable:
-        for row in rows:
-            yield Suspicion(row, PAST, name, f"{label} changes, which looks like {usual.unchangeable[name]}")
-    elif name in usual.durations or is_education(name):
-        for row in np.flatnonzero(ways == -1).tolist():
-            yield Suspicion(row, FALLS, name, f"{label} falls")
-    elif helps:
-        for row in np.flatnonzero(ways == -helps).tolist():
-            way, other = ("lower", "higher") if helps > 0 else ("higher", "lower")
-            words = f"{label} is {way}, and for most of the refused {other} helps"
-            yield Suspicion(row, UNUSUAL_DIRECTION, name, words)
-    n = len(answers.after)
+def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicion:
+    """Return a reason not to send an answer, with the values."""
+    reason, j, _, beside = stop
+    name, names = answers.after.columns[j], answers.names
+    label = names.label(name)
+    before, after = (names.text(name, each.iloc[row, j]) for each in (answers.before, answers.after))
+    if reason in (DURATION, FROM_NOWHERE):
+        old, new = answers.numbers(j)
+        by = names.step(name, float(new[row] - old[row])).removeprefix("+")
+    if reason == PAST:
+        words = f"{label} changes, which looks like {usual.unchangeable[name]}"
+    elif reason == FALLS:
+        words = f"{label} falls"
+    elif reason == UNUSUAL_DIRECTION:
+        way, other = ("lower", "higher") if usual.directions[name] > 0 else ("higher", "lower")
+        words = f"{label} is {way}, and for most of the refused {other} helps"
+    elif reason == DURATION:
+        words = f"{label} grows by {by}"
+    elif reason == FROM_NOTHING:
+        words = f"{label} rises from {before} to {after}"
+    elif reason == FROM_NOWHERE:
+        words = f"{label} changes by {by}, more than {names.label(beside)}"
+    else:
+        words = f"{label} {after} is above 99% of {_group(names, beside)}"
+    return Suspicion(row, reason, name, words)
+
+
+def _rare_change(answers: Answered, j: int) -> Iterator[Suspicion]:
+    """Yield the changes of a feature that few answers change."""
+    name, rows, n = answers.after.columns[j], np.flatnonzero(answers.changed[:, j]).tolist(), len(answers.after)
     if n >= ENOUGH and len(rows) < RARE * n:
+        how = f"{answers.names.label(name)} changes, as in {value_text(len(rows))} of {value_text(n)} answers"
         for row in rows:
-            yield Suspicion(
-                row, UNLIKE, name, f"{label} changes, as in {value_text(len(rows))} of {value_text(n)} answers"
-            )
+            yield Suspicion(row, UNLIKE, name, how)
 
 
 def _of_number(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
@@ -258,19 +249,6 @@ def _of_number(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
     gain = np.where(changed, new - old, np.nan)  # NaN, which exceeds nothing, if one of both is missing
     step = np.abs(gain)
 
-    def by(row: int) -> str:
-        return names.step(name, float(gain[row])).removeprefix("+")
-
-    if name not in usual.unchangeable:
-        if name in usual.durations:  # a negative value is a code
-            for row in np.flatnonzero((old >= 0.0) & (gain > YEARS * usual.durations[name])).tolist():
-                yield Suspicion(row, DURATION, name, f"{label} grows by {by(row)}")
-        was_nothing = changed & (np.isnan(old) | (old == 0.0))
-        for row in np.flatnonzero(was_nothing & (new > usual.highs.get(name, np.inf))).tolist():
-            before, after = (names.text(name, each.iloc[row, j]) for each in (answers.before, answers.after))
-            yield Suspicion(row, FROM_NOTHING, name, f"{label} rises from {before} to {after}")
-        for loan, row in _beyond_loans(answers, name, gain):
-            yield Suspicion(row, FROM_NOWHERE, name, f"{label} changes by {by(row)}, more than {names.label(loan)}")
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.where(changed & (old > 0.0) & (name in usual.highs), new / old, 1.0)
     for row in np.flatnonzero((step > spread) | ((times > TIMES) & (step > PART * spread))).tolist():
@@ -284,19 +262,6 @@ def _of_number(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
             words = f"{label} moves farther than in other answers, where {typical} is usual"
             yield Suspicion(row, UNLIKE, name, words)
     yield from _beyond_edges(answers, usual, j)
-
-
-def _beyond_loans(answers: Answered, name: Hashable, gain: Floats) -> Iterator[tuple[Hashable, int]]:
-    """Yield the rows in which savings rise, or a debt falls, by more than a loan, with the loan."""
-    words, units = {*name_words(name)}, answers.names.units
-    if is_loan(name) or not words & (SAVINGS | DEBT):
-        return
-    won = gain if words & SAVINGS else -gain
-    for k, loan in enumerate(answers.before.columns):
-        is_number = pd.api.types.is_numeric_dtype(answers.before.dtypes.iloc[k])
-        if is_loan(loan) and is_number and units.get(loan) == units.get(name):
-            for row in np.flatnonzero(won > answers.numbers(k)[0]).tolist():
-                yield loan, row
 
 
 def _beyond_edges(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
@@ -317,22 +282,6 @@ def _beyond_edges(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion
         value = names.text(name, answers.after.iloc[row, j])
         words = f"{names.label(name)} {value} is {where} 99% of {' and of '.join(groups[:MOST_GROUPS])}"
         yield Suspicion(row, AT_EDGE, name, words)
-
-
-def _contradictions(answers: Answered, usual: Usual) -> Iterator[Suspicion]:
-    """Yield numbers that are high beside a level whose rows have low ones, if one of both changes."""
-    names, columns = answers.names, cast("list[Hashable]", list(answers.after.columns))
-    for edge in map(Edge._make, usual.edges):
-        if not edge.is_low or edge.feature in usual.unchangeable or edge.given not in columns:
-            continue
-        j, k = columns.index(edge.feature), columns.index(edge.given)
-        beyond = (
-            _has_level(answers, edge) & (answers.numbers(j)[1] > edge.high) & answers.changed[:, [j, k]].any(axis=1)
-        )
-        for row in np.flatnonzero(beyond).tolist():
-            value = names.text(edge.feature, answers.after.iloc[row, j])
-            words = f"{names.label(edge.feature)} {value} is above 99% of {_group(names, edge)}"
-            yield Suspicion(row, AT_LEVEL, edge.feature, words)
 
 
 def _group(names: Names, edge: Edge) -> str:

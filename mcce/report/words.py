@@ -39,7 +39,7 @@ def changes_text(changes: Sequence[Change], texts: Texts | None = None) -> str:
     Examples
     --------
     >>> changes_text([Change("job", "none", "nurse", True), Change("salary", "0", "30,000")])
-    'salary 30,000 instead of 0 (with job nurse instead of none, which comes along)'
+    'salary 30,000 instead of 0 (together with job nurse instead of none)'
     """
     known = texts or read_texts()
 

@@ -11,7 +11,7 @@ from mcce.batches import Letters, folder
 from tests.batches.problem import ROWS, SETTINGS, explainer, written
 from tests.marks import slow
 
-WHO = ROWS.head(64).assign(who=[f"case {i}" if i % 3 else f"c{i}" for i in range(64)])
+WHO = ROWS.head(40).assign(who=[f"case {i}" if i % 3 else f"c{i}" for i in range(40)])
 
 
 def pages(where):
@@ -25,12 +25,13 @@ def test_they_are_those_of_explain_in_the_words_that_are_given(tmp_path):
     found = explainer().explain(WHO.set_index("who"), n_samples=SETTINGS["n_samples"])
     found = replace(found, names=replace(found.names, labels=names.labels), decision="the loan is granted")
     expected = mcce.report.letters(found, all=True, html=True)
-    assert done.totals["letters"] == len(expected) > 20
+    assert done.totals["letters"] == len(expected) > 15
     numbered = {f"case {i}": f"case_{i}.{i}" for i in range(len(WHO))}  # a blank is in no file's name
     assert pages(tmp_path / "letters") == {f"{numbered.get(who, who)}.html": expected[who] for who in expected.index}
     assert any("yearly pay" in page for page in expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
 def test_a_spreadsheet_runs_nothing_of_the_list_of_who_gets_none(tmp_path):
     some = WHO.assign(who=["=cmd()", *WHO["who"][1:]], job=["astronaut", *WHO["job"][1:]])

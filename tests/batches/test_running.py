@@ -87,6 +87,7 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
         other.explain_batches(source, tmp_path / "other", id="who", batch_size=60, n_samples=20, n_jobs=2)
 
 
+@pytest.mark.slow
 def test_a_backend_that_hands_over_all_at_once_writes_the_same_bytes(source, done, tmp_path):
     """Ray's, for one; joblib's own processes stand for it."""
     with joblib.parallel_config("multiprocessing", n_jobs=2):
@@ -202,6 +203,7 @@ def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
     assert written(out) == written(done)
 
 
+@pytest.mark.slow
 def test_frames_that_are_not_the_same_again_are_refused(tmp_path):
     frames = [ROWS.iloc[:40], ROWS.iloc[40:80]]
     explainer().explain_batches(frames, tmp_path / "out", **SETTINGS)

@@ -30,6 +30,7 @@ def ids_of(folder):
     return {name for frame in tables(folder) for name in frame["id"]}
 
 
+@pytest.mark.slow
 def test_a_bad_row_is_named_and_parts_before_it_stay(tmp_path):
     rows = ROWS.copy()
     rows.loc[100, "income"] = np.inf
@@ -49,6 +50,7 @@ def test_a_bad_row_is_named_and_parts_before_it_stay(tmp_path):
         explainer().explain_batches(tmp_path / "rows.parquet", out, **SETTINGS)
 
 
+@pytest.mark.slow
 def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_path):
     lines = csv_lines()
     header = lines[0].split(",")

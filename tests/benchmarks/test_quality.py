@@ -112,7 +112,7 @@ def test_rows_are_judged_as_by_hand(seen):
     rows.iloc[5] = factuals.iloc[5]
     figures = judging.Judge(problem).judge(problem.encode(rows))
     wanted = score(problem.X) >= 0.9
-    for label in factuals.index[:10]:
+    for label in factuals.index[:6]:
         row, factual = rows.loc[label], factuals.loc[label]
         step = steps(row, factual, problem.X)
         assert figures.loc[label, "L0"] == (step > 0).sum()

@@ -7,6 +7,7 @@ from matplotlib.image import imread
 from mcce.cli import main
 
 
+@pytest.mark.slow
 def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "new"), "--factuals", "8"]) == 0
     said = capsys.readouterr().out

@@ -89,6 +89,7 @@ def test_categorical_numbers_and_codes_that_look_like_numbers_survive(tmp_path, 
     assert set(found["code"]) == {"x"}
 
 
+@pytest.mark.slow
 def test_parquet_ids_and_a_saved_row_index(folder, tmp_path, capsys):
     train = pd.read_csv(folder / "train.csv")
     train.to_parquet(tmp_path / "train.parquet")

@@ -59,6 +59,7 @@ def test_samplers_may_be_chosen_by_evidence(folder):
     assert main(["explain", "--config", "job.toml", "--sampler", "auto", "--letters", "more"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("always::mcce.exceptions.AdviceWarning")
 def test_no_letter_is_written_for_an_example_that_somebody_should_read_before(folder, capsys):
     table = pd.read_csv(folder / "train.csv").assign(

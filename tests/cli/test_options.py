@@ -13,6 +13,7 @@ from mcce.cli import main
 from mcce.cli.options import OPTIONS, job_text, read_config
 from mcce.cli.readers import samplers
 from tests.cli.problem import customers
+from tests.marks import slow_rows
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -239,9 +240,9 @@ def test_an_option_that_python_does_not_have_is_refused(name, folder, capsys):
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("~ job * C(decision)", ""),
+        *slow_rows(("~ job * C(decision)", "")),
         ("~ open('written', 'w')", "the function 'open' is not available"),
-        ("~ job.__class__", "uses 'job.__class__', which is not among its predictors"),
+        *slow_rows(("~ job.__class__", "uses 'job.__class__', which is not among its predictors")),
     ],
 )
 def test_formulas_of_a_job_are_checked_before_anything_is_computed(formula, message, folder, capsys):
@@ -376,6 +377,7 @@ def test_a_job_beyond_all_use_is_refused_in_one_line(folder, capsys, text, messa
     assert re.search(rf"^mcce: error: --config my.toml.*{message}|^mcce: error: --config {message}", said[0])
 
 
+@pytest.mark.slow
 def test_derived_columns_are_computed(folder, capsys):
     for name in ("train", "new"):
         table = pd.read_csv(f"data/{name}.csv")

@@ -198,6 +198,7 @@ def test_csv_files_hold_no_formulas_unless_asked(people, out):
         assert escaped[f"'{COST}"].tolist() == written[COST].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 def test_unexplained_rows_and_the_job_as_run_are_safe_too():
     assert run("explain", "people.csv", "--out", "a.csv", "--fixed", COST, "--no-spreadsheet-safe") != DONE
@@ -235,6 +236,7 @@ def test_what_was_written_safely_is_read_back():
         assert others["id"].tolist() == [f"=A{i}" for i in range(8)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 def test_escaped_and_plain_rows_get_the_same_answers():
     escape_formulas(pd.read_csv("people.csv")).to_csv("escaped.csv", index=False)

@@ -73,6 +73,7 @@ def letter_text(path):
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", path.read_text(encoding="utf-8"))).split())
 
 
+@pytest.mark.slow
 def test_letters_in_norwegian(desk, capsys):
     command = ["letters", "bank.mcce", "people.xlsx", "--id", "case", "--letters", "brev", "--language", "nb"]
     command += ["--labels", LABELS, "--units", "salary=kr,savings=kr,loan_amount=kr", "--in-words", "lånet innvilges"]
@@ -93,6 +94,7 @@ def test_letters_in_norwegian(desk, capsys):
     assert "Vi fant ikke noe eksempel" in letter_text(desk / "brev" / "2024-00.html")
 
 
+@pytest.mark.slow
 def test_a_workbook_of_answers_has_the_changed_cells_marked(desk):
     for name in ("answers.xlsx", "again.xlsx"):
         assert main(["explain", "bank.mcce", "people.xlsx", "--id", "case", "--sparse", "--out", name]) == DONE

@@ -140,6 +140,7 @@ def test_from_lists_and_files(made, tmp_path):
     pd.testing.assert_frame_equal(found.frame, made.explain(DENIED, n_samples=100, constraints=twice).frame)
 
 
+@pytest.mark.slow
 def test_a_saved_explainer_and_batches(tmp_path):
     asked = mcce.k_anonymous(4, keys=KEYS)
     made = explainer(constraints=[asked])

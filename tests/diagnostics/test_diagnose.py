@@ -144,6 +144,7 @@ def test_training_rows_are_pointed_out(explainer):
     assert "note: 100%" in repr(d)
 
 
+@pytest.mark.slow
 def test_a_saved_explainer_does_not_hold_the_training_table(explainer):
     with_tree = mcce.MCCE(Steady(), decision=(0.6, np.inf), random_state=1).fit(TRAINING)
     saved = pickle.dumps(with_tree)

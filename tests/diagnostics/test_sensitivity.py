@@ -74,6 +74,7 @@ def test_a_generator_beside_itself_differs_by_chance_alone(loans):
     assert depends.kappa.iloc[0, 0] == depends.kappa.iloc[1, 1]
 
 
+@pytest.mark.slow
 def test_unlike_generators_are_told_from_monte_carlo_error(loans):
     explainer, X = loans
 
@@ -90,6 +91,7 @@ def test_unlike_generators_are_told_from_monte_carlo_error(loans):
     assert unlike.summary["model_choice"] > same.summary["model_choice"]
 
 
+@pytest.mark.slow
 def test_sentence_and_plot_of_one_factual(loans):
     explainer, X = loans
     depends = explainer.sensitivity(X.head(40), samplers=["cart", "ctree"], sparse=True, n_samples=60)

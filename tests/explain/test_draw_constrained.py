@@ -9,7 +9,7 @@ from tests.marks import slow_rows
 
 LOANS = mcce.datasets.load_loans(800).X
 WANTED = (LOANS["savings"] > 8_000) & (LOANS["salary"] > 30_000)
-PEOPLE = LOANS[~WANTED].iloc[:40]
+PEOPLE = LOANS[~WANTED].iloc[:20]
 K = 60
 
 

@@ -68,7 +68,7 @@ def told_rows(found, X) -> pd.DataFrame:
 def test_what_is_printed_is_the_row_and_is_accepted(names):
     X = people()
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["year"], random_state=1, names=names).fit(X)
-    refused = X[score(X) < 0.6].head(150)
+    refused = X[score(X) < 0.6].head(60)
     found = explainer.explain(refused, sparse=True, n_counterfactuals=2)
     told = told_rows(found, X)
     pd.testing.assert_frame_equal(told, found.frame.reset_index(drop=True), check_exact=True)
@@ -84,7 +84,7 @@ def test_what_is_printed_is_the_row_and_is_accepted(names):
 def test_constraints_and_bounds_hold_for_what_is_printed():
     X = people()
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["year"], random_state=1).fit(X)
-    refused = X[score(X) < 0.6].head(60)
+    refused = X[score(X) < 0.6].head(25)
     agreed = [mcce.allow("income", high=40_000.004), mcce.allow("debt", step=0.07), mcce.rule("debt <= income / 7")]
     found = explainer.explain(refused, sparse=True, constraints=agreed, max_gower=0.1)
     changes = found.changes().set_index("feature")["to"]

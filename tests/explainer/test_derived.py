@@ -242,6 +242,7 @@ def test_generated_candidates_have_computed_columns(fitted):
     pd.testing.assert_frame_equal(again.frame, fitted.explain(refused(3), n_samples=50).frame)
 
 
+@pytest.mark.slow
 def test_contributions_follow_a_change(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=200)
     for who, mine in found.changes().groupby("id"):
@@ -254,6 +255,7 @@ def test_contributions_follow_a_change(fitted):
             assert row["alone"] == pytest.approx(score(alone).iloc[0])
 
 
+@pytest.mark.slow
 def test_words_and_pictures_do_not_advise_them(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=100)
     texts = [str(found), found.suspicious()["words"].str.cat()]
@@ -282,10 +284,15 @@ FOLLOWS = {
 }
 
 
-@pytest.mark.parametrize("language", FOLLOWS)
-def test_letters_say_what_becomes_of_derived_columns(fitted, language):
+@pytest.fixture(scope="module")
+def without_savings(fitted):
     stays = mcce.allow("savings", direction="none")
-    found = fitted.explain(refused(), sparse=True, n_samples=100, constraints=[stays])
+    return fitted.explain(refused(), sparse=True, n_samples=100, constraints=[stays])
+
+
+@pytest.mark.parametrize("language", FOLLOWS)
+def test_letters_say_what_becomes_of_derived_columns(without_savings, language):
+    found = without_savings
     begin, *ways = FOLLOWS[language]
     n_told = 0
     for (who, _), new in found.frame.iterrows():
@@ -304,6 +311,7 @@ def test_letters_say_what_becomes_of_derived_columns(fitted, language):
     assert n_told > 5
 
 
+@pytest.mark.slow
 def test_letters_do_not_list_derived_columns_among_the_facts(fitted):
     for explained in (fitted, explainer(fixed=("applied_on", "hired_on"))):
         found = explained.explain(refused(4), sparse=True, n_samples=100)
@@ -333,6 +341,7 @@ def test_ties_and_copies_are_not_told():
     assert changed.any()
 
 
+@pytest.mark.slow
 def test_texts_are_stored_and_functions_are_given_again(fitted, tmp_path):
     fitted.save(tmp_path / "bank.mcce")
     again = mcce.MCCE.load(tmp_path / "bank.mcce", score)
@@ -368,6 +377,7 @@ def test_a_file_without_donors_computes_them_too(tmp_path):
     assert (found["dti"] == ((found["rent"] + found["instalment"]) / found["income"]).round(2)).all()
 
 
+@pytest.mark.slow
 def test_batches_are_those_of_one_call(fitted, tmp_path):
     asked = {"sparse": True, "n_samples": 100, "constraints": ["dti <= 0.45"]}
     fitted.explain_batches(refused(), tmp_path / "out", batch_size=4, **asked)

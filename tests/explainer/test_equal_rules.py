@@ -102,9 +102,10 @@ def test_no_more_rows_are_rejected_than_are_drawn_and_what_would_help_helps(bank
     found = bank.explain(POOR, constraints=asked, **options).with_why_unexplained()
     told = found.unexplained[found.unexplained["drawn"].notna()]
     assert len(told) > 0
-    for id, row in told.iterrows():
+    for _, row in told.iterrows():
         rejected = [int(part.split(" by ")[0]) for part in row["rejected"].split(", ") if part != "none"]
         assert sum(rejected) <= row["drawn"]
+    for id, row in told.head(10).iterrows():  # each is explained anew without each constraint
         for text in asked:
             left = [each for each in asked if each != text]
             alone = bank.explain(POOR.loc[[id]], constraints=left, **options)
@@ -226,7 +227,7 @@ def explained(said, sparse):
     return set(found.frame.index.get_level_values("id"))
 
 
-@pytest.mark.parametrize("n_examples", [5, *slow(10)])
+@pytest.mark.parametrize("n_examples", [3, *slow(10)])
 def test_the_same_people_are_explained_however_it_is_said(n_examples):
     asked = given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))
     settings(max_examples=n_examples)(asked(explain_the_same_people))()

@@ -118,6 +118,7 @@ def test_a_plan_put_in_by_hand_is_judged_as_the_plan(session, table, refused):
     assert poor["plausibility"] < 0.01
 
 
+@pytest.mark.slow
 def test_dates_put_in_by_hand_are_of_the_columns_own_kind():
     days = pd.to_timedelta(np.arange(200) % 50, "D")
     table = pd.DataFrame(
@@ -145,6 +146,7 @@ def test_dates_put_in_by_hand_are_of_the_columns_own_kind():
     assert relaxed["feature"] == 4
 
 
+@pytest.mark.slow
 def test_the_limit_that_stands_in_the_way_is_named(session, table, refused):
     held = {at(table, name): {"may": False} for name in table.columns[2:]}
     answer = ask(session, "plans", person=refused, settings={"features": held, **FEW})
@@ -452,6 +454,7 @@ def test_explore_needs_a_fit(table):
         mcce.MCCE(risk, decision=GRANTED).explore(table)
 
 
+@pytest.mark.slow
 def test_derived_columns_follow_and_are_not_shown():
     X = people().assign(ratio=lambda rows: (100 * rows["loan_amount"] / rows["salary"]).round(1))
     fixed = ["age", "sex"]

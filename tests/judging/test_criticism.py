@@ -68,6 +68,7 @@ def test_names_are_escaped_on_a_page(criticism):
     assert "&lt;b&gt;salary" in page
 
 
+@pytest.mark.slow
 def test_one_picture_a_feature(criticism):
     import matplotlib.pyplot as plt
 

@@ -176,3 +176,17 @@ class TestCompareAnswers:
         assert compare_answers(first, second, X.index) == list(X.index)
         steady = resolve_decision((0.5, 1), LogisticRegression().fit(X, y))
         assert compare_answers(steady.ask(X, "rows").scores[:5], steady.ask(X[:5], "rows"), X.index[:5]) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "closed", "told"),
+    [
+        (-np.inf, np.log(3), "neither", "score below 1.09861"),
+        (np.log(3), np.inf, "both", "score at least 1.09862"),
+        (1234567.8, np.inf, "both", "score at least 1234570"),
+        (0.123456, np.inf, "both", "score at least 0.123456"),
+        (0.12345671, 0.12345672, "both", "score from 0.12345671 to 0.12345672"),
+    ],
+)
+def test_bounds_in_words_have_few_digits_and_lie_inside(low, high, closed, told):
+    assert str(Interval(low, high, closed=closed)) == told

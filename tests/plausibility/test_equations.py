@@ -124,6 +124,7 @@ def explained(X, score, decision, n, **more):
     return explainer.explain(X[score(X) < decision[0]].head(n), sparse=True, n_samples=300, **more)
 
 
+@pytest.mark.slow
 def test_no_answer_on_diabetes_breaks_its_identity():
     X = load_diabetes(as_frame=True, scaled=False).data
 

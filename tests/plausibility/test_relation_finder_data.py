@@ -78,6 +78,7 @@ def test_no_answer_has_worst_cells_smaller_than_mean_cells():
     assert (nothing == (rows["mean concavity"] == 0)).all()
 
 
+@pytest.mark.slow
 def test_a_survey_without_relations_has_none():
     answers = fair.load_pandas().data
     X = answers.drop(columns="affairs")

@@ -11,7 +11,7 @@ import pytest
 import mcce
 from mcce.plausibility.relations import Relation, Relations, keep_relations
 from tests.datasets.paper_data import PAPER, paper_folder
-from tests.marks import slow
+from tests.marks import slow, slow_rows
 from tests.plausibility.related_tables import (
     DIRECTIONS,
     beside,
@@ -97,6 +97,7 @@ def test_every_sparse_answer_keeps_the_relations(asked):
     assert (found.frame["born"] == denied()["born"].reindex(found.frame.index.get_level_values(0)).to_numpy()).all()
 
 
+@pytest.mark.slow
 def test_without_relations_answers_break_them():
     found = fitted(()).explain(denied(15), sparse=True, n_samples=100)
     assert not keeps(found.frame).all()
@@ -124,6 +125,7 @@ def test_what_is_tied_to_a_fixed_feature_stays(fixed):
     assert not set(found.changes()["feature"]) & {"salary", "pay"}
 
 
+@pytest.mark.slow
 def test_a_constraint_on_either_of_two_tied_features_holds_for_both():
     for name in ("salary", "pay"):
         found = fitted().explain(denied(15), sparse=True, n_samples=100, constraints=[mcce.allow(name, high=60)])
@@ -343,8 +345,13 @@ def wrong_answers(words, decimals, order, sampler):
     return len(rows), int(((rows.eval(expression).round(decimals) - rows[target]).abs() > 1e-6).sum())
 
 
-@pytest.mark.parametrize("sampler", ["cart", *slow("norm", "forest")])
-@pytest.mark.parametrize("words", DIRECTIONS)
+@pytest.mark.parametrize(
+    ("words", "sampler"),
+    [
+        *((words, "cart") for words in DIRECTIONS[::3]),
+        *slow_rows(*((words, ("norm", "forest")[i % 2]) for i, words in enumerate(DIRECTIONS))),
+    ],
+)
 def test_no_answer_breaks_what_was_rounded(words, sampler):
     X = table(words, 1)
     for order in orders_of(X)[:: len(orders_of(X)) - 1]:
@@ -394,6 +401,7 @@ def test_a_coarse_column_is_not_computed_from_a_finer_one():
     assert keep_relations(mcce.find_relations(X), schema, (1,)).stays == (0,)
 
 
+@pytest.mark.slow
 def test_hundreds_of_chained_relations_are_resolved():
     names = [f"x{i:03}" for i in range(400)]
     schema = mcce.Schema.from_data(pd.DataFrame(rng().integers(0, 9, (20, 400)), columns=names))
@@ -404,6 +412,7 @@ def test_hundreds_of_chained_relations_are_resolved():
     assert keep_relations(Relations(tuple(given)), schema, (0, 1)).stays == tuple(range(2, 400))
 
 
+@pytest.mark.slow
 def test_an_explainer_with_many_chained_relations_is_loaded(tmp_path):
     X = chained(60, n=40)
     explainer = mcce.MCCE(lambda rows: rows["x000"], decision=(50, np.inf), sampler="marginal", random_state=1)
@@ -412,7 +421,7 @@ def test_an_explainer_with_many_chained_relations_is_loaded(tmp_path):
     assert [each.says for each in again.relations_] == sums_of(X)
 
 
-@pytest.mark.parametrize("seed", [0, 5, 7])
+@pytest.mark.parametrize("seed", [0, *slow(5, 7)])
 def test_sums_of_sums_leave_everybody_explained(seed):
     r = rng(seed)
     X = pd.DataFrame({f"a{i}": r.integers(0, 1000, 300) for i in range(4)})

@@ -119,6 +119,7 @@ def test_two_fits_have_other_noise_and_the_same_random_splits():
     assert any((sampler.counts_ != other[name].counts_).any() for name, sampler in one.items())
 
 
+@pytest.mark.slow
 def test_trees_are_the_deeper_the_more_rows_and_budget_there_are():
     def depth(explainer):
         return explainer.generator_.samplers_["owns"].trees_.n_leaves.bit_length() - 1

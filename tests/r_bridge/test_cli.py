@@ -11,7 +11,6 @@ import pytest
 from mcce.cli import BAD_INPUT, DONE, main
 from mcce.datasets import load_airquality, load_loans
 from r_bridge.cli import PARTED, add_parity
-from tests.marks import slow
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,7 +51,8 @@ def test_help_says_what_it_does_and_how_it_ends(capsys):
     assert "Exit codes: 0 all that was compared agrees; 1 R and mcce part; 2" in text
 
 
-@pytest.mark.parametrize("engine", ["rpart", *slow("ctree")])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["rpart", "ctree"])
 def test_the_embedded_example_agrees(r, need, engine, capsys, compared, tmp_path):
     need({"rpart": "rpart", "ctree": "party"}[engine])
     code = main(["parity", "--engine", engine, "--without-mccer", "--html", str(tmp_path / "page.html")])

@@ -6,6 +6,7 @@ import pytest
 import mcce
 from mcce import MCCEError
 from r_bridge import PartyCtreeSampler, RpartSampler, compare_samplers
+from tests.marks import slow
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def test_different_margins_and_different_dependence_are_found(X):
     assert by_test["correlations"] == by_test["classifier"] == "different"
 
 
-@pytest.mark.parametrize("engine", ["rpart", "party"])
+@pytest.mark.parametrize("engine", ["rpart", *slow("party")])
 def test_r_trees_and_ours_draw_alike(r, need, X, engine):
     need(engine)
     pairs = {

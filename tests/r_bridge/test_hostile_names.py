@@ -27,7 +27,7 @@ from r_bridge import (
 )
 from r_bridge.parity_report import NOT_COMPARED
 from r_bridge.session import Session
-from tests.marks import slow_rows
+from tests.marks import slow_but, slow_rows
 
 PLAIN = ("height", "weight", "job")
 HOSTILE = {
@@ -117,8 +117,7 @@ LEVELS = {
 }
 CASES = [(of, name) for of, samplers in (("numbers", NUMBERS), ("levels", LEVELS)) for name in samplers]
 QUICK = [  # one of each way to call R
-    *(("numbers", "RpartSampler"), ("levels", "RpartSampler"), ("levels", "PartyCtreeSampler"), ("levels", "RSampler")),
-    *(("numbers", "mice norm"), ("levels", "mice logreg"), ("numbers", "synthpop norm")),
+    *(("numbers", "RpartSampler"), ("levels", "RSampler"), ("numbers", "mice norm"), ("numbers", "synthpop norm")),
 ]
 
 
@@ -153,7 +152,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", slow_but(MODELS, "lm", "rpart"))
 def test_models_predict_what_they_predict_with_plain_names(need, name):
     package, code, refused_by_r = MODELS[name]
     need(package)

@@ -13,7 +13,7 @@ from mcce.table import Schema
 from mcce.trees.ctree.tree import CtreeTree, grow
 from mcce.trees.display import FittedTree
 from r_bridge.frames import to_r
-from tests.marks import slow, slow_rows
+from tests.marks import slow_rows
 from tests.r_bridge.random_tables import logical_table, new_rows, random_table
 from tests.trees.ctree.ctree_cases import as_in_r, tied
 
@@ -174,7 +174,8 @@ def assert_same_tree(pair: Pair) -> bool:
     return False
 
 
-@pytest.mark.parametrize("missing", [*slow(False), True], ids=["complete", "missing"])
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_every_row_is_in_partys_node(party, fused, compared, missing):
     n_tables = N_WITH_MISSING if missing else N_TABLES
     ties = nodes = rows = tests = 0

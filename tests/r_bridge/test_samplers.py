@@ -67,7 +67,7 @@ def make_table(seed):
     return table.first(X.shape[1]), table.column(X.shape[1]), np.asfortranarray(new)
 
 
-@pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 20), *slow_rows(("rpart", 60), ("party", 60))])
+@pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 10), *slow_rows(("rpart", 40), ("party", 40))])
 def test_arrays_route_as_r_does(r, need, engine, n_tables, compared):
     need(engine)
     leaves = 0

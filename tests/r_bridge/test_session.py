@@ -51,6 +51,7 @@ def test_without_r_the_message_says_where_to_get_it(tmp_path):
     assert "r-base-dev" in done.stderr
 
 
+@pytest.mark.slow
 def test_r_that_is_not_on_the_path_is_said_to_be_missing(r, tmp_path):
     code = "import r_bridge; assert not r_bridge.r_is_available(); r_bridge.versions()"
     done = run(code, PATH=str(tmp_path), R_HOME="")

@@ -246,16 +246,13 @@ def lent():
     SAMPLERS.known.pop(NAME)
 
 
-@pytest.mark.parametrize(
-    ("asks", "own_rng"), [("probs", False), *slow_rows(("quantiles", False), ("draw", False), ("draw", True))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("asks", "own_rng"), [("probs", False), ("quantiles", False), ("draw", False), ("draw", True)])
 def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_rng):
     check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng), goodness_of_fit=True)
 
 
-@pytest.mark.parametrize(
-    ("own_rng", "weighted"), [(True, True), *slow_rows((False, False), (False, True), (True, False))]
-)
+@pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *slow_rows((False, False))])
 def test_draws_that_are_not_allowed_are_drawn_again_by_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)
     sampler = LentSampler(name=lent, asks="draw", own_rng=own_rng).fit(problem.given, problem.target)

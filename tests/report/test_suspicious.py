@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from mcce.exceptions import InputError
+from mcce.plausibility.stop_reasons import Usual
 from mcce.report.names import Names
-from mcce.report.suspicious import REASONS, Answered, Usual, find_suspicious
+from mcce.report.suspicious import REASONS, Answered, find_suspicious
 
 USUAL = Usual(
     directions={"salary": 1, "loan": -1, "education": 1},

@@ -6,6 +6,7 @@ each kind, with and without missing values, its density, a restricted draw.
 
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ OURS = {
 ESTIMATOR = "EstimatorSampler(estimator)"
 STATED = {"bounds": {"x": (-4, 4), "y": (-6, 6)}, "levels": "schema", "missing": "schema"}
 QUICK = {"boosting": {"n_quantiles": 3, "max_trees": 5}, "dp": {**STATED, "epsilon": 20, "testing_seed": 1}}
-N = 400
+QUICK |= {"stack": {"candidates": ["cart", "parametric"], "n_folds": 2}}
+N = 200
 
 
 def read_table(page):
@@ -85,17 +87,13 @@ def kinds_of(name):
     return [kind for kind in KINDS if kind in (OURS[name] if name != ESTIMATOR else EstimatorSampler).handles]
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    """Every sampler with a target of every kind that it handles, without missing values."""
-    found = {}
-    for name in [*OURS, ESTIMATOR]:
-        for kind in kinds_of(name):
-            frame = frame_with(kind, numbers=numbers_of(name))
-            table = Schema.from_data(frame).encode(frame)
-            sampler = make(name, kind).fit(table.first(1), table.column(1))
-            found[name, kind] = sampler, table.first(1), table.column(1)
-    return found
+@cache
+def fitted(name, kind):
+    """Return a sampler fitted in a chain to a target without missing values, the givens and the target."""
+    frame = frame_with(kind, numbers=numbers_of(name))
+    chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"]).fit(frame)
+    table = chain.schema_.encode(frame)
+    return chain.samplers_["y"], table.first(1), table.column(1)
 
 
 def test_the_page_on_swapping_includes_the_table():
@@ -127,12 +125,11 @@ def test_targets(name):
             assert "levels" in said
             assert handled <= {"categorical", "ordered"}
     for kind in KINDS:
-        chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"])
         if kind in handled:
-            chain.fit(frame_with(kind, numbers=numbers_of(name)))
+            fitted(name, kind)
         else:
             with pytest.raises(SamplerError, match=f"cannot model 'y': it is {kind}"):
-                chain.fit(frame_with(kind))
+                fitted(name, kind)
 
 
 @of_every_sampler
@@ -152,10 +149,10 @@ def test_missing_values(name):
 
 
 @of_every_sampler
-def test_densities(name, fitted):
+def test_densities(name):
     said = {cell(page, name, "density") for page in PAGES}
     for kind in kinds_of(name):
-        sampler, given, target = fitted[name, kind]
+        sampler, given, target = fitted(name, kind)
         if name == ESTIMATOR and kind == "numeric":
             assert said == {"classifiers"}
             with pytest.raises(SamplerError, match="has no density"):
@@ -169,10 +166,10 @@ def test_densities(name, fitted):
 
 
 @of_every_sampler
-def test_restricted_draws(name, fitted):
+def test_restricted_draws(name):
     assert all(cell(page, name, "restricted draws") for page in PAGES)
     for kind in kinds_of(name):
-        sampler, given, _ = fitted[name, kind]
+        sampler, given, _ = fitted(name, kind)
         within = Within(low=np.zeros(N)) if kind == "numeric" else Within(levels=np.tile([False, True, True], (N, 1)))
         drawn = sampler.sample(given, RowStreams.from_seed(1, N), within)
         possible = ~np.isnan(drawn)
@@ -189,13 +186,13 @@ def test_parameters(name):
 
 
 @of_every_table
-def test_what_parametric_chooses_from(page, fitted):
+def test_what_parametric_chooses_from(page):
     two = frame_with("numeric").assign(
         y=lambda rows: pd.Categorical.from_codes(np.digitize(rows["y"], [0]), ["no", "yes"])
     )
     table = Schema.from_data(two).encode(two)
     chosen = [mcce.ParametricSampler().fit(table.first(1), table.column(1))]
-    chosen += [fitted["parametric", kind][0] for kind in KINDS]
+    chosen += [fitted("parametric", kind)[0] for kind in KINDS]
     classes = {type(sampler.sampler_) for sampler in chosen}
     said = re.findall(r"`(\w+)`", TABLES[page]["parametric"]["draws"])
     assert {OURS[name] for name in said} == classes

@@ -228,6 +228,7 @@ def test_constraints_and_plausibility_come_with_the_explainer(tmp_path):
     assert (tmp_path / "twice.mcce").read_bytes() == (tmp_path / "explainer.mcce").read_bytes()
 
 
+@pytest.mark.slow
 def test_models_and_functions_are_given_again(tmp_path):
     path = tmp_path / "explainer.mcce"
     several = mcce.Several({"score": (good.accepted, (0.3, 1)), "answer": (answers, mcce.Not("no"))}, agree="all")

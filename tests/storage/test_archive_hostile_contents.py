@@ -10,7 +10,6 @@ import pytest
 
 import mcce
 from mcce.storage.archive import SMALL
-from tests.marks import slow_but
 from tests.storage import good
 from tests.storage.spoiling import read_entries, signed, use
 from tests.storage.tampering import memory_to_refuse, refuse
@@ -237,7 +236,8 @@ def test_a_bandwidth_whose_square_overflows(files, tmp_path):
     refuse(tmp_path / "a.mcce", with_state(files["empirical"], change), r"bandwidth_ is 1e\+308, where a number from")
 
 
-@pytest.mark.parametrize("name", slow_but(good.CHAINS, "marginal"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", good.CHAINS)
 def test_single_numbers_at_the_ends_of_the_range_of_floats(name, tmp_path):
     good.chain(name).save(tmp_path / "good.mcce")
     data = (tmp_path / "good.mcce").read_bytes()

@@ -98,6 +98,7 @@ def test_why_of_the_others_is_about_them(explainer, table):
     assert told["would_help"].notna().tolist() == [False, True, True, True]
 
 
+@pytest.mark.slow
 def test_conditionals_and_diagnostics_leave_such_rows_out(explainer, table):
     new = table.head(120).astype({"job": object})
     new.iloc[5, 1] = "pilot"

@@ -202,7 +202,7 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(SOUND, "chain", "hot deck"))
+@pytest.mark.parametrize("name", slow_but(SOUND, "hot deck"))
 def test_a_sound_generator_passes(name):
     check_generator(SOUND[name])
 

@@ -42,7 +42,8 @@ from mcce.table import Column, Feature, Table
 from mcce.table.weights import deviation_of, mean_of
 
 _RANK = 1e-9  # singular values below this share of the largest count as zero
-_LOG_RATIOS = np.linspace(np.log(1e-4), np.log(1e4), 93)
+_MOST_RATIO = 1e4  # tau over sigma
+_LOG_RATIOS = np.linspace(-np.log(_MOST_RATIO), np.log(_MOST_RATIO), 93)
 _LEAST_GAIN = 1e-8  # of -2 log L, below which there is no random intercept
 
 
@@ -201,7 +202,7 @@ class TwoLevelSampler(NormSampler):
         feature = given[self.group_]
         require(not feature.is_numeric, "group_ is a column of numbers")
         require(self.intercepts_.size == feature.n_levels + 1, "intercepts_ are not of the levels of the group")
-        require(self.tau_ == 0.0 or self.sigma_ > 0.0, "sigma_ is 0, and tau_ is not")
+        require(self.tau_ <= 1.001 * _MOST_RATIO * self.sigma_, f"tau_ is more than {_MOST_RATIO:g} times sigma_")
 
     def _groups(self, given: Table) -> Ints:
         """Return the group of each row; a missing one is the last."""

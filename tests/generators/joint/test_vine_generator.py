@@ -21,7 +21,7 @@ from tests.generators.joint.processes import atoms, clusters, skewed, skewed_log
 pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
 SMALL = VineGenerator(n_trees=4, random_state=1, n_jobs=1)
-LONG = ("check_fit", "check_not_fitted", "check_settings", "check_explains", "check_restrictions")
+QUICK = ("check_storage", "check_rows", "check_conditioning", "check_densities")  # all are in the slow test below
 
 
 def mixed(n, seed):
@@ -43,7 +43,7 @@ def vine():
     return VineGenerator(fixed=["x"], random_state=1).fit(mixed(800, 1))
 
 
-@pytest.mark.parametrize("check", [c for c in GENERATOR_CHECKS if c.__name__ not in LONG], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", [c for c in GENERATOR_CHECKS if c.__name__ in QUICK], ids=lambda c: c.__name__)
 def test_conformance(check):
     check(SMALL, 0)
 
@@ -154,6 +154,7 @@ def test_levels_and_missing_values_are_drawn_by_their_probabilities(vine):
     assert np.corrcoef(x, y)[0, 1] == pytest.approx(2.0 / np.sqrt(5.0), abs=0.05)
 
 
+@pytest.mark.slow
 def test_restricted_draws_weighted_follow_the_joint_distribution_inside(vine):
     n, k = 3000, 1500
 

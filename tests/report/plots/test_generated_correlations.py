@@ -54,6 +54,7 @@ def test_area_is_the_absolute_value_and_fill_the_sign():
     assert "0.5 fills a cell" in ax.get_xlabel()
 
 
+@pytest.mark.slow
 def test_draws_on_given_axes():
     _, axes = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
     assert correlation_plot(matrix(5), ax=axes[1]) is axes[1]

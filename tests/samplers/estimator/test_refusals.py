@@ -37,8 +37,10 @@ class Numbers(EstimatorSampler):
 @pytest.mark.parametrize(
     "sampler",
     [
-        Levels(make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))),
-        pytest.param(Levels(DecisionTreeClassifier(min_samples_leaf=30, random_state=0)), marks=pytest.mark.slow),
+        pytest.param(
+            Levels(make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))), marks=pytest.mark.slow
+        ),
+        Levels(DecisionTreeClassifier(min_samples_leaf=30, random_state=0)),
         pytest.param(Numbers(LinearRegression()), marks=pytest.mark.slow),
         pytest.param(Numbers(LinearRegression(), method="pmm"), marks=pytest.mark.slow),
         pytest.param(

@@ -23,7 +23,8 @@ def sparse(kind, n=400, noise=30, seed=1):
     return encode(pd.DataFrame({**columns, "y": y}))
 
 
-@pytest.mark.parametrize("name", ["lasso.norm", pytest.param("lasso.logreg", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lasso.norm", "lasso.logreg"])
 def test_the_contract(name):
     check_sampler(name)
 

@@ -16,6 +16,7 @@ from tests.samplers.parametric.test_linear import linear_data
 LEVEL = 1e-3
 
 
+@pytest.mark.slow
 def test_the_contract():
     check_sampler("midastouch")
 

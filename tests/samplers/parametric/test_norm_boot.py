@@ -24,6 +24,7 @@ def test_parameters_of_the_same_rows_are_mices(monkeypatch):
     assert fitted.sigma_ == pytest.approx(MICE["norm_boot"]["sd"], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_parameters_vary_as_their_standard_errors_say():
     rng = np.random.default_rng(1)
     x = rng.normal(size=200)

@@ -15,6 +15,7 @@ import mcce
 from mcce import InputError, SamplerError, StatsmodelsSampler
 from mcce.samplers.statsmodels.models import MODELS, Specification, fit_model, name_of_model, text_of_family
 from mcce.table import Schema
+from tests.marks import slow_among
 from tests.samplers.statsmodels.problem import FRAME, GIVEN, column, fitted
 
 STORED = json.loads(
@@ -54,6 +55,7 @@ def test_parameters_are_those_of_r(case):
         assert sampler.scale_ == pytest.approx(case["scale"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_parameters_of_a_beta_regression_maximise_its_likelihood():
     """A direct optimum of the density that betareg has (Ferrari and Cribari-Neto 2004)."""
     x = np.column_stack([np.ones(len(FRAME)), FRAME["age"], FRAME["sex"] == "m"]).astype(float)
@@ -89,7 +91,7 @@ DIRECT = {
 }
 
 
-@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("name", slow_among(DIRECT, "ZeroInflatedGeneralizedPoisson"))
 def test_distributions_are_those_of_statsmodels(name):
     """By `get_distribution` of a result with our parameters, on the same design."""
     target, model, options = DIRECT[name]

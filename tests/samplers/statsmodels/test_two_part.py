@@ -10,6 +10,7 @@ from mcce.testing import check_sampler
 from tests.samplers.statsmodels.problem import FRAME, GIVEN, column, fitted
 
 
+@pytest.mark.slow
 def test_the_contract():
     check_sampler("twopart")
 

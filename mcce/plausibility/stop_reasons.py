@@ -1,0 +1,230 @@
+"""Reasons why an answer must not be sent: it is impossible, harms, or contradicts what a column means.
+
+The reasons go by what is usual among the training rows (`Usual`, learned by `mcce.explain.reference`) and by the names
+of the columns (`mcce.table.words`). The sparse search prefers answers without them (`mcce.explain.pipeline`), and
+`mcce.report.suspicious` lists the answers that have one. Of a changed feature:
+
+1. `past event or fact`: it looks like an unchangeable fact (`mcce.suggest_fixed`, except counts and durations). None of
+   the other reasons is given for such a feature.
+2. `cannot fall`: a level of education or a duration falls.
+3. `duration`: a duration grows by more than two years (`YEARS`).
+4. `opposite to the usual direction`: a number or ordered level goes down although over the refused as a whole it helps
+   that it goes up, or the other way round.
+5. `from nothing to much`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
+6. `money from nowhere`: savings rise, or a debt falls, by more than the loan. All three are known by their names, and
+   are compared if they have the same unit in `Names`, or none.
+7. `contradicts a level`: a number is above 99 per cent of the training rows with one of the answer's levels, and these
+   are low: 99 per cent of them are below the upper quartile of all rows. Example: a salary beside "unemployed".
+
+Reasons 1 to 6 are bounds on one column, given the factual (`StopRules.bounds`), so that rows can be drawn inside them.
+Reason 7 is about two columns of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.storage.fields import check_type, require
+from mcce.storage.state import stateful
+from mcce.table import Feature
+from mcce.table.dtypes import is_dated
+from mcce.table.words import DEBT, SAVINGS, is_education, is_loan, name_words
+
+YEARS = 2
+PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE = REASONS = (
+    "past event or fact",
+    "cannot fall",
+    "duration",
+    "opposite to the usual direction",
+    "contradicts a level",
+    "from nothing to much",
+    "money from nowhere",
+)
+
+
+class Edge(NamedTuple):
+    """Values between which nearly all numbers of a feature lie, in rows that share a level, or all (`given` None).
+
+    `is_low` says that the rows with the level have low values, so that a high one contradicts it.
+    """
+
+    feature: Hashable
+    given: Hashable
+    level: Any
+    low: float
+    high: float
+    is_low: bool
+
+
+@stateful("Usual")
+@dataclass(frozen=True)
+class Usual:
+    """Usual values of training rows, directions that help, durations, and unchangeable features.
+
+    Attributes
+    ----------
+    directions : feature to 1 if higher values help over the refused as a whole, -1 if lower ones do
+    spreads : number to the distance of the 5 and the 95 per cent point of its values
+    highs : amount, that is a number other than a code, to the 90 per cent point of its positive values
+    edges : for numbers, between which values nearly all lie, as of `Edge`
+    durations : duration to the number of its units in a year
+    unchangeable : feature to the reason why it cannot be changed
+    """
+
+    directions: Mapping[Any, int] = field(default_factory=dict)
+    spreads: Mapping[Any, float] = field(default_factory=dict)
+    highs: Mapping[Any, float] = field(default_factory=dict)
+    edges: tuple[tuple[Any, ...], ...] = ()
+    durations: Mapping[Any, float] = field(default_factory=dict)
+    unchangeable: Mapping[Any, str] = field(default_factory=dict)
+
+    def check_state(self) -> None:
+        """Raise if parts of a file have other types."""
+        floats = dict.fromkeys(("spreads", "highs", "durations"), float)
+        for name, kind in {"directions": int, **floats, "unchangeable": str}.items():
+            check_type(getattr(self, name), name, dict)
+            for value in getattr(self, name).values():
+                check_type(value, name, kind)
+        check_type(self.edges, "edges", tuple)
+        for edge in self.edges:
+            check_type(edge, "edges", tuple)
+            require(len(edge) == len(Edge._fields), f"an edge does not have {len(Edge._fields)} parts")
+            check_type(edge[3], "edges", float)
+            check_type(edge[4], "edges", float)
+            check_type(edge[5], "edges", bool)
+
+
+def plain_level(level: Any) -> Any:
+    """Return a level as a value of Python, as an `Edge` has it."""
+    return level.item() if isinstance(level, np.generic) else level
+
+
+class Column(NamedTuple):
+    """A column of numbers: amounts or dates, or codes of levels; `codes` has the code of each level."""
+
+    name: Hashable
+    is_number: bool
+    is_ordered: bool
+    codes: Mapping[Any, float]
+
+    @classmethod
+    def from_feature(cls, feature: Feature) -> Column:
+        """Return the column of an encoded feature."""
+        levels = () if feature.is_numeric or feature.levels is None else feature.levels
+        codes = {plain_level(level): float(code) for code, level in enumerate(levels)}
+        is_number = feature.is_numeric and not is_dated(feature.dtype)
+        return cls(feature.name, is_number, feature.is_numeric or feature.kind == "ordered", codes)
+
+
+class Stop(NamedTuple):
+    """A reason, its column, the rows that have it, and the loan (a name) or the `Edge` that it is about, or None."""
+
+    reason: str
+    column: int
+    rows: Ints
+    beside: Any = None
+
+
+class _Bound(NamedTuple):
+    """The values that a column may change to without a reason, for each factual; NaN does not bound."""
+
+    reason: str
+    low: Floats | float = -np.inf
+    high: Floats | float = np.inf
+    beside: Any = None
+
+
+class StopRules:
+    """The reasons not to send an answer, for the columns of a table.
+
+    Parameters
+    ----------
+    columns : the columns of the rows.
+    usual : what is usual among training rows.
+    units : units of features, by name.
+
+    Methods take `before` and `after`, rows of numbers, and `changed`, which cells count as changed.
+    """
+
+    def __init__(self, columns: Sequence[Column], usual: Usual, units: Mapping[Hashable, str]) -> None:
+        self.columns, self.usual, self.units = columns, usual, units
+
+    @cached_property
+    def _low_edges(self) -> list[tuple[Edge, int, int, float]]:
+        """The levels that contradict high numbers, the positions of both columns, and the code of the level."""
+        position = {column.name: j for j, column in enumerate(self.columns)}
+        found = []
+        for edge in map(Edge._make, self.usual.edges):
+            if (
+                edge.is_low
+                and edge.feature not in self.usual.unchangeable
+                and {edge.feature, edge.given} <= {*position}
+            ):
+                j, k = position[edge.feature], position[edge.given]
+                found.append((edge, j, k, self.columns[k].codes.get(edge.level, np.nan)))
+        return found
+
+    @cached_property
+    def _loans(self) -> list[int]:
+        return [k for k, column in enumerate(self.columns) if column.is_number and is_loan(column.name)]
+
+    def find(self, before: Floats, after: Floats, changed: Bools) -> Iterator[Stop]:
+        """Yield the reasons that rows have."""
+        for j in np.flatnonzero(changed.any(axis=0)).tolist():
+            if self.columns[j].name in self.usual.unchangeable:
+                yield Stop(PAST, j, np.flatnonzero(changed[:, j]))
+            for reason, low, high, beside in self._bounds(j, before):
+                outside = changed[:, j] & ((after[:, j] < low) | (after[:, j] > high))
+                yield Stop(reason, j, np.flatnonzero(outside), beside)
+        for edge, j, k, code in self._low_edges:
+            beyond = (after[:, k] == code) & (after[:, j] > edge.high) & changed[:, [j, k]].any(axis=1)
+            yield Stop(AT_LEVEL, j, np.flatnonzero(beyond), edge)
+
+    def cells(self, before: Floats, after: Floats, changed: Bools) -> Bools:
+        """Return which cells have a reason."""
+        stopped = np.zeros(after.shape, dtype=bool)
+        for stop in self.find(before, after, changed):
+            stopped[stop.rows, stop.column] = True
+        return stopped
+
+    def bounds(self, j: int, before: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and highest value that a column may change to, for each factual."""
+        low, high = np.full(len(before), -np.inf), np.full(len(before), np.inf)
+        if self.columns[j].name in self.usual.unchangeable:
+            low, high = (np.where(np.isnan(before[:, j]), end, before[:, j]) for end in (np.inf, -np.inf))
+        for bound in self._bounds(j, before):
+            low, high = np.fmax(low, bound.low), np.fmin(high, bound.high)
+        return low, high
+
+    def _bounds(self, j: int, before: Floats) -> Iterator[_Bound]:
+        """Yield the bounds on the values of one column, given the factuals."""
+        (name, is_number, is_ordered, _), usual, own = self.columns[j], self.usual, before[:, j]
+        if name in usual.unchangeable:
+            return
+        if is_ordered and (name in usual.durations or is_education(name)):
+            yield _Bound(FALLS, low=own)
+        elif is_ordered and usual.directions.get(name, 0) > 0:
+            yield _Bound(UNUSUAL_DIRECTION, low=own)
+        elif is_ordered and usual.directions.get(name, 0) < 0:
+            yield _Bound(UNUSUAL_DIRECTION, high=own)
+        if not is_number or name not in usual.spreads:
+            return
+        if name in usual.durations:  # a negative value is a code
+            yield _Bound(DURATION, high=np.where(own >= 0.0, own + YEARS * usual.durations[name], np.inf))
+        if name in usual.highs:
+            yield _Bound(FROM_NOTHING, high=np.where(np.isnan(own) | (own == 0.0), usual.highs[name], np.inf))
+        words = {*name_words(name)}
+        if is_loan(name) or not words & (SAVINGS | DEBT):
+            return
+        for k in self._loans:
+            loan = self.columns[k].name
+            if self.units.get(loan) == self.units.get(name):
+                is_saved = bool(words & SAVINGS)
+                low, high = (-np.inf, own + before[:, k]) if is_saved else (own - before[:, k], np.inf)
+                yield _Bound(FROM_NOWHERE, low, high, loan)
