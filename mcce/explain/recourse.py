@@ -15,9 +15,9 @@ therefore search among interventions in a causal graph:
 3. The probability of a candidate is the share of such rows that have the wanted decision and satisfy constraints and
    relations. Half of them at least are at or above the floor of plausibility.
 4. Order. Fewer actions first, then the smaller sum of Gower's steps; consequences cost nothing. Candidates are taken in
-   that order, those of all factuals together: a few consequences of each are queried, then more of the first that looks
-   good enough. It is taken if the lower confidence bound (Clopper and Pearson, one-sided, 95 per cent) is at least
-   `assurance`; else the next one is tried. No candidate acts on all the features of one that was taken, and on more.
+   that order, those of all factuals together: a few consequences of each are queried, then more of those that look good
+   enough, in two steps. The first whose lower confidence bound (Clopper and Pearson, one-sided, 95 per cent) is at
+   least `assurance` is taken. No candidate acts on all the features of one that was taken, and on more.
 5. The probability that is reported comes from draws that took no part in the choice.
 
 The random numbers of consequences are those of the factual, whatever the action: candidates are compared under the
@@ -55,7 +55,10 @@ from mcce.table.words import units_in_a_year
 LARGEST = 3  # features acted on at once
 NEAREST = 256  # candidates of a factual, for each number of features
 FIRST, MOST = 8, 64  # candidates of a factual that are looked at together
-SCREENED, CONFIRMED = 16, 400  # consequences of a candidate
+SCREENED, CHECKED, CONFIRMED = 16, 80, 400  # consequences of a candidate
+CONFIRMING = range(SCREENED + CHECKED, SCREENED + CHECKED + CONFIRMED)  # draws
+REPORTING = range(CONFIRMING.stop, CONFIRMING.stop + CONFIRMED)
+TOGETHER = 4  # candidates of a factual that are checked together
 JUDGED = 21  # consequences whose plausibility is looked at
 COMPARED = 40  # consequences among which the one to show is chosen
 LEVEL = 0.05
@@ -123,7 +126,8 @@ def explain_by_actions(
     which = searched(factuals, contradictions)
     draws = range(int(problem.settings.n_samples))
     drawn = np.zeros(len(factuals), dtype=np.int64)
-    parts, costs, reasons = [], [], {}
+    parts, costs = [], []
+    reasons: dict[int, str] = {}
     followed: list[tuple[int, Floats, Bools]] = []
     with progress_bar(which.size, "searching for actions", progress) as bar:
         for block in problem.split(problem.block(factuals, which, draws)):
@@ -133,7 +137,7 @@ def explain_by_actions(
             drawn[block.members] = len(draws)
             parts.append(found.of_factuals(block.members))
             costs.append(cost)
-            followed += [(int(block.members[i]), *rest) for i, *rest in search.followed]
+            followed += [(int(block.members[i]), rows, acted) for i, rows, acted in search.followed]
             reasons |= {int(block.members[i]): why for i, why in search.reasons.items()}
     if not parts:
         parts.append(RecourseSearch(problem, problem.block(factuals, which, draws), recourse).run()[0])
@@ -228,22 +232,37 @@ class RecourseSearch:
             self._choose(some)
 
     def _choose(self, candidates: Actions) -> None:
-        """Screen some candidates, and confirm the promising ones of each factual one after the other."""
+        """Screen some candidates, and check the promising ones of each factual, a few at a time."""
         valid = self._consequences(candidates, range(SCREENED))[1]
         share = valid.mean(axis=1)
         for i in np.argsort(-share, kind="stable"):
             factual = int(candidates.owner[i])
             if share[i] > self.best.get(factual, (0.0, None))[0]:
                 self.best[factual] = float(share[i]), candidates.take(np.array([i]))
-        assurance = self.recourse.assurance
-        error = np.sqrt(assurance * (1.0 - assurance) / SCREENED)
-        left = candidates.take(share >= min(assurance - 2.0 * error, 1.0))
+        left = candidates.take(self._are_promising(share, SCREENED, 2.0))
         while len(left):
             left = left.take(self._are_open(left))
             if not len(left):
                 return
+            begin = np.searchsorted(left.owner, left.owner)
+            together = np.arange(len(left)) - begin < TOGETHER
+            self._check(left.take(together))
+            left = left.take(~together)
+
+    def _are_promising(self, share: Floats, n: int, n_errors: float) -> Bools:
+        """Return which shares of `n` consequences are not below the assurance by so many standard errors."""
+        assurance = self.recourse.assurance
+        return np.asarray(share >= assurance - n_errors * np.sqrt(assurance * (1.0 - assurance) / n))
+
+    def _check(self, candidates: Actions) -> None:
+        """Check a few candidates of each factual with more consequences, and confirm them one after the other."""
+        valid = self._consequences(candidates, range(SCREENED, SCREENED + CHECKED))[1]
+        left = candidates.take(self._are_promising(valid.mean(axis=1), CHECKED, 1.0))
+        while len(left):
+            left = left.take(self._are_open(left))
             first = np.unique(left.owner, return_index=True)[1]
-            self._confirm(left.take(first))
+            if first.size:
+                self._confirm(left.take(first))
             left = left.take(np.setdiff1d(np.arange(len(left)), first))
 
     def _are_open(self, candidates: Actions) -> Bools:
@@ -259,7 +278,7 @@ class RecourseSearch:
 
     def _confirm(self, candidates: Actions) -> None:
         """Take those candidates, one of each factual, whose probability is large enough and whose rows are usual."""
-        rows, valid = self._consequences(candidates, range(SCREENED, SCREENED + CONFIRMED))
+        rows, valid = self._consequences(candidates, CONFIRMING)
         sure = lower_bound(valid.sum(axis=1), CONFIRMED) >= self.recourse.assurance
         owner = np.repeat(candidates.owner, JUDGED)
         judged = self.acceptance.plausibility(rows[:, :JUDGED].reshape(owner.size, -1), owner).reshape(-1, JUDGED)
@@ -269,8 +288,7 @@ class RecourseSearch:
 
     def _take(self, winners: Actions) -> None:
         """Keep winners, with the probability from new draws and a row in the middle of the consequences (step 5)."""
-        first = SCREENED + CONFIRMED
-        rows, valid = self._consequences(winners, range(first, first + CONFIRMED))
+        rows, valid = self._consequences(winners, REPORTING)
         for i, factual in enumerate(winners.owner.tolist()):
             acted, share = winners.acted[i], float(valid[i].mean())
             shown, plausibility = self._shown(rows[i][valid[i]] if share else rows[i], factual)
@@ -303,7 +321,7 @@ class RecourseSearch:
             if factual not in self.best:
                 self.reasons[factual] = "no draw proposes an action that reaches the decision; draw more"
                 continue
-            valid = self._consequences(self.best[factual][1], range(SCREENED, SCREENED + CONFIRMED))[1]
+            valid = self._consequences(self.best[factual][1], CONFIRMING)[1]
             share = int(100 * lower_bound(valid.sum(axis=1), CONFIRMED)[0]) / 100
             if share < self.recourse.assurance:
                 self.reasons[factual] = (
@@ -324,8 +342,8 @@ class RecourseSearch:
         worlds = self.recourse.worlds
         for place, world in enumerate(worlds):
             some = np.flatnonzero(index % len(worlds) == place)
-            parts = (part[some] for part in (rows, acted, factuals, self.keys[owner], index))
-            rows[some] = world.follow(*parts)
+            keys = self.keys[owner[some]]
+            rows[some] = world.follow(rows[some], acted[some], factuals[some], keys, index[some])
         rows = self.acceptance.complete(rows, owner)
         valid = self.acceptance.admits(rows, owner)
         valid[valid] = self.acceptance.query(rows[valid])[1] if valid.any() else False
