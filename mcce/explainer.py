@@ -43,7 +43,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.checks import MOST_DRAWS, check_count, check_flag, check_share
+from mcce.base.checks import MOST_DRAWS, check, check_count, check_flag, check_share, is_number
 from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
@@ -576,6 +576,7 @@ class MCCE(Learner):
         demands = self._demands([*read(self.constraints), *read(constraints)])
         n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS)
         check_share(assurance, "assurance")
+        check(is_number(keep) and 0 <= keep <= 1, keep, "keep", "it must be a number from 0 to 1.")
         if max_actions is not None:
             check_count(max_actions, "max_actions", most=LARGEST)
         options: dict[str, Any] = {"measures": None, "feature_weights": None, "max_changes": max_actions}
