@@ -535,7 +535,9 @@ class MCCE(Learner):
         ----------
         X : as in `explain`
         actions : list of column names or None
-            The features that a person can act on; None: all features of the graph that may change.
+            The features that a person can act on; None: all features of the graph that may change, of a graph with an
+            `outcome` its causes. A warning names actions that are not causes of the outcome: these change the answer of
+            the model, not what it predicts.
         assurance : float
             The least probability with which the decision is reached, over the consequences of the actions. A lower
             confidence bound decides.

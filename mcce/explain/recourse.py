@@ -39,7 +39,7 @@ from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.checks import is_number
 from mcce.base.progress import progress_bar, reported
 from mcce.distances.measures import changed_columns, columnwise, gower_sum
-from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.exceptions import InputError, did_you_mean, listing, spell, warn
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import ChangedCells, NearestCrossings
 from mcce.explain.draw import Candidates, draw_block
@@ -367,7 +367,8 @@ def read_actions(names: Sequence[Hashable] | None, problem: Problem) -> Ints:
         searched_columns = searched_columns[~np.isin(searched_columns, problem.relations.determined)]
     possible = [schema.names[j] for j in searched_columns]
     if names is None:
-        names = [name for name in possible if graph is None or name in graph]
+        named = [] if graph is None else graph.nodes if graph.outcome is None else graph.causes
+        names = [name for name in possible if name in named]
     if isinstance(names, str) or not len(names):
         raise InputError(f"actions is {spell(names)}; give a list of features that a person can act on.")
     for name in names:
@@ -377,6 +378,12 @@ def read_actions(names: Sequence[Hashable] | None, problem: Problem) -> Ints:
             raise InputError(f"actions names {spell(name)}, which is not a feature; {did_you_mean(name, possible)}")
         if name not in possible:
             raise InputError(f"actions names {name!r}, which is computed from other features; name these.")
+    pointless = [] if graph is None or graph.outcome is None else [name for name in names if name not in graph.causes]
+    if graph is not None and pointless:
+        warn(
+            f"actions names {listing(pointless)}, not among the causes of {graph.outcome!r} in the graph: acting on "
+            "them changes the model's answer, not the outcome that it predicts. Leave them out, or add the edges."
+        )
     return np.array(sorted({schema.position(name) for name in names}), dtype=np.int64)
 
 

@@ -314,6 +314,16 @@ def test_recourse_needs_a_graph(people, refused):
         plain.recourse(refused)
 
 
+def test_actions_that_do_not_cause_the_outcome_are_warned_of(people, refused):
+    graph = mcce.Graph.from_text(GRAPH + "; salary -> default", outcome="default")
+    made = MCCE(score, fixed=["age"], graph=graph, sampler=mcce.MixtureSampler(max_components=1), random_state=1)
+    made.fit(people, relations=())
+    with pytest.warns(mcce.MCCEWarning, match="actions names 'savings'.*not among the causes of 'default'"):
+        made.recourse(refused.head(1), ["education", "savings"], n_samples=100)
+    found = made.recourse(refused.head(1), n_samples=100)
+    assert found.run.settings["actions"] == ["salary", "education"]
+
+
 LANGUAGES = {
     "en": ("Possible action: ", "What usually follows: ", "of 100 cases"),
     "de": ("Mögliche Maßnahme: ", "Was in der Regel daraus folgt: ", "von 100 Fällen"),
