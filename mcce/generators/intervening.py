@@ -180,7 +180,7 @@ class CausalWorld:
         values[rows] = put_on_grid(drawn, sampler, feature, rows.size)
         return values
 
-    def _compute(self, part: _Part, k: int, old: Floats, new: Floats) -> None:
+    def _compute(self, part: _ActedRows, k: int, old: Floats, new: Floats) -> None:
         """Compute the derived columns of some rows whose last input stands at place `k` of the chain (step 4)."""
         for place, last in part.due.items():
             if last == k:
@@ -192,7 +192,7 @@ class CausalWorld:
                     in_data_order = new[rows][:, self.layout.place_in_chain]
                     new[rows, place] = formula.compute_encoded(in_data_order, self.schema)
 
-    def _part(self, pattern: Bools, rows: Ints) -> _Part:
+    def _part(self, pattern: Bools, rows: Ints) -> _ActedRows:
         """Return rows in which the same features are set."""
         descendants = frozenset(self.descendants(np.flatnonzero(pattern)))
         due: dict[int, int] = {}
@@ -200,7 +200,7 @@ class CausalWorld:
             if k in descendants:
                 inputs = [self._place(name) for name in formula.inputs]
                 due[k] = max((due.get(j, j) for j in inputs if j in descendants), default=-1)
-        return _Part(rows, descendants, due)
+        return _ActedRows(rows, descendants, due)
 
     @cached_property
     def _formulas(self) -> dict[int, ComputedColumn]:
@@ -238,7 +238,7 @@ class CausalWorld:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ActedRows:
     """Rows in which the same features are set.
 
     Attributes
