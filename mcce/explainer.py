@@ -565,12 +565,18 @@ class MCCE(Learner):
         Examples
         --------
         >>> import mcce
-        >>> from sklearn.ensemble import HistGradientBoostingClassifier
-        >>> loans = mcce.datasets.load_loans()
-        >>> X = loans.X[["age", "education", "salary", "savings"]]
-        >>> model = HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(X[["salary", "savings"]], loans.y)
-        >>> granted = mcce.Interval(0, 0.1, closed="left", of=True, label="the loan is granted")
-        >>> graph = "age -> education; age, education -> salary; age, salary -> savings"
+        >>> X = mcce.datasets.load_loans(400).X[["age", "education", "salary"]]
+        >>> explainer = mcce.MCCE(
+        ...     lambda rows: rows["salary"] / 100_000, fixed=["age"], graph="age -> education -> salary; age -> salary",
+        ...     sampler="parametric", random_state=1,
+        ... ).fit(X)
+        >>> found = explainer.recourse(X.loc[[26]], ["education"])
+        >>> found.changes()[["feature", "from", "to", "role"]]
+             feature             from        to         role
+        0  education  upper secondary  bachelor       action
+        1     salary            44200     55900  consequence
+        >>> found.consequences[["feature", "low", "high"]].values.tolist()
+        [['salary', 51000, 59800]]
         """
         from mcce.explain.recourse import LARGEST, Recourse, explain_by_actions, read_actions, read_durations
 
