@@ -186,8 +186,7 @@ class CausalWorld:
             if last == k:
                 formula = self._formulas[place]
                 inputs = [self._place(name) for name in formula.inputs]
-                some = np.ix_(part.rows, inputs)
-                rows = part.rows[_differ(old[some], new[some])]
+                rows = part.rows[_differ(old[part.rows][:, inputs], new[part.rows][:, inputs])]
                 if rows.size:
                     in_data_order = new[rows][:, self.layout.place_in_chain]
                     new[rows, place] = formula.compute_encoded(in_data_order, self.schema)
