@@ -367,7 +367,7 @@ def read_actions(names: Sequence[Hashable] | None, problem: Problem) -> Ints:
         searched_columns = searched_columns[~np.isin(searched_columns, problem.relations.determined)]
     possible = [schema.names[j] for j in searched_columns]
     if names is None:
-        named = [] if graph is None else graph.nodes if graph.outcome is None else graph.causes
+        named = possible if graph is None else graph.nodes if graph.outcome is None else graph.causes
         names = [name for name in possible if name in named]
     if isinstance(names, str) or not len(names):
         raise InputError(f"actions is {spell(names)}; give a list of features that a person can act on.")
