@@ -61,6 +61,9 @@ from .constraints import (
 from .constraints import (
     rule as rule,
 )
+from .constraints import (
+    transitions as transitions,
+)
 from .counterfactuals import Counterfactuals as Counterfactuals
 from .diagnostics.conditionals import compare_conditionals as compare_conditionals
 from .distances.measures import (

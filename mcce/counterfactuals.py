@@ -67,6 +67,7 @@ _FRAMES = (
     "constraints",
     "nearest",
     "allowed",
+    "consequences",
 )
 _SERIES = ("factual_predictions", "draws")
 _COLUMNS = {
@@ -74,6 +75,7 @@ _COLUMNS = {
     "unexplained": ("reason", "prediction"),
     "pairwise": ("rows", "gower", "features"),
     "constraints": ("breaks", "tried", "passed"),
+    "consequences": ("id", "rank", "feature", "low", "high", "share"),
 }
 _MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules")
 _PRIVATE = {  # what a file calls them
@@ -183,6 +185,9 @@ class Counterfactuals:
         them, how many came to it (`tried`) and how many could go on (`passed`).
     allowed : DataFrame or None
         By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
+    consequences : DataFrame or None
+        Of recourse (`MCCE.recourse`): what usually follows from the actions, by `id`, `rank` and `feature`: `low` and
+        `high` of a number, the most frequent level of others, and its `share`.
     draws : Series or None
         How many rows were drawn for each factual; 0 for those that have the wanted decision already.
     copies : int or None
@@ -284,6 +289,7 @@ class Counterfactuals:
     constraints: pd.DataFrame | None = None
     nearest: pd.DataFrame | None = None
     allowed: pd.DataFrame | None = None
+    consequences: pd.DataFrame | None = None
     names: Names = field(default_factory=Names)
     run: Run = field(default_factory=Run)
     _standard_errors: Mapping[str, float] = field(default_factory=dict)
@@ -342,6 +348,9 @@ class Counterfactuals:
             frame=self.frame[rows],
             measures=self.measures[rows],
             _along=None if self._along is None else self._along[rows],
+            consequences=self.consequences
+            if self.consequences is None
+            else self.consequences[self.consequences["id"].isin(label)],
             factuals=self.factuals.iloc[[factual]],
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
@@ -354,7 +363,8 @@ class Counterfactuals:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
 
         Sparse counterfactuals have a `role` as well: a change is "needed" for the decision, or it "comes along",
-        since what is needed would not be believable without it. There are no other changes.
+        since what is needed would not be believable without it. There are no other changes. Those of recourse are an
+        "action" or a "consequence".
 
         Parameters
         ----------
@@ -822,6 +832,7 @@ class Counterfactuals:
             alike=None if self._questions.alike is None else self._questions.alike(own),
             fixed=self.fixed,
             along=tuple(self.frame.columns[incidental_cells(self)[row]]),
+            is_recourse=self.consequences is not None,
             predictions=(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]),
             decision=self.decision,
             name=id,

@@ -43,13 +43,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.checks import MOST_DRAWS, check_count, check_flag
+from mcce.base.checks import MOST_DRAWS, check, check_count, check_flag, check_share, is_number
 from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
 from mcce.constraints.excluded import Anonymity
-from mcce.counterfactuals import Counterfactuals
+from mcce.counterfactuals import Counterfactuals, Questions
 from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
 from mcce.explain.learned import LearnedParts
@@ -507,6 +507,112 @@ class MCCE(Learner):
         self._check_fitted()
         checked: GraphCheck = self.generator_.check_graph(X, level=level, random_state=random_state)
         return checked
+
+    @one_native_thread()
+    def recourse(
+        self,
+        X: Data,
+        actions: Sequence[Hashable] | None = None,
+        *,
+        assurance: float = 0.9,
+        keep: float = 1.0,
+        takes: Mapping[Hashable, Any] | None = None,
+        n_samples: int = 1000,
+        n_counterfactuals: int = 1,
+        constraints: Any = (),
+        floor: float | None = None,
+        max_actions: int | None = None,
+        progress: bool | None = None,
+    ) -> Counterfactuals:
+        """Find actions whose consequences reach the wanted decision, by the causal graph of the explainer.
+
+        A counterfactual of `explain` is a row that would be accepted. Here a person acts on a few features, and
+        features that these cause follow. **The causal graph is an assumption of the user**, and so are the conditionals
+        that consequences are drawn from: see `mcce.explain.recourse` for the method, `check_graph` for what data can
+        say about the graph.
+
+        Parameters
+        ----------
+        X : as in `explain`
+        actions : list of column names or None
+            The features that a person can act on; None: all features of the graph that may change, of a graph with an
+            `outcome` its causes. A warning names actions that are not causes of the outcome: these change the answer of
+            the model, not what it predicts.
+        assurance : float
+            The least probability with which the decision is reached, over the consequences of the actions. A lower
+            confidence bound decides.
+        keep : float
+            How much of what is special about a person stays: 1 keeps the own ranks in the conditional distributions, 0
+            draws consequences as for others like this one; see `ChainModel.intervene`.
+        takes : dict or None
+            The time that an action takes, ``{"education": "2 years"}``: ages and durations that may change move with
+            it, as far as their names tell. A dict of steps names the columns, ``{"education": {"age": 2}}``. Actions
+            are taken at the same time.
+        n_samples : int
+            K, rows drawn for each factual, whose values are candidates for actions.
+        n_counterfactuals, constraints, floor, progress : as in `explain`
+            Consequences that violate a constraint do not count as reaching the decision.
+        max_actions : int or None
+            The largest number of actions; 3 at most.
+
+        Returns
+        -------
+        Counterfactuals
+            `frame` has one of the rows that may follow, in the middle of them; `changes()` says which changes are an
+            action and which a consequence, `consequences` what usually follows. `measures` counts actions only, and
+            has `p_valid`, the probability of the decision, with `p_valid_se`, its Monte Carlo standard error.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(400).X[["age", "education", "salary"]]
+        >>> explainer = mcce.MCCE(
+        ...     lambda rows: rows["salary"] / 100_000, fixed=["age"], graph="age -> education -> salary; age -> salary",
+        ...     sampler="parametric", random_state=1,
+        ... ).fit(X)
+        >>> found = explainer.recourse(X.loc[[26]], ["education"])
+        >>> found.changes()[["feature", "from", "to", "role"]]
+             feature             from        to         role
+        0  education  upper secondary  bachelor       action
+        1     salary            44200     55900  consequence
+        >>> found.consequences[["feature", "low", "high"]].values.tolist()
+        [['salary', 51000, 59800]]
+        """
+        from mcce.explain.recourse import LARGEST, Recourse, explain_by_actions, read_actions, read_durations
+
+        self._check_fitted()
+        demands = self._demands([*read(self.constraints), *read(constraints)])
+        n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS)
+        check_share(assurance, "assurance")
+        check(is_number(keep) and 0 <= keep <= 1, keep, "keep", "it must be a number from 0 to 1.")
+        if max_actions is not None:
+            check_count(max_actions, "max_actions", most=LARGEST)
+        options: dict[str, Any] = {"measures": None, "feature_weights": None, "max_changes": max_actions}
+        problem = self._problem(
+            demands,
+            None,
+            progress,
+            n_samples=n_samples,
+            n_counterfactuals=n_counterfactuals,
+            sparse=True,
+            floor=floor,
+            **options,
+        )
+        columns = read_actions(actions, problem)
+        worlds = tuple(chain.world(keep, self.derived_) for chain in self.learned_.learn_worlds(progress))
+        recourse = Recourse(worlds, columns, assurance, read_durations(takes or {}, columns, problem))
+        training = self.learned_.training
+        factuals = read_factuals(X, self.generator_.schema_, self.decision_, training.spots)
+        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, training.reach)
+        found, consequences, reasons = explain_by_actions(problem, factuals, recourse, progress)
+        told = {**dataclasses.asdict(problem.settings), "assurance": assurance, "keep": keep}
+        told["actions"] = [self.generator_.schema_.names[j] for j in columns]
+        result = self._tabulate(found, told, progress)
+        for i, why in reasons.items():
+            result.unexplained.loc[result.unexplained.index == factuals.index[i], "reason"] = why
+        asked = result._questions
+        questions = Questions(ask=asked.ask, usual=asked.usual, alike=asked.alike)
+        return dataclasses.replace(result, consequences=consequences, _questions=questions)
 
     @one_native_thread()
     def generate(
@@ -1056,6 +1162,7 @@ class MCCE(Learner):
             "usual": learned.learn_usual() if everything else None,
             "training_rows": learned.learn_rows() if everything else None,
             "training_keys": [learned.keys[columns] for columns in sorted(learned.keys)] if everything else [],
+            "worlds": list(learned.worlds) if everything else [],
             "relations": self.relations_ if everything else None,
             "derived": [each if everything else each.without_rows() for each in self.derived_],
             "fit_seconds": float(self.fit_seconds_),
@@ -1134,6 +1241,7 @@ class MCCE(Learner):
             rows=fields["training_rows"],
             keys={keys.columns: keys for keys in fields["training_keys"]},
             distances=fields["distances"],
+            worlds=tuple(fields["worlds"]),
         )
         made.relations_ = fields["relations"] or Relations()
         made.derived_ = formulas

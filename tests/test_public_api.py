@@ -20,7 +20,7 @@ PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 EXPLAINING = """
     MCCE Counterfactuals Interval Names Not OneOf Privacy PrivacyAccount Robust Several
     allow k_anonymous no_copies only per_factual rule bootstrap_refits find_relations gower_distance suggest_fixed tied
-    available_constraints available_measures register_constraint register_measure
+    transitions available_constraints available_measures register_constraint register_measure
 """
 CHAIN = "Auto ChainModel Graph Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
@@ -46,7 +46,7 @@ KEYWORDS = {
     """,
     "Counterfactuals": """
         frame measures factuals unexplained factual_predictions decision fixed computed derived kinds ranges draws
-        copies constraints nearest allowed names run
+        copies constraints nearest allowed consequences names run
     """,
     "ChainModel": "sampler fixed visit_sequence predictors graph kinds random_state n_jobs min_donors",
     "ConditionalSampler": "",
@@ -62,6 +62,9 @@ METHODS = {
         "explore": "X",
         "generate": "X n_samples independent constraints progress",
         "check_graph": "X level random_state",
+        "recourse": """
+            X actions assurance keep takes n_samples n_counterfactuals constraints floor max_actions progress
+        """,
         "select": """
             candidates X n_counterfactuals exhaustive constraints sparse floor caution measures feature_weights
             max_changes max_gower diverse robust progress
@@ -103,6 +106,7 @@ METHODS = {
         "sample": "n given decision random_state progress within rules importance resample",
         "log_density": "X decision training per_feature",
         "intervene": "rows values keep n random_state derived progress",
+        "world": "keep derived",
         "criticise": "X_new decision sample_weight n_draws level random_state progress",
         "check_graph": "X level random_state",
         "save": "path donors",

@@ -263,7 +263,7 @@ def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
     column_of = {name: 2 + j for j, name in enumerate(found.frame.columns)}  # behind id and rank
     old, role = found.changes(words=True)["from"], changes.get("role", pd.Series("needed", index=changes.index))
     marks = {
-        (place_of[id, rank], column_of[feature]): (role.iloc[k] == "comes along", f"was {old.iloc[k]}")
+        (place_of[id, rank], column_of[feature]): (role.iloc[k] in ("comes along", "consequence"), f"was {old.iloc[k]}")
         for k, (id, rank, feature) in enumerate(zip(changes["id"], changes["rank"], changes["feature"]))
     }
     sheets = {

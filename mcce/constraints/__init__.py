@@ -5,7 +5,7 @@ from mcce.constraints.anonymous import KAnonymous, k_anonymous
 from mcce.constraints.base import Constraint, available_constraints, register_constraint
 from mcce.constraints.reading import read
 from mcce.constraints.resolve import Constraints, FactualConstraints, resolve, simplest
-from mcce.constraints.rules import ResolvedRule, Rule, rule
+from mcce.constraints.rules import ResolvedRule, Rule, rule, transitions
 
 __all__ = [
     "Allow",
@@ -30,4 +30,5 @@ __all__ = [
     "resolve",
     "rule",
     "simplest",
+    "transitions",
 ]

@@ -128,6 +128,47 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
     return Rule(None, expression, None if features is None else tuple(dict.fromkeys(features)), name)
 
 
+def transitions(feature: str, steps: str) -> Rule:
+    """Allow a feature to go forward along a chain of levels only, as education does.
+
+    Parameters
+    ----------
+    feature : column label
+    steps : str
+        Levels in their order, ``"none -> primary -> secondary"``. A level may stay, or become any later one of the
+        chain. Levels outside the chain stay.
+
+    Returns
+    -------
+    Rule
+        A shorthand for `rule` on ``was(feature)``, for features whose levels have no order. Of ordered levels
+        ``mcce.allow(feature, direction="increase")`` says the same.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> print(mcce.transitions("education", "none -> primary -> secondary"))
+    education: none -> primary -> secondary
+    """
+    if not isinstance(feature, str) or "`" in feature:
+        raise InputError("feature of transitions is ", Value(feature), "; give the name of a column, a text.")
+    levels = [level.strip() for level in steps.split("->")] if isinstance(steps, str) else []
+    if len(levels) < 2 or not all(levels) or len({*levels}) < len(levels):
+        raise InputError(
+            f"transitions of {feature!r} are ",
+            Value(steps),
+            "; give different levels as 'none -> primary -> secondary'.",
+        )
+    name, texts = f"`{feature}`", [_quoted(level) for level in levels]
+    ways = [f"was({name}) == {each} and {name} in [{', '.join(texts[i + 1 :])}]" for i, each in enumerate(texts[:-1])]
+    stays = f"{name} == was({name}) or missing({name}) and missing(was({name}))"
+    return rule(" or ".join([stays, *ways]), name=f"{feature}: {' -> '.join(levels)}")
+
+
+def _quoted(level: str) -> str:
+    return f'"{level}"' if "'" in level else f"'{level}'"
+
+
 @dataclass(frozen=True)
 class ResolvedRule:
     """A rule that can be asked of encoded rows.

@@ -11,6 +11,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
+
 from mcce.constraints import Constraint
 from mcce.constraints.anonymous import together
 from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, anonymity_of
@@ -20,13 +22,18 @@ from mcce.explain.order import DEFAULT, Caution, Margins, MeasureLike, Ordering,
 from mcce.explain.problem import mutable_columns
 from mcce.explain.reference import learn_usual
 from mcce.generators.base import Generator
+from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker, TrainingTable
 from mcce.plausibility.score import Plausibility
 from mcce.plausibility.stop_reasons import Usual
+from mcce.rng import derive_key
 from mcce.table import Schema
+from mcce.table.checks import rows_of
 from mcce.wording import Setting, call
 
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
+N_WORLDS = 5
+SMOOTH = "mixture"  # in place of trees, whose jumps a search for cheap actions would find (benchmarks.recourse)
 
 
 @dataclass
@@ -44,6 +51,7 @@ class LearnedParts:
     rows : hashes of the training rows, which tell copies
     keys : keys of training people, by the columns of the keys
     distances : distances by name that were learned before the training rows were left behind
+    worlds : chains that the consequences of actions are drawn from
     """
 
     training: TrainingTable
@@ -55,6 +63,7 @@ class LearnedParts:
     rows: TrainingRows | None = None
     keys: dict[tuple[int, ...], TrainingKeys] = field(default_factory=dict)
     distances: Mapping[str, Distance] = field(default_factory=dict)
+    worlds: tuple[ChainModel, ...] = ()
 
     @property
     def schema(self) -> Schema:
@@ -115,6 +124,39 @@ class LearnedParts:
             remedy = "Fit with ", constraint, ", or explain with it once before saving."
             self.keys[columns] = TrainingKeys.of(self.training.matrix(remedy, needed_by="k_anonymous"), columns)
         return anonymity_of(asked.k, self.keys[columns])
+
+    def learn_worlds(self, progress: bool | None) -> tuple[ChainModel, ...]:
+        """Return chains without the decision, each fitted to a bootstrap of the training rows, for recourse."""
+        chain = self.generator
+        if not isinstance(chain, ChainModel) or chain.graph_ is None:
+            raise InputError(
+                "recourse() needs a causal graph, which says what follows from what; give it to the explainer: ",
+                call("MCCE", ..., graph="education -> salary"),
+                ".",
+            )
+        chain.require_training_rows("recourse()", "fit without it.")
+        if not self.worlds:
+            n_rows = len(
+                self.training.matrix("Fit again, or call recourse() once before saving.", needed_by="recourse()")
+            )
+            self.worlds = tuple(self._fit_world(chain, b, n_rows, progress) for b in range(N_WORLDS))
+        return self.worlds
+
+    def _fit_world(self, chain: ChainModel, b: int, n_rows: int, progress: bool | None) -> ChainModel:
+        seed = derive_key(chain.seed_, "world", b)
+        rows = np.sort(np.random.default_rng(seed).integers(0, n_rows, n_rows))
+        weights = self.training.weights
+        world = ChainModel(
+            sampler=SMOOTH if chain.sampler == "cart" else chain.sampler,
+            fixed=chain.fixed_,
+            graph=chain.graph_,
+            random_state=seed,
+            n_jobs=self.n_jobs,
+        )
+        table = rows_of(self.training.table, rows)
+        weighting = {} if weights is None else {"sample_weight": weights[rows]}
+        world.fit(table, None, schema=chain.schema_, progress=progress, **weighting)
+        return world
 
     def learn_order(
         self,

@@ -17,6 +17,7 @@ from mcce.distances.measures import Distance
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.explain.order import Margins
 from mcce.generators.base import Generator
+from mcce.generators.chain import ChainModel
 from mcce.generators.graph import Graph
 from mcce.generators.registry import check_givens
 from mcce.model.decisions import Several
@@ -119,6 +120,11 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
             if not generator.schema_.features[j].is_numeric:
                 check_codes(values, "training_keys", generator.schema_.features[j].n_levels)
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
+    check_type(fields["worlds"], "worlds", list)
+    for world in fields["worlds"]:
+        check_type(world, "worlds", ChainModel)
+        require(not world.conditions_on_decision_, "worlds have a decision")
+        require(world.schema_.names == generator.schema_.names, "worlds are of other columns")
     check_type(fields["relations"], "relations", Relations, type(None))
     if fields["relations"] is not None:  # names and levels that the columns do not have are errors
         keep_relations(fields["relations"], generator.schema_, ())

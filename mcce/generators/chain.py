@@ -42,7 +42,7 @@ from mcce.generators.auto import Choice, threads_of
 from mcce.generators.base import Donors, Generator, stored_as
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.graph import Graph
-from mcce.generators.intervening import ComputedColumn, Intervention, read_values
+from mcce.generators.intervening import CausalWorld, ComputedColumn, read_values
 from mcce.generators.layout import (
     ChainLayout,
     Predictors,
@@ -461,10 +461,9 @@ class ChainModel(Generator):
         check_magnitudes(table, "rows")
         known = read_values(values, self.schema_, table.n_rows, derived)
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
-        action = Intervention(
-            self._layout, self.samplers_, self.schema_, tuple(known), float(keep), seed, tuple(derived), self.graph_
-        )
-        self._check_missing(self._layout.order(table.matrix), "rows", action.descendants)
+        world = CausalWorld(self._layout, self.samplers_, self.schema_, float(keep), seed, tuple(derived), self.graph_)
+        columns, values_set = [self.schema_.position(name) for name in known], np.column_stack(list(known.values()))
+        self._check_missing(self._layout.order(table.matrix), "rows", world.descendants(columns))
         keys, total = hash_rows(table.matrix), table.n_rows * n
         first = occurrences(keys) * np.uint64(n)
         out = np.empty((total, table.matrix.shape[1]), order="F")
@@ -472,14 +471,21 @@ class ChainModel(Generator):
         def follow(begin: int) -> None:
             part = np.arange(begin, min(begin + BLOCK_ROWS, total))
             row, draw = np.divmod(part, n)
-            set_to = {name: column[row] for name, column in known.items()}
-            out[part] = action.follow(table.matrix[row], set_to, keys[row], first[row] + draw.astype(np.uint64))
+            before = table.matrix[row]
+            rows, acted = before.copy(), np.zeros(before.shape, dtype=bool)
+            rows[:, columns], acted[:, columns] = values_set[row], True
+            out[part] = world.follow(rows, acted, before, keys[row], first[row] + draw.astype(np.uint64))
 
         threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
         for _ in run_in_threads(follow, list(range(0, total, BLOCK_ROWS)), threads, "intervening", progress):
             pass
         after: pd.DataFrame = like_input(self.schema_.decode(out, draw_index(index, n)), self.schema_.frames)
         return after
+
+    def world(self, keep: float, derived: Sequence[ComputedColumn] = ()) -> CausalWorld:
+        """Return what follows from actions, for `MCCE.recourse`; parameters as in `intervene`."""
+        parts = self._layout, self.samplers_, self.schema_
+        return CausalWorld(*parts, float(keep), self.seed_, tuple(derived), self.graph_)
 
     def criticise(
         self,

@@ -18,6 +18,8 @@
 5. In that order, each feature is independent, given what it is modelled on, of every other feature visited before it
    (the ordered local Markov property; Richardson 2003, "Markov properties for acyclic directed mixed graphs"). These
    are the statements that `check_graph` tests (`mcce.judging.independence`).
+6. The outcome that a model predicts, such as the default of a loan, may stand in the graph (`outcome`). It is not a
+   column and has no effects. The chain ignores it; recourse warns of actions that are not among its causes.
 
 A graph is an assumption. Data can contradict the independences that it implies; they cannot confirm it, and they do not
 tell the direction of an edge.
@@ -70,6 +72,8 @@ class Graph:
         Features that share an unmeasured cause.
     nodes : list
         Features without edges, and the order of the others; edges need not be repeated here.
+    outcome : str or None
+        The effect that stands for the outcome that a model predicts; it is not a column, and not among `nodes`.
 
     Notes
     -----
@@ -100,6 +104,7 @@ class Graph:
     edges: Sequence[Pair] = stored(tuple, of=stored(tuple, 2))
     confounded: Sequence[Pair] = stored(tuple, of=stored(tuple, 2), default=())
     nodes: Sequence[Any] = stored(tuple, default=())
+    outcome: str | None = stored(str, optional=True, default=None)
 
     _parents: dict[Any, list[Any]] = field(init=False)
     _joined: dict[Any, list[Any]] = field(init=False)
@@ -114,12 +119,16 @@ class Graph:
                 raise InputError(f"confounded joins {pair[0]!r} with itself; give two features, or leave it out.")
             once.setdefault(frozenset(pair), pair)
         every = [*nodes, *(name for pair in (*edges, *confounded) for name in pair)]
+        if self.outcome is not None:
+            self._check_outcome(edges, confounded)
+            every = [name for name in every if name != self.outcome]
         object.__setattr__(self, "edges", tuple(dict.fromkeys(edges)))
         object.__setattr__(self, "confounded", tuple(once.values()))
         object.__setattr__(self, "nodes", tuple(dict.fromkeys(every)))
         parents: dict[Any, list[Any]] = {name: [] for name in self.nodes}
         for cause, effect in self.edges:
-            parents[effect].append(cause)
+            if effect != self.outcome:
+                parents[effect].append(cause)
         joined: dict[Any, list[Any]] = {name: [] for name in self.nodes}
         for one, other in self.confounded:
             joined[one].append(other)
@@ -128,6 +137,20 @@ class Graph:
         object.__setattr__(self, "_joined", joined)
         object.__setattr__(self, "_order", self.order(self.nodes))
         self._check_identified()
+
+    def _check_outcome(self, edges: Sequence[Pair], confounded: Sequence[Pair]) -> None:
+        """Raise if the outcome is not an effect alone (step 6)."""
+        if not any(effect == self.outcome for _, effect in edges):
+            known = [effect for _, effect in edges]
+            hint = did_you_mean(self.outcome, known)
+            raise InputError(f"outcome is {spell(self.outcome)}, which is not an effect in the graph; {hint}")
+        effect = next((effect for cause, effect in edges if cause == self.outcome), None)
+        if effect is not None:
+            raise InputError(
+                f"graph has {self.outcome!r} -> {effect!r}, but an outcome has no effects; remove the edge."
+            )
+        if any(self.outcome in pair for pair in confounded):
+            raise InputError(f"graph has '<->' beside the outcome {self.outcome!r}, which is not drawn; leave it out.")
 
     def _check_identified(self) -> None:
         """Raise if a feature shares an unmeasured cause with one of its effects (step 1)."""
@@ -147,7 +170,7 @@ class Graph:
     # ---- other ways to make one
 
     @classmethod
-    def read(cls, source: Any) -> Graph:
+    def read(cls, source: Any, outcome: str | None = None) -> Graph:
         """Return the graph that is given in any form that `ChainModel` takes.
 
         Parameters
@@ -156,29 +179,31 @@ class Graph:
             A text that ends in .dot, .gv or .json, or a path, is a file; any other text has edges, see `from_text`. A
             list has pairs ``(cause, effect)`` or texts. A dict has the entries of a JSON file (`from_file`). Any object
             with `nodes`, `edges` and `is_directed` is read as networkx's are.
+        outcome : str or None
+            The outcome that a model predicts, if it stands in the graph.
         """
         if isinstance(source, cls):
-            return source
+            return source if outcome is None else cls(source.edges, source.confounded, source.nodes, outcome)
         if isinstance(source, os.PathLike) or (isinstance(source, str) and source.strip().lower().endswith(FILES)):
-            return cls.from_file(source)
+            return cls.from_file(source, outcome)
         if isinstance(source, str):
             if not any(arrow in source for arrow in ARROWS):
                 raise InputError(f"graph is {spell(source)}, which has no edge; give {_FORMS}.")
-            return cls.from_text(source)
+            return cls.from_text(source, outcome)
         if all(hasattr(source, name) for name in ("nodes", "edges", "is_directed")):
             if not source.is_directed():
                 raise InputError(
                     f"graph is a {type(source).__name__}, which has no directions; give a networkx.DiGraph."
                 )
-            return cls([(edge[0], edge[1]) for edge in source.edges], nodes=list(source.nodes))
+            return cls([(edge[0], edge[1]) for edge in source.edges], (), list(source.nodes), outcome)
         if isinstance(source, Mapping):
-            return cls._from_mapping(source, "graph")
+            return cls._from_mapping(source, "graph", outcome)
         if isinstance(source, Sequence):
-            return cls._from_list(source)
+            return cls._from_list(source, outcome)
         raise InputError(f"graph is {spell(source)}; give {_FORMS}.")
 
     @classmethod
-    def from_text(cls, text: str) -> Graph:
+    def from_text(cls, text: str, outcome: str | None = None) -> Graph:
         """Return the graph of a text.
 
         Parameters
@@ -187,13 +212,22 @@ class Graph:
             ``"age, sex -> education -> salary; savings"``: chains of features, separated by newlines or semicolons.
             Commas join several features at once, ``a <-> b`` says that both share an unmeasured cause, a name alone is
             a feature without edges. A name that holds such a mark stands in double quotes.
+        outcome : str or None
+            The outcome that a model predicts, if it stands in the graph.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> graph = mcce.Graph.from_text("education -> salary -> default; region", outcome="default")
+        >>> graph.nodes, graph.causes
+        (('education', 'salary', 'region'), ['education', 'salary'])
         """
         if not isinstance(text, str):
             raise InputError(f"text is {spell(text)}; give a text as 'education -> salary'.")
-        return cls._from_parts(parse_text(text))
+        return cls._from_parts(parse_text(text), outcome)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Graph:
+    def from_file(cls, path: str | os.PathLike[str], outcome: str | None = None) -> Graph:
         """Return the graph in a DOT file (.dot, .gv) or a JSON file; see `mcce.generators.graph_reading`.
 
         Examples
@@ -208,9 +242,11 @@ class Graph:
         """
         content = read_file(path)
         if isinstance(content, Parts):
-            return cls._from_parts(content)
+            return cls._from_parts(content, outcome)
         where = f"graph of {os.path.basename(os.fspath(path))}"
-        return cls._from_list(content) if isinstance(content, list) else cls._from_mapping(content, where)
+        if isinstance(content, list):
+            return cls._from_list(content, outcome)
+        return cls._from_mapping(content, where, outcome)
 
     @classmethod
     def from_ordering(
@@ -258,11 +294,11 @@ class Graph:
         return cls(edges, confounded, every)
 
     @classmethod
-    def _from_parts(cls, parts: Parts) -> Graph:
-        return cls(parts.edges, parts.confounded, parts.nodes)
+    def _from_parts(cls, parts: Parts, outcome: str | None) -> Graph:
+        return cls(parts.edges, parts.confounded, parts.nodes, outcome)
 
     @classmethod
-    def _from_list(cls, given: Sequence[Any]) -> Graph:
+    def _from_list(cls, given: Sequence[Any], outcome: str | None) -> Graph:
         """Return the graph of a list of pairs and texts."""
         found = Parts()
         for each in given:
@@ -273,16 +309,16 @@ class Graph:
                 found.confounded += part.confounded
             else:
                 found.edges += _pairs([each], "graph")
-        return cls._from_parts(found)
+        return cls._from_parts(found, outcome)
 
     @classmethod
-    def _from_mapping(cls, given: Mapping[Any, Any], where: str) -> Graph:
+    def _from_mapping(cls, given: Mapping[Any, Any], where: str, outcome: str | None) -> Graph:
         """Return the graph of an object of JSON."""
         known: tuple[str, ...]
         if "causal_ordering" in given:
             known = ("causal_ordering", "confounding")
         else:
-            known = ("edges", "links", "nodes", "confounded", "directed", "multigraph", "graph")
+            known = ("edges", "links", "nodes", "confounded", "outcome", "directed", "multigraph", "graph")
         for key in given:
             if key not in known:
                 raise InputError(f"{where} has the entry {spell(key)}; {did_you_mean(key, known)}")
@@ -293,7 +329,7 @@ class Graph:
             raise InputError(f"{where} has no list of directed edges; give 'edges': [['education', 'salary']].")
         pairs = [(each.get("source"), each.get("target")) if isinstance(each, Mapping) else each for each in edges]
         nodes = [each.get("id") if isinstance(each, Mapping) else each for each in given.get("nodes", [])]
-        return cls(pairs, given.get("confounded", ()), nodes)
+        return cls(pairs, given.get("confounded", ()), nodes, outcome or given.get("outcome"))
 
     # ---- what it says
 
@@ -301,6 +337,12 @@ class Graph:
         """Return the direct causes of a feature, in the order of the graph."""
         self._check_name(name)
         return [each for each in self._order if each in self._parents[name]]
+
+    @property
+    def causes(self) -> list[Any]:
+        """The direct and indirect causes of the outcome, in the order of the graph; empty without an outcome."""
+        direct = {cause for cause, effect in self.edges if effect == self.outcome}
+        return [name for name in self._order if name in direct or not direct.isdisjoint(self.descendants(name))]
 
     def children(self, name: Any) -> list[Any]:
         """Return the direct effects of a feature, in the order of the graph."""
@@ -339,8 +381,9 @@ class Graph:
         rank = {name: i for i, name in enumerate(columns)}
         left = {name: len(self._parents[name]) for name in self.nodes}
         children: dict[Any, list[Any]] = {name: [] for name in self.nodes}
-        for cause, effect in self.edges:
-            children[cause].append(effect)
+        for effect, causes in self._parents.items():
+            for cause in causes:
+                children[cause].append(effect)
         ready = [(rank[name], i) for i, name in enumerate(self.nodes) if not left[name]]
         heapq.heapify(ready)
         place = {name: i for i, name in enumerate(self.nodes)}
@@ -399,6 +442,8 @@ class Graph:
             parents = self.parents(name)
             if parents:
                 lines.append(f"{', '.join(map(quoted, parents))} -> {quoted(name)}")
+        direct = [quoted(name) for name in self._order if (name, self.outcome) in self.edges]
+        lines += [f"{', '.join(direct)} -> {quoted(self.outcome)}"] if direct else []
         joined = {each for pair in (*self.edges, *self.confounded) for each in pair}
         alone = [quoted(name) for name in self._order if name not in joined]
         return "\n".join([*lines, *(f"{quoted(a)} <-> {quoted(b)}" for a, b in self.confounded), *alone])
@@ -419,6 +464,8 @@ class Graph:
         from mcce.generators.graph_plot import draw_graph
 
         parents = {name: self._parents[name] for name in self._order}
+        if self.outcome is not None:
+            parents[self.outcome] = [cause for cause, effect in self.edges if effect == self.outcome]
         return draw_graph(parents, self.edges, self.confounded, ax)
 
     # ---- beside a table
@@ -429,7 +476,13 @@ class Graph:
         A name of a text stands for a column that is not a text, as a number, if it is written the same.
         """
         by_text = {str(column): column for column in reversed(columns)}
-        names: dict[Any, Any] = {}
+        if self.outcome is not None and self.outcome in by_text:
+            raise InputError(
+                f"the outcome {self.outcome!r} of the graph is a column of ",
+                Parameter("X"),
+                "; leave that column out, or read the graph without an outcome.",
+            )
+        names: dict[Any, Any] = {} if self.outcome is None else {self.outcome: self.outcome}
         for name in self.nodes:
             if name in columns:
                 names[name] = name
@@ -443,7 +496,7 @@ class Graph:
                     f"; {did_you_mean(name, columns)}",
                 )
         edges, confounded = ([(names[a], names[b]) for a, b in pairs] for pairs in (self.edges, self.confounded))
-        return Graph(edges, confounded, [names[name] for name in self.nodes])
+        return Graph(edges, confounded, [names[name] for name in self.nodes], self.outcome)
 
     def visit(self, columns: Sequence[Any], fixed: Sequence[Any]) -> tuple[list[Any], dict[Any, list[Any]]]:
         """Return the mutable columns in visiting order, and the predictors of those in the graph; see `ChainModel`."""
@@ -484,11 +537,13 @@ class Graph:
     def __hash__(self) -> int:
         return hash(self._parts())
 
-    def _parts(self) -> tuple[frozenset[Any], ...]:
-        return frozenset(self.nodes), frozenset(self.edges), frozenset(map(frozenset, self.confounded))
+    def _parts(self) -> tuple[Any, ...]:
+        pairs = frozenset(map(frozenset, self.confounded))
+        return frozenset(self.nodes), frozenset(self.edges), pairs, self.outcome
 
     def __repr__(self) -> str:
-        return f"Graph.from_text({'; '.join(self.to_text().splitlines())!r})"
+        outcome = "" if self.outcome is None else f", outcome={self.outcome!r}"
+        return f"Graph.from_text({'; '.join(self.to_text().splitlines())!r}{outcome})"
 
 
 def _names(given: Any, role: str) -> list[Any]:

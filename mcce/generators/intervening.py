@@ -32,7 +32,7 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -41,7 +41,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from mcce.base.arrays import Bools, Floats, UInts
+from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing, spell
 from mcce.generators.graph import Graph
 from mcce.generators.layout import ChainLayout
@@ -95,13 +95,12 @@ def read_values(
 
 
 @dataclass(frozen=True)
-class Intervention:
-    """Features of a chain that are set, and what follows.
+class CausalWorld:
+    """What follows from features that are set, by the conditionals of a chain.
 
     Attributes
     ----------
     layout, samplers, schema : of the chain.
-    names : the features that are set.
     keep : how much of their own ranks rows keep.
     seed : of the draws.
     derived : columns that are computed, inputs first.
@@ -111,106 +110,123 @@ class Intervention:
     layout: ChainLayout
     samplers: Mapping[Any, ConditionalSampler]
     schema: Schema
-    names: Sequence[Hashable]
     keep: float
     seed: int
     derived: Sequence[ComputedColumn] = ()
     graph: Graph | None = None
 
-    @cached_property
-    def descendants(self) -> list[int]:
-        """The places in the chain that change with the features that are set, without these, in visiting order."""
-        reached = {self._place(name) for name in self.names}
-        actions = set(reached)
-        before = -1
-        while before < len(reached):  # a derived column may stand before its inputs
-            before = len(reached)
-            for k in range(len(self.layout.features)):
-                if k not in reached and any(parent in reached for parent in self._parents(k)):
-                    reached.add(k)
-        return sorted(reached - actions)
+    def descendants(self, columns: Iterable[int]) -> list[int]:
+        """Return the places in the chain that change with columns that are set, without these, in visiting order."""
+        actions = {self.layout.place_in_chain[j] for j in columns}
+        return sorted({k for action in actions for k in self._effects[action]} - actions)
 
-    def follow(self, before: Floats, values: Mapping[Any, Floats], keys: UInts, draws: UInts) -> Floats:
-        """Return rows after the intervention (steps 1 to 4).
+    def follow(self, rows: Floats, acted: Bools, factuals: Floats, keys: UInts, draws: UInts) -> Floats:
+        """Return rows after interventions (steps 1 to 4), which may differ from row to row.
 
         Parameters
         ----------
-        before : (rows, columns) array
-            The rows, columns in data order.
-        values : dict
-            The encoded values that the features of `names` are set to, one for each row.
+        rows : (rows, columns) array
+            The values that features are set to, columns in data order.
+        acted : (rows, columns) array
+            Which features are set.
+        factuals : (rows, columns) array
+            The rows before.
         keys, draws : array
-            Identity of each row, and index of the draw for it.
+            Identity of each row before, and index of the draw for it.
         """
-        old = np.asfortranarray(before[:, np.argsort(self.layout.place_in_chain)])
-        new = old.copy(order="F")
-        for name in self.names:
-            new[:, self._place(name)] = values[name]
-        self._compute(-1, old, new)
-        for k in range(len(self.layout.features)):
-            if k in self.descendants and k not in self._computed:
-                name = self.layout.features[k].name
-                streams = RowStreams(derive_key(self.seed, "intervene", name), keys, draws)
-                new[:, k] = self._redraw(k, old, new, streams)
-            self._compute(k, old, new)
+        order = np.argsort(self.layout.place_in_chain)
+        old = np.asfortranarray(factuals[:, order])
+        new = np.where(acted[:, order], rows[:, order], old).copy(order="F")
+        patterns, of_row = np.unique(acted, axis=0, return_inverse=True)
+        parts = [self._part(pattern, np.flatnonzero(of_row.ravel() == i)) for i, pattern in enumerate(patterns)]
+        for part in parts:
+            self._compute(part, -1, old, new)
+        for k, feature in enumerate(self.layout.features):
+            drawn = [part.rows for part in parts if k in part.descendants and k not in part.due]
+            if drawn:
+                some = np.sort(np.concatenate(drawn))
+                streams = RowStreams(derive_key(self.seed, "intervene", feature.name), keys[some], draws[some])
+                new[some, k] = self._redraw(k, old[some], new[some], acted[some], streams)
+            for part in parts:
+                self._compute(part, k, old, new)
         return new[:, self.layout.place_in_chain]
 
-    def _redraw(self, k: int, old: Floats, new: Floats, streams: RowStreams) -> Floats:
+    def _redraw(self, k: int, old: Floats, new: Floats, acted: Bools, streams: RowStreams) -> Floats:
         """Return the new values of a feature (step 3)."""
         feature, features = self.layout.features[k], self.layout.features
         sampler = self.samplers[feature.name]
-        was, now = (self.layout.given(Table(features, matrix), k) for matrix in (old, new))
+        was, now = (self.layout.given(Table(features, np.asfortranarray(matrix)), k) for matrix in (old, new))
         values = old[:, k].copy()
         if self.keep == 0.0:
             return put_on_grid(sampler.sample(now, streams.child("new")), sampler, feature, values.size)
         rows = np.flatnonzero(_differ(was.matrix, now.matrix)) if self.keep == 1.0 else np.arange(values.size)
         if not rows.size:
             return values
-        was, now, streams = was.take(rows), now.take(rows), streams.take(rows)
+        first, equal = _equal_streams(streams, rows)
+        now, streams = now.take(rows), streams.take(rows)
         try:
-            u = ranks_on_grid(sampler, was, streams, feature, values[rows])
+            u = ranks_on_grid(sampler, was.take(rows[first]), streams.take(first), feature, values[rows[first]])[equal]
             if self.keep < 1.0:
                 score = scipy.special.ndtri(np.clip(u, LEAST_RANK, MOST_RANK))
                 noise = np.sqrt(1.0 - self.keep**2) * streams.child("new").normal()
                 u = np.asarray(scipy.special.ndtr(self.keep * score + noise))
             drawn = sampler.at_ranks(now, u)
         except SamplerError as error:
+            names = listing(self.schema.names[j] for j in np.flatnonzero(acted.any(axis=0)))
             raise SamplerError(
-                f"keep={self.keep:g} needs the ranks of {feature.name!r}, a descendant of {listing(self.names)}: "
-                f"{error} Or draw afresh by keep=0."
+                f"keep={self.keep:g} needs the ranks of {feature.name!r}, a descendant of {names}: {error} "
+                "Or draw afresh by keep=0."
             ) from error
         values[rows] = put_on_grid(drawn, sampler, feature, rows.size)
         return values
 
-    def _compute(self, k: int, old: Floats, new: Floats) -> None:
-        """Compute the derived columns whose last input stands at place `k` of the chain (step 4)."""
-        for place, formula in self._computed.items():
-            if self._due[place] == k:
+    def _compute(self, part: _ActedRows, k: int, old: Floats, new: Floats) -> None:
+        """Compute the derived columns of some rows whose last input stands at place `k` of the chain (step 4)."""
+        for place, last in part.due.items():
+            if last == k:
+                formula = self._formulas[place]
                 inputs = [self._place(name) for name in formula.inputs]
-                rows = np.flatnonzero(_differ(old[:, inputs], new[:, inputs]))
+                rows = part.rows[_differ(old[part.rows][:, inputs], new[part.rows][:, inputs])]
                 if rows.size:
                     in_data_order = new[rows][:, self.layout.place_in_chain]
                     new[rows, place] = formula.compute_encoded(in_data_order, self.schema)
 
-    @cached_property
-    def _computed(self) -> dict[int, ComputedColumn]:
-        """The derived columns that change, by their place in the chain, inputs first."""
-        derived = {self._place(each.target): each for each in self.derived}
-        return {k: each for k, each in derived.items() if k in self.descendants}
+    def _part(self, pattern: Bools, rows: Ints) -> _ActedRows:
+        """Return rows in which the same features are set."""
+        descendants = frozenset(self.descendants(np.flatnonzero(pattern)))
+        due: dict[int, int] = {}
+        for k, formula in self._formulas.items():
+            if k in descendants:
+                inputs = [self._place(name) for name in formula.inputs]
+                due[k] = max((due.get(j, j) for j in inputs if j in descendants), default=-1)
+        return _ActedRows(rows, descendants, due)
 
     @cached_property
-    def _due(self) -> dict[int, int]:
-        """The place after which each derived column that changes is computed."""
-        due: dict[int, int] = {}
-        for k, formula in self._computed.items():
-            inputs = [self._place(name) for name in formula.inputs]
-            due[k] = max((due.get(j, j) for j in inputs if j in self.descendants), default=-1)
-        return due
+    def _formulas(self) -> dict[int, ComputedColumn]:
+        """The derived columns by their place in the chain, inputs first."""
+        return {self._place(each.target): each for each in self.derived}
+
+    @cached_property
+    def _effects(self) -> list[set[int]]:
+        """For each place in the chain, those that change with it."""
+        places = range(len(self.layout.features))
+        children: list[set[int]] = [set() for _ in places]
+        for k in places:
+            for parent in self._parents(k):
+                children[parent].add(k)
+        effects = []
+        for k in places:
+            reached, waiting = {k}, [k]
+            while waiting:
+                found = children[waiting.pop()] - reached
+                reached |= found
+                waiting += found
+            effects.append(reached - {k})
+        return effects
 
     def _parents(self, k: int) -> Sequence[int]:
-        for each in self.derived:
-            if self._place(each.target) == k:
-                return [self._place(name) for name in each.inputs]
+        if k in self._formulas:
+            return [self._place(name) for name in self._formulas[k].inputs]
         name = self.layout.features[k].name
         if self.graph is not None and k >= self.layout.n_given and name in self.graph:
             return [self._place(cause) for cause in self.graph.parents(name)]
@@ -218,6 +234,35 @@ class Intervention:
 
     def _place(self, name: Hashable) -> int:
         return self.layout.place_in_chain[self.schema.position(name)]
+
+
+@dataclass(frozen=True)
+class _ActedRows:
+    """Rows in which the same features are set.
+
+    Attributes
+    ----------
+    rows : the rows.
+    descendants : the places in the chain that change.
+    due : the derived columns among them, inputs first, with the place after which each is computed.
+    """
+
+    rows: Ints
+    descendants: frozenset[int]
+    due: Mapping[int, int]
+
+
+def _equal_streams(streams: RowStreams, rows: Ints) -> tuple[Ints, Ints]:
+    """Return the first of the rows with equal random numbers, as positions in `rows`, and which of them each row has.
+
+    These are draws for the same factual with different actions. They have the same rank.
+    """
+    keys, draws = streams.rows[rows], streams.draws[rows]
+    order = np.lexsort((draws, keys))
+    is_first = np.append(True, (np.diff(keys[order]) != 0) | (np.diff(draws[order]) != 0))
+    group = np.empty(rows.size, dtype=np.int64)
+    group[order] = np.cumsum(is_first) - 1
+    return order[is_first], group
 
 
 def _differ(old: Floats, new: Floats) -> Bools:

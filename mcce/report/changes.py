@@ -104,8 +104,9 @@ def told_by_row(changes: pd.DataFrame, in_words: pd.DataFrame, places: pd.Index[
     names = changes["feature"].map(str)
     by_row = {"changed": names}
     if "role" in changes:
-        by_row["needed"] = names[changes["role"] == "needed"]
-        by_row["comes_along"] = names[changes["role"] != "needed"]
+        is_recourse = changes["role"].isin(["action", "consequence"]).any()
+        for role in ("action", "consequence") if is_recourse else ("needed", "comes along"):
+            by_row[role.replace(" ", "_")] = names[changes["role"] == role]
     by_row["changes"] = names + ": " + in_words["from"].astype(str) + " -> " + in_words["to"].astype(str)
     number = {place: row for row, place in enumerate(places)}
     row_of = np.array([number[place] for place in zip(changes["id"], changes["rank"])], dtype=np.intp)

@@ -86,7 +86,7 @@ class Shown:
     Attributes
     ----------
     before, after : the factual of each row, and its counterfactual, indexed by (id, rank)
-    changed, along : which cells differ, and which of these are incidental
+    changed, along : which cells differ, and which of these are incidental, or consequences of recourse
     factual_of_row : equal for the counterfactuals of one factual
     headline, reasons : the lines above the table, and those below it
     n_more_rows, n_more_factuals : how much is not shown
@@ -106,6 +106,7 @@ class Shown:
     n_more_rows: int
     n_more_factuals: int
     along: NDArray[np.bool_] | None = None
+    is_recourse: bool = False
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,8 @@ def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_ShownFeature], f
             cells = _cells(old[k], old[k], np.zeros(len(order), dtype=bool), columns, shown.names, "")
             rows.append(_tr("factual", id, labels, [prediction] + [""] * (len(figures) - 1), cells))
         along = None if shown.along is None else shown.along[k, order]
-        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, "same", along)
+        aside = "consequence" if shown.is_recourse else "comes along"
+        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, "same", along, aside)
         texts = [_figure_text(shown, name, k) for name in figures]
         rows.append(_tr("found", f"→ {rank}", labels, texts, cells))
     return rows
@@ -206,8 +208,9 @@ def _cells(
     names: Names,
     plain: str,
     along: NDArray[np.bool_] | None = None,
+    aside: str = "",
 ) -> str:
-    """Return the cells of one row; a changed one is bold, has a ground and says what it was, and if it comes along."""
+    """Return the cells of one row; a changed one is bold, has a ground and says what it was; `aside` marks `along`."""
     cells = []
     for k, (before, after, is_changed, column) in enumerate(zip(old, new, changed, columns)):
         kind = "n " * column.is_number + ("changed" if is_changed else plain)
@@ -218,7 +221,7 @@ def _cells(
             label = escape(column.label_with_unit)
             content = f' data-name="{label}" title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>'
             if along is not None and along[k]:
-                content = content.replace(f'was {was}"', f'was {was}, comes along"') + " <small>comes along</small>"
+                content = content.replace(f'was {was}"', f'was {was}, {aside}"') + f" <small>{aside}</small>"
         cells.append(f"<td{_class(kind)}{content}</td>")
     return "".join(cells)
 
@@ -237,7 +240,9 @@ def _notes(shown: Shown) -> list[str]:
             "Bold on a coloured ground: changed; the row of the factual above has what it was. Features that change in "
             "these rows stand first."
         )
-    if shown.along is not None and shown.along.any():
+    if shown.is_recourse:
+        lines.append("A consequence follows from the actions; the row shows one of those that may follow.")
+    elif shown.along is not None and shown.along.any():
         lines.append("What comes along is not needed for the decision, but the other changes are not believable alone.")
     if shown.n_more_rows:
         lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained factuals.")
@@ -378,6 +383,7 @@ def result_table(found: Result, n_factuals: int) -> str:
             after=found.frame.iloc[rows],
             changed=changed,
             along=incidental_cells(found, rows),
+            is_recourse=found.consequences is not None,
             measures=found.measures.iloc[rows],
             factual_of_row=factual_of_row[rows],
             factual_predictions=found.factual_predictions.iloc[factual_of_row[rows]],

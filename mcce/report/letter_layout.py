@@ -112,6 +112,7 @@ class Case:
     reason : why there is no example; empty if there is one
     n_tried : how many possible cases were tried; None if that is not known
     rules : what examples had to keep to, and which of it stood in the way
+    acts : whether the examples are actions, whose consequences the sentence of each way tells
     """
 
     id: Hashable
@@ -125,6 +126,7 @@ class Case:
     n_tried: int | None
     rules: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
+    acts: bool = False
 
 
 def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[str], closing: Sequence[str]) -> Letter:
@@ -160,11 +162,13 @@ def _ways(case: Case, texts: Texts) -> Section:
     would = texts.would(case.decision) or texts.say("example.would", decision=case.decision)
     for k, place in enumerate(ways[:MOST_WAYS]):
         changes, prediction, is_unusual, follows = case.ways[place]
-        key, filled = (
-            "example.next" if k else "example.first",
-            {"changes": changes_text(changes, texts), "would": would},
+        if case.acts:
+            changes = tuple(change for change in changes if not change.comes_along)
+        begin = (
+            ("example.acts_next" if k else "example.acts") if case.acts else "example.next" if k else "example.first"
         )
-        if PREDICTION in case.names.labels:
+        key, filled = begin, {"changes": changes_text(changes, texts), "would": would}
+        if PREDICTION in case.names.labels and not case.acts:
             old, new = case.names.pair(PREDICTION, case.prediction, prediction, 3)
             key += "_figures"
             filled |= {"name": case.names.label(PREDICTION), "before": old, "after": new}
@@ -172,7 +176,7 @@ def _ways(case: Case, texts: Texts) -> Section:
         told.append(" ".join(text for text in (texts.say(key, **filled), follows, unusual) if text))
     more = len(ways) - MOST_WAYS
     told += [texts.say("example.more", more, n=case.names.count(more))] if more > 0 else []
-    heading = texts.say("example.heading", len(ways))
+    heading = texts.say("example.acts_heading" if case.acts else "example.heading", len(ways))
     return Section(heading, tuple(told)) if len(ways) == 1 else Section(heading, (), tuple(told))
 
 
@@ -214,7 +218,8 @@ def _care(case: Case, texts: Texts) -> Section:
     seen = texts.listed([case.names.label(name) for name in case.columns])
     left_out = texts.say("care.left_out", names=seen)
     promise = texts.say("care.promise", len(_different(case)))
-    told = (promise, texts.say("care.others"), left_out) if case.ways else (left_out,)
+    causes = (texts.say("care.causes"),) if case.acts else ()
+    told = (promise, *causes, texts.say("care.others"), left_out) if case.ways else (left_out,)
     return Section(texts.say("care.heading"), (), told)
 
 

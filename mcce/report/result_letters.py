@@ -17,7 +17,15 @@ from mcce.exceptions import InputError, spell
 from mcce.report.languages import Texts, read_texts
 from mcce.report.letter_layout import Case, Letter, write_letter
 from mcce.report.reasons import ALREADY, UNREADABLE
-from mcce.report.rows import Result, changes_in_words, find_row, follows_in_words, held_back, owners
+from mcce.report.rows import (
+    Result,
+    changes_in_words,
+    consequences_in_words,
+    find_row,
+    follows_in_words,
+    held_back,
+    owners,
+)
 from mcce.report.rules import rules_in_words
 from mcce.table.checks import find_labels
 
@@ -204,7 +212,9 @@ def _write_letters(
                     changes[row],
                     found.measures["prediction"].iloc[row],
                     bool(unusual.iloc[row]),
-                    follows_in_words(found, factual, row, names, texts),
+                    consequences_in_words(found, row, names, texts)
+                    if found.consequences is not None
+                    else follows_in_words(found, factual, row, names, texts),
                 )
                 for row in rows
             ),
@@ -212,6 +222,7 @@ def _write_letters(
             n_tried=None if found.draws is None else int(found.draws.iloc[factual]),
             rules=tuple(point for points in rules.values() for point in points),
             in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
+            acts=found.consequences is not None,
         )
         made.append(write_letter(case, texts, title, as_paragraphs(intro), as_paragraphs(closing)))
     return made

@@ -9,12 +9,23 @@ import numpy as np
 import pandas as pd
 
 from mcce.report.changes import changed_cells, free_name, in_words, side_by_side, told_by_row
+from mcce.report.languages import read_texts
 from mcce.report.names import PREDICTION
-from mcce.report.rows import Result, best_rows, changes_in_words, compare_rows, find_row, follows_in_words, owners
+from mcce.report.rows import (
+    Result,
+    best_rows,
+    changes_in_words,
+    compare_rows,
+    consequences_in_words,
+    find_row,
+    follows_in_words,
+    owners,
+)
 from mcce.report.words import (
     Change,
     care_sentence,
     change_sentence,
+    changes_text,
     headline,
     printed_rows,
     reasons_in_lines,
@@ -59,6 +70,11 @@ def sentences(found: Result, rank: int = 1) -> pd.Series[Any]:
 
 
 def _row_sentence(found: Result, factual: int, row: int, changes: Sequence[Change]) -> str:
+    if found.consequences is not None:
+        acts = read_texts().say(
+            "example.acts", changes=changes_text([each for each in changes if not each.comes_along])
+        )
+        return f"{acts} {consequences_in_words(found, row)}"
     now, then = found.factual_predictions.iloc[factual], found.measures["prediction"].iloc[row]
     old, new = found.names.pair(PREDICTION, now, then, 3)
     name = found.names.label(PREDICTION) if PREDICTION in found.names.labels else None
@@ -77,13 +93,15 @@ def change_table(found: Result) -> pd.DataFrame:
     if found.incidental is None:
         return table
     along = found.incidental.to_numpy(dtype=bool)[changed]
-    return table.assign(role=pd.Series(np.where(along, "comes along", "needed"), dtype=object))
+    first, second = ("needed", "comes along") if found.consequences is None else ("action", "consequence")
+    return table.assign(role=pd.Series(np.where(along, second, first), dtype=object))
 
 
 def answers(found: Result) -> pd.DataFrame:
     """Return features, measures and what changed, for people: a row for each counterfactual.
 
-    `changed`, `needed` and `comes_along` name features, `changes` has their values, `sentence` all of it in words.
+    `changed`, `needed` and `comes_along` name features (`action` and `consequence` those of recourse), `changes` has
+    their values, `sentence` all of it in words.
 
     Parameters
     ----------

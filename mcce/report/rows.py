@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mcce.base.arrays import Bools, Ints
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.report.changes import differing_cells
-from mcce.report.languages import Texts
+from mcce.report.languages import Texts, read_texts
 from mcce.report.names import Names, is_same
 from mcce.report.suspicious import STOP
 from mcce.report.words import Change, follow_sentence
@@ -84,6 +84,9 @@ class Result(Protocol):
 
     @property
     def incidental(self) -> pd.DataFrame | None: ...
+
+    @property
+    def consequences(self) -> pd.DataFrame | None: ...
 
     @property
     def rules(self) -> Mapping[Hashable, tuple[str, ...]]: ...
@@ -190,3 +193,20 @@ def follows_in_words(
                 way = "rises" if after > before else "falls"
             told.append((names.label(name), way, names.pair(name, before, after)[1]))
     return follow_sentence(told, texts)
+
+
+def consequences_in_words(found: Result, row: int, names: Names | None = None, texts: Texts | None = None) -> str:
+    """Return what usually follows from the actions of a row of `frame`, and how often the decision is then reached."""
+    names, texts, table = names or found.names, texts or read_texts(), found.consequences
+    assert table is not None
+    id, rank = found.frame.index[row]
+    told = []
+    for feature, low, high in table.loc[
+        (table["id"] == id) & (table["rank"] == rank), ["feature", "low", "high"]
+    ].values:
+        key = "example.becomes" if is_same(low, high) else "example.between"
+        first, last = names.pair(feature, low, high)
+        told.append(texts.say(key, feature=names.label(feature), low=first, high=last, after=last))
+    usually = [texts.say("example.usually", changes=texts.listed(told))] if told else []
+    cases = min(int(100 * found.measures["p_valid"].iloc[row] + 1e-9), 99)  # not a promise, even if all draws agree
+    return " ".join([*usually, texts.say("example.assured", cases=names.count(cases), decision=found.decision)])

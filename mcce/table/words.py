@@ -162,6 +162,21 @@ def is_age(name: Hashable) -> bool:
     return len(words) <= 2 and any(word in AGE for word in words)
 
 
+def units_in_a_year(name: Hashable) -> float:
+    """Return by how much the number in a column grows in a year, if its name says age or duration; 0 if it does not.
+
+    Examples
+    --------
+    >>> units_in_a_year("age"), units_in_a_year("months_in_job"), units_in_a_year("loan_months")
+    (1.0, 12.0, 0.0)
+    """
+    if is_age(name):
+        return 1.0
+    words = name_words(name)
+    units = [word for before, word in zip(["", *words], words) if word in IN_A_YEAR and not before.isdigit()]
+    return IN_A_YEAR[units[0]] if len(units) == 1 and not TERM & {*words} else 0.0
+
+
 def is_loan(name: Hashable) -> bool:
     """Return whether a name says that the amount of a loan is meant: no other words than of a loan and of amounts."""
     words = {*name_words(name)}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import operator
 import pickle
 
@@ -348,3 +349,26 @@ def test_a_rule_is_a_text_or_a_function(arguments, said):
 def test_a_function_names_columns_that_exist():
     with pytest.raises(InputError, match=r"feature of the rule 'len', 'agee' is not .* did you mean 'age'\?"):
         resolve_rule(mcce.rule(len, features=["agee"]), SCHEMA)
+
+
+def test_transitions_go_forward_along_a_chain_only():
+    levels = ["none", "primary", "secondary", "it's", None]
+    was, now = zip(*itertools.product(levels, repeat=2))
+    before, after = pd.DataFrame({"my school": was}), pd.DataFrame({"my school": now})
+    schema = Schema.from_data(before)
+    resolved = resolve_rule(mcce.transitions("my school", "none -> primary -> it's"), schema)
+    held = resolved.holds(*(schema.encode(frame).matrix for frame in (after, before)))
+    chain = ["none", "primary", "it's"]
+    truth = [a == b or (a in chain and b in chain and chain.index(a) < chain.index(b)) for a, b in zip(was, now)]
+    assert held.tolist() == truth
+
+
+@pytest.mark.parametrize("steps", ["none", "none -> ", "none -> none", 3])
+def test_transitions_that_are_no_chain_are_refused(steps):
+    with pytest.raises(InputError, match=r"transitions of 'school' are .*; give different levels as 'none -> primary"):
+        mcce.transitions("school", steps)
+
+
+def test_transitions_of_a_number_are_refused():
+    with pytest.raises(InputError, match="feature of transitions is 3; give the name of a column, a text"):
+        mcce.transitions(3, "none -> primary")

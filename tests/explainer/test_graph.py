@@ -51,6 +51,14 @@ def test_results_name_the_graph_and_count_its_edges(explainer, people):
     assert (found.frame["savings"] >= 5).all()
 
 
+def test_a_saved_explainer_has_the_outcome(people, tmp_path):
+    graph = mcce.Graph.from_text(GRAPH + "; savings -> default", outcome="default")
+    explainer = MCCE(score, fixed=["age"], graph=graph, random_state=1).fit(people, relations=())
+    assert explainer.generator_.visit_sequence_ == ["education", "salary", "savings", "pets"]
+    explainer.save(tmp_path / "explainer.mcce")
+    assert MCCE.load(tmp_path / "explainer.mcce", model=score).generator_.graph_ == graph
+
+
 def test_a_saved_explainer_has_the_graph(explainer, people, tmp_path):
     explainer.save(tmp_path / "explainer.mcce")
     again = MCCE.load(tmp_path / "explainer.mcce", model=score)

@@ -200,3 +200,53 @@ def test_a_crafted_state_is_refused():
             from_state({**state, field: value})
     with pytest.raises(InputError, match="cycle"):
         from_state({**state, "edges": [["a", "b"], ["b", "a"]]})
+
+
+# ---- the outcome
+
+
+OUTCOME = "age -> salary; salary, debt -> default; region"
+
+
+def test_an_outcome_is_neither_a_column_nor_visited():
+    graph = Graph.from_text(OUTCOME, outcome="default")
+    assert graph.nodes == ("age", "salary", "debt", "region")
+    assert graph.causes == ["age", "salary", "debt"]
+    assert graph.visit(["region", "debt", "salary", "age"], ["age"])[1] == {"salary": ["age"], "debt": [], "region": []}
+    assert "default" not in {each.feature for each in graph.independences()}
+    assert Graph.from_text("age -> salary").causes == []
+
+
+def test_texts_and_other_forms_keep_the_outcome(tmp_path):
+    graph = Graph.from_text(OUTCOME, outcome="default")
+    assert Graph.from_text(graph.to_text(), outcome="default") == graph != Graph.from_text(OUTCOME)
+    assert eval(repr(graph)) == graph
+    assert graph.of_columns(["age", "salary", "debt", "region"]) == graph
+    (tmp_path / "graph.dot").write_text("digraph { age -> salary; {salary debt} -> default; region }")
+    (tmp_path / "graph.json").write_text(
+        '{"edges": [["age", "salary"], ["salary", "default"], ["debt", "default"]], "nodes": ["region"],'
+        ' "outcome": "default"}'
+    )
+    edges = [("age", "salary"), "salary, debt -> default", "region"]
+    assert Graph.from_file(tmp_path / "graph.dot", outcome="default") == graph
+    assert Graph.read(str(tmp_path / "graph.json")) == graph
+    assert Graph.read(edges, outcome="default") == Graph.read(Graph.read(edges), outcome="default") == graph
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("age -> salary", "outcome is 'default', which is not an effect in the graph; known: 'salary'"),
+        ("age -> default -> salary", "graph has 'default' -> 'salary', but an outcome has no effects; remove the edge"),
+        ("age -> default; default <-> salary", "graph has '<->' beside the outcome 'default', .* leave it out"),
+    ],
+)
+def test_what_is_not_an_outcome_is_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        Graph.from_text(text, outcome="default")
+
+
+def test_an_outcome_that_is_a_column_is_refused():
+    graph = Graph.from_text("age -> default", outcome="default")
+    with pytest.raises(InputError, match="the outcome 'default' of the graph is a column of X; leave that column out"):
+        graph.of_columns(["age", "default"])

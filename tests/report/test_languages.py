@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from mcce.report.languages import available_languages, read_texts, text_of
 from mcce.report.letter_layout import Case, write_letter
 from mcce.report.names import Names
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
+from mcce.report.rows import consequences_in_words
 from mcce.report.rules import rules_in_words
 from mcce.report.words import Change, follow_sentence
 
@@ -100,6 +102,20 @@ BRANCHES = {
 }
 
 
+def recourse():
+    """What `consequences_in_words` reads of a result."""
+    index = pd.MultiIndex.from_tuples([(7, 1)], names=["id", "rank"])
+    return SimpleNamespace(
+        names=NAMES,
+        decision="granted",
+        frame=pd.DataFrame({"savings": [1]}, index=index),
+        measures=pd.DataFrame({"p_valid": [0.97]}, index=index),
+        consequences=pd.DataFrame(
+            {"id": 7, "rank": 1, "feature": ["savings", "job"], "low": [1, "a"], "high": [2, "a"], "share": 1.0}
+        ),
+    )
+
+
 @pytest.mark.parametrize("code", available_languages())
 def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
     used = set()
@@ -127,6 +143,10 @@ def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
             case_with = replace(case, ways=tuple(ways), names=names)
             assert "42 points" in write_letter(replace(case_with, decision="42 points"), texts, None, [], []).as_text()
             assert "{" not in write_letter(case_with, texts, None, [], []).as_text()
+    for n in (1, 2):
+        acts = replace(case, ways=tuple(way(case, texts, n=k + 1) for k in range(n)), acts=True)
+        assert "{" not in write_letter(acts, texts, None, [], []).as_text()
+    assert "{" not in consequences_in_words(recourse(), 0, texts=texts)
     months = replace(case.names, units={"months": texts.say("words.month_words").split(", ")[0]})
     rules = rules_in_words(RULES, months, COLUMNS, texts)
     assert all(points and "{" not in "".join(points) for points in rules.values())

@@ -31,6 +31,7 @@ BELOW = 0.08  # of the distance of two rows: between a line and what is allowed 
 HILL, N_BARS = 0.36, 24  # height of the shading, of the distance of two rows, and how many bars it has
 MOST_ROWS = 30
 COMES_ALONG = "Dashed: comes along. The decision does not need it, but the other changes are not believable alone."
+CONSEQUENCE = "Dashed: a consequence of the actions, one of those that may follow."
 SHADED = "Shaded: cases with {}the wanted decision, as the method draws them; 98 of 100 are on the line."
 LOGARITHMIC = "Logarithmic scale: {}."
 VALUE = 0.95  # inches that the longest value may take
@@ -46,6 +47,7 @@ def change_plot(
     alike: pd.DataFrame | None = None,
     fixed: Sequence[str] = (),
     along: Sequence[str] = (),
+    is_recourse: bool = False,
     predictions: tuple[Any, Any] | None = None,
     decision: str = "prediction",
     name: object = None,
@@ -71,6 +73,8 @@ def change_plot(
         The features that may not change; marked in the list of unchanged ones.
     along : sequence of str
         The features whose change comes along: the decision does not need it.
+    is_recourse : bool
+        Whether changes are actions, and those of `along` their consequences.
     predictions : pair, optional
         The model's prediction before and after.
     decision : str
@@ -109,7 +113,8 @@ def change_plot(
     known = {f: _known(alike, f) for f in in_range}
     known = {f: values for f, values in known.items() if len(values)}
     rest = len(known) < len(in_range)
-    _style_axes(ax, [names.label(f) + " (comes along)" * (f in along) for f in changed], rest)
+    aside = " (consequence)" if is_recourse else " (comes along)"
+    _style_axes(ax, [names.label(f) + aside * (f in along) for f in changed], rest)
     barred, bent = False, []
     for row, feature in enumerate(changed):
         before, after = factual[feature], counterfactual[feature]
@@ -134,7 +139,7 @@ def change_plot(
     scales += [LOGARITHMIC.format(", ".join(bent))] if bent else []
     notes = [" ".join(scales)] if scales else []
     notes += ["Bar below a line: what the constraints on this feature allow."] if barred else []
-    notes += [COMES_ALONG] if any(f in along for f in changed) else []
+    notes += [CONSEQUENCE if is_recourse else COMES_ALONG] if any(f in along for f in changed) else []
     _write_below(ax, notes, {f"{len(others)} more change": others, "Unchanged": same})
     told = None if predictions is None else names.pair(PREDICTION, *predictions, 3)
     _write_title(ax, factual.name if name is None else name, told, names.labels.get(PREDICTION, decision))

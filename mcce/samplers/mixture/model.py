@@ -241,12 +241,13 @@ class MixtureConditional:
         total = np.where(missing < 1.0, 1.0 - missing, 1.0)
         below = np.column_stack([np.zeros(n), np.cumsum(symbols[:, :k], axis=1)])
         others = np.empty(0) if margin is None else margin.values
+        parts = np.empty(0) if margin is None else np.exp(self._log_parts())
 
         def upto(high: Floats) -> Floats:
             mass = below[np.arange(n), np.searchsorted(column.classes, high, side="right")]
             if margin is not None:
                 end = margin.cuts[np.searchsorted(others, high, side="right")]
-                mass = mass + np.exp(self._log_mass(np.full(n, -np.inf), end)).sum(axis=1)
+                mass = mass + (parts * scipy.special.ndtr((end[:, None] - self.means) / self.sds)).sum(axis=1)
             return np.asarray(mass / total)
 
         atoms = np.union1d(column.classes, others)
@@ -358,8 +359,8 @@ class Patterns:
 
 def find_patterns(is_known: Bools) -> tuple[Ints, Bools]:
     n, d = is_known.shape
-    if is_known.all():
-        return np.zeros(n, dtype=np.int64), np.ones((1, d), dtype=bool)
+    if (is_known == is_known[:1]).all():
+        return np.zeros(n, dtype=np.int64), is_known[:1] if n else np.ones((1, d), dtype=bool)
     packed, place = np.unique(np.packbits(is_known, axis=1), axis=0, return_inverse=True)
     return place.ravel().astype(np.int64), np.unpackbits(packed, axis=1, count=d).astype(bool)
 
