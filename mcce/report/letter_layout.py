@@ -216,7 +216,7 @@ def _fixed(case: Case, texts: Texts) -> Section:
 
 def _care(case: Case, texts: Texts) -> Section:
     seen = texts.listed([case.names.label(name) for name in case.columns])
-    left_out = texts.say("care.left_out", names=seen)
+    left_out = texts.say("care.left_out_acts" if case.acts else "care.left_out", names=seen)
     promise = texts.say("care.promise", len(_different(case)))
     causes = (texts.say("care.causes"),) if case.acts else ()
     told = (promise, *causes, texts.say("care.others"), left_out) if case.ways else (left_out,)
