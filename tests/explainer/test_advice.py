@@ -213,6 +213,9 @@ def test_no_letter_is_written_for_a_suspicious_answer():
 def test_a_letter_has_the_ways_that_are_not_suspicious():
     explainer, refused = bank()
     found = explainer.explain(refused.head(30), sparse=True, n_counterfactuals=8, diverse=True)
+    frame, first = found.frame.copy(), found.frame.index.get_level_values("rank") == 1
+    frame.loc[first, "loan_amount"] = 2 * frame.loc[first, "loan_amount"]  # the search avoids such answers
+    found = replace(found, frame=frame)
     told = held_back(found)
     listed = found.frame.index.isin(told.index)
     ids = found.frame.index.get_level_values("id")
