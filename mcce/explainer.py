@@ -1263,6 +1263,7 @@ class MCCE(Learner):
         learned = self.learned_.learn_caution(progress) if settings.sparse else None
         plausibility = None if learned is None else learned.plausibility
         order = self.learned_.learn_order(options["measures"], options["feature_weights"], plausibility)
+        own_order = options["measures"] is not None or options["feature_weights"] is not None  # applied as it is
         caution = None if learned is None else dataclasses.replace(learned, strength=settings.caution)
         robust = Robust.read(robust)
         schema = self.generator_.schema_
@@ -1286,7 +1287,7 @@ class MCCE(Learner):
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
             anonymity=demands.anonymity,
-            stops=self._stops() if settings.sparse else None,
+            stops=self._stops() if settings.sparse and not own_order else None,
             names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
