@@ -252,7 +252,7 @@ def test_few_are_advised_a_larger_loan_beside_a_higher_salary():
 
 
 def short_of_money(n=1200):
-    """Customers of whom many need far more savings than the loan, or a little more salary."""
+    """Return customers; many of them need far more savings than the loan, or a slightly higher salary."""
     rng = np.random.default_rng(4)
     job = rng.random(n) < 0.8
     X = pd.DataFrame(
