@@ -420,7 +420,8 @@ class MCCE(Learner):
             equally few changes are ordered by steps that are robust to long tails, see `measures`. If the best row has
             a reason not to be sent (`mcce.plausibility.stop_reasons`), such as savings that rise by more than the
             loan, a row without one is preferred that has at most one change more; if there is none, the best row is
-            returned and `suspicious()` of the result lists it.
+            returned and `suspicious()` of the result lists it. An order of your own (`measures`, `feature_weights`,
+            or ``caution=0``) is applied as it is.
         floor : float or None
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
             more so. None is 0.05, at which one real row in twenty would be rejected. A row below it is returned only
@@ -1263,7 +1264,6 @@ class MCCE(Learner):
         learned = self.learned_.learn_caution(progress) if settings.sparse else None
         plausibility = None if learned is None else learned.plausibility
         order = self.learned_.learn_order(options["measures"], options["feature_weights"], plausibility)
-        own_order = options["measures"] is not None or options["feature_weights"] is not None  # applied as it is
         caution = None if learned is None else dataclasses.replace(learned, strength=settings.caution)
         robust = Robust.read(robust)
         schema = self.generator_.schema_
@@ -1287,7 +1287,7 @@ class MCCE(Learner):
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
             anonymity=demands.anonymity,
-            stops=self._stops() if settings.sparse and not own_order else None,
+            stops=self._stops() if settings.sparse and settings.caution > 0.0 else None,
             names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
