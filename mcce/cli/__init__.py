@@ -1,8 +1,9 @@
 """The command line: `mcce demo`, `fit`, `explain`, `letters`, `explain-batches`, `explore`, `inspect` and `disclosure`.
 
 An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers, adds its parser
-and sets `run` on it (`set_defaults(run=...)`). Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some
-rows have no counterfactual; 130 interrupted. Results go to standard output, everything else to standard error.
+and sets `run` on it (`set_defaults(run=...)`). Only the command that is run is imported. Exit codes: 0 done; 2 bad
+arguments, files or models; 3 done, but some rows have no counterfactual; 130 interrupted. Results go to standard
+output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -12,21 +13,29 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 
 from mcce import __version__
 from mcce.base.registry import installed
-from mcce.cli.batches import add_explain_batches
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
-from mcce.cli.demo import add_demo, run_demo
-from mcce.cli.disclosure import add_disclosure
-from mcce.cli.explain import add_explain, add_fit, add_letters, run_explain
-from mcce.cli.explore import add_explore
-from mcce.cli.inspect import add_inspect
-from mcce.cli.wording import COMMAND_LINE
 from mcce.exceptions import MCCEError
 from mcce.wording import Message
 
-__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser", "run_demo", "run_explain"]
+__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser"]
+
+COMMANDS = {  # the function that adds the parser, and a line of help
+    "demo": ("mcce.cli.demo:add_demo", "explain refused loans, an example in a few seconds"),
+    "fit": ("mcce.cli.explain:add_fit", "learn from a file once, for explaining later"),
+    "explain": ("mcce.cli.explain:add_explain", "explain the decisions for the rows of a file"),
+    "letters": ("mcce.cli.explain:add_letters", "write letters to the people of a file"),
+    "explain-batches": (
+        "mcce.cli.batches:add_explain_batches",
+        "explain files of any size, and go on after an interruption",
+    ),
+    "explore": ("mcce.cli.explore:add_explore", "look at people one by one in a browser, and shape plans for them"),
+    "inspect": ("mcce.cli.inspect:add_inspect", "what a file saved by mcce is, and what it discloses"),
+    "disclosure": ("mcce.cli.disclosure:add_disclosure", "what a saved explainer gives away of its training rows"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         told: set[str] = set()
 
         def tell(message: Warning | str, *_: object, **__: object) -> None:
-            words = message.worded(COMMAND_LINE) if isinstance(message, Message) else str(message)
+            words = _worded(message) if isinstance(message, Message) else str(message)
             if words not in told:
                 told.add(words)
                 say(f"warning: {words}")
@@ -49,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.showwarning = tell
         # A model trained on an array takes frames too.
         warnings.filterwarnings("ignore", "X has feature names, but")
-        arguments = make_parser().parse_args(argv)
+        typed = sys.argv[1:] if argv is None else list(argv)
+        arguments = make_parser(typed[0] if typed else None).parse_args(typed)
         try:
             return int(arguments.run(arguments))
         except BrokenPipeError:  # the reader of our output, as in `| head`, has seen enough
@@ -59,15 +69,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             say(f"error: {problem}. Check the name, the folder and its permissions.")
         except MCCEError as error:
-            say(f"error: {error.worded(COMMAND_LINE)}")
+            say(f"error: {_worded(error)}")
         except KeyboardInterrupt:
             say("interrupted; a file that was not finished is as it was before")
             return INTERRUPTED
         return BAD_INPUT
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser with our commands and those of installed packages."""
+def make_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser with our commands and those of installed packages.
+
+    Parameters
+    ----------
+    command : str or None
+        The first argument: the only command whose module is imported and whose arguments are added.
+    """
     parser = argparse.ArgumentParser(
         prog="mcce",
         description="Explain a model's decision by similar cases that it would have decided as wanted.",
@@ -75,19 +91,26 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mcce {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    add_demo(commands)
-    add_fit(commands)
-    add_explain(commands)
-    add_letters(commands)
-    add_explain_batches(commands)
-    add_explore(commands)
-    add_inspect(commands)
-    add_disclosure(commands)
+    for name, (place, line) in COMMANDS.items():
+        if name == command:
+            module, _, function = place.partition(":")
+            getattr(import_module(module), function)(commands)
+        else:
+            commands.add_parser(name, help=line)
     for point in installed("mcce.commands"):
         try:
             if point.name in commands.choices:
                 raise ValueError("the name is taken")
-            point.load()(commands)
+            if command in (point.name, "-h", "--help"):  # help has a line for each
+                point.load()(commands)
+            else:
+                commands.add_parser(point.name)
         except Exception as error:  # a broken plug-in must not take the other commands along
             say(f"warning: the command {point.name!r} ({point.value}) cannot be added: {error}")
     return parser
+
+
+def _worded(message: Message) -> str:
+    from mcce.cli.wording import COMMAND_LINE  # imports the families of samplers and generators
+
+    return message.worded(COMMAND_LINE)

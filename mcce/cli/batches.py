@@ -41,7 +41,6 @@ def add_explain_batches(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     batches = commands.add_parser(
         "explain-batches",
-        help="explain files of any size, and go on after an interruption",
         description="For each row of Parquet, CSV or Excel files find what would have to change for the wanted "
         "decision. Killed at any moment, the same command goes on; the result is that of an undisturbed run.",
         epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad "

@@ -44,7 +44,7 @@ WAYS, SEARCHED = 3, 100  # ways shown for one customer, and the nearest examples
 def add_demo(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     about = "Explain refused loans: the example of the paper's introduction."
-    demo = commands.add_parser("demo", help="explain refused loans, an example in a few seconds", description=about)
+    demo = commands.add_parser("demo", description=about)
     demo.add_argument(
         "--out", type=read.path, default=".", metavar="DIR", help="where to write picture and page (here)"
     )

@@ -24,7 +24,6 @@ def add_disclosure(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     parser = commands.add_parser(
         "disclosure",
-        help="what a saved explainer gives away of its training rows",
         description="Attack a fitted explainer through what it returns, with the rows that it was fitted on and others "
         "of the same population, and say what was found: copies, keys, singling out, membership.",
     )

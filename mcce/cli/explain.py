@@ -35,7 +35,6 @@ def add_fit(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     fit = commands.add_parser(
         "fit",
-        help="learn from a file once, for explaining later",
         description="Learn what rows look like, and what a model says of them, and save that: mcce fit --train "
         "customers.xlsx --model model.skops --fixed age,sex --save bank.mcce. The file holds values of training rows; "
         "mcce inspect says which.",
@@ -75,7 +74,6 @@ def add_explain(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     explain = commands.add_parser(
         "explain",
-        help="explain the decisions for the rows of a file",
         description="For each row of a file find what would have to change for the wanted decision: by a training file "
         "and a model, or by an explainer that mcce fit has saved.",
         epilog=CODES,
@@ -88,7 +86,6 @@ def add_letters(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     letters = commands.add_parser(
         "letters",
-        help="write letters to the people of a file",
         description="For each person of a file who would be refused write a letter that says what would have led to "
         "another decision: mcce letters bank.mcce people.xlsx --letters folder --language nb. Answers that need a "
         "review first get no letter and are listed.",

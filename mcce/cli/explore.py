@@ -28,7 +28,6 @@ def add_explore(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     explore = commands.add_parser(
         "explore",
-        help="look at people one by one in a browser, and shape plans for them",
         description="Open a page on this machine with the people of a file: plans for each, with what may change, how "
         "far and how hard as you say; values put in by hand; letters to take along. Ends with Ctrl-C.",
         epilog="Exit codes: 0 ended; 2 bad arguments, files or models. Needs pip install 'mcce[explore]'.",

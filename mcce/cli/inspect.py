@@ -35,7 +35,6 @@ def add_inspect(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     parser = commands.add_parser(
         "inspect",
-        help="what a file saved by mcce is, and what it discloses",
         description="Say what a file saved by `save` is, and what it tells of the training data. Nothing in it is run.",
     )
     parser.add_argument(

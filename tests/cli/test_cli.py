@@ -1,6 +1,7 @@
 """The command line, run in this process."""
 
 import runpy
+import subprocess
 import sys
 from argparse import Namespace
 from importlib import metadata
@@ -74,8 +75,21 @@ def test_an_entry_point_adds_a_command(monkeypatch, capsys):
     assert main(["greet", "world"]) == 7
     said = capsys.readouterr()
     assert said.out == "hello world\n"
-    assert "the command 'parity' (package:parity) cannot be added: no module 'rpy2'" in said.err
     assert "the command 'demo' (package:demo) cannot be added: the name is taken" in said.err
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = capsys.readouterr()
+    assert "write letters to the people of a file" in said.out
+    assert "the command 'parity' (package:parity) cannot be added: no module 'rpy2'" in said.err
+
+
+def test_an_unknown_command_is_reported_before_large_imports():
+    code = "import sys; from mcce.cli import main\ntry: main(['explane'])\n"
+    code += "except SystemExit as e: print(e.code, sorted({'numba', 'pandas', 'sklearn'} & {*sys.modules}))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "2 []\n"
+    assert "invalid choice: 'explane'" in said.stderr
+    assert "explain-batches" in said.stderr
 
 
 def test_what_is_installed_is_read_at_most_once(monkeypatch):
