@@ -23,6 +23,9 @@ from . import (
     rcompat as rcompat,
 )
 from . import (
+    records as records,
+)
+from . import (
     report as report,
 )
 from . import (
