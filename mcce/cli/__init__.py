@@ -1,8 +1,10 @@
-"""The command line: `mcce demo`, `fit`, `explain`, `letters`, `explain-batches`, `explore`, `inspect` and `disclosure`.
+"""The command line.
 
-An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers, adds its parser
-and sets `run` on it (`set_defaults(run=...)`). Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some
-rows have no counterfactual; 130 interrupted. Results go to standard output, everything else to standard error.
+Commands are `demo`, `fit`, `explain`, `letters`, `explain-batches`, `explore`, `verify`, `card`, `inspect` and
+`disclosure`. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
+adds its parser and sets `run` on it (`set_defaults(run=...)`). Exit codes: 0 done; 2 bad arguments, files or models;
+3 done, but some rows have no counterfactual; 4 records are not verified; 130 interrupted. Results go to standard
+output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from mcce.cli.disclosure import add_disclosure
 from mcce.cli.explain import add_explain, add_fit, add_letters, run_explain
 from mcce.cli.explore import add_explore
 from mcce.cli.inspect import add_inspect
+from mcce.cli.verify import add_verify
 from mcce.cli.wording import COMMAND_LINE
 from mcce.exceptions import MCCEError
 from mcce.wording import Message
@@ -81,6 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_letters(commands)
     add_explain_batches(commands)
     add_explore(commands)
+    add_verify(commands)
     add_inspect(commands)
     add_disclosure(commands)
     for point in installed("mcce.commands"):

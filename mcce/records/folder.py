@@ -89,7 +89,7 @@ def append_records(
     with locked(folder):
         for unfinished in folder.glob(f"{UNFINISHED}*"):
             unfinished.unlink()
-        number, last = _end(folder)
+        number, last = end_of_chain(folder)
         written = []
         for record in make(last):
             number, last = number + 1, str(record[HASH])
@@ -103,7 +103,7 @@ def append_records(
     return written
 
 
-def _end(folder: Path) -> tuple[int, str | None]:
+def end_of_chain(folder: Path) -> tuple[int, str | None]:
     """Return the number and the hash of the last record; records that do not end a sound chain are an error."""
     files, _ = list_files(folder)
     has_head = (folder / HEAD).exists()

@@ -39,7 +39,7 @@ def test_sound_records_have_no_fault(written):
     assert repr(checked) == "8 records: every hash is right, and the chain is complete."
 
 
-@pytest.mark.parametrize("n_flips", [25, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_flips", [25, pytest.param(300, marks=pytest.mark.slow)])
 def test_every_flipped_byte_is_found_and_its_file_named(n_flips, tmp_path):
     (path,) = found()["a"].write_records(tmp_path)
     data = path.read_bytes()
