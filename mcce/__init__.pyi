@@ -68,6 +68,7 @@ from .constraints import (
     transitions as transitions,
 )
 from .counterfactuals import Counterfactuals as Counterfactuals
+from .diagnostics.card import card as card
 from .diagnostics.conditionals import compare_conditionals as compare_conditionals
 from .distances.measures import (
     available_measures as available_measures,

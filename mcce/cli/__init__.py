@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from mcce import __version__
 from mcce.base.registry import installed
 from mcce.cli.batches import add_explain_batches
+from mcce.cli.card import add_card
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
 from mcce.cli.disclosure import add_disclosure
@@ -85,6 +86,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_explain_batches(commands)
     add_explore(commands)
     add_verify(commands)
+    add_card(commands)
     add_inspect(commands)
     add_disclosure(commands)
     for point in installed("mcce.commands"):

@@ -1,10 +1,10 @@
 """What an explanation was made with, for records: fingerprints of model and explainer, a hash of the training table.
 
 1. The model is queried about `PROBES` rows that a fixed seed draws from the ranges and levels of the columns. They are
-   the same for every explainer with these columns, and no training rows. The fingerprint is a hash of the scores and
-   decisions.
+   the same for every explainer with these columns, and no training rows. The fingerprint is a hash of its predictions.
 2. The fingerprint of an explainer is a hash of its columns, fixed features, decision, constraints and relations, and of
-   draws given the fixed values of these rows. A loaded or refitted explainer that draws the same has the same one.
+   draws given the fixed values of some of these rows. A loaded or refitted explainer that draws the same has the same
+   fingerprint.
 3. Numbers are hashed with 6 significant digits, as later ones depend on processor and threads.
 4. The hash of the training table is that of the hashes of its rows, in their order. It does not exist for private fits
    and for explainers that were saved without training values.
@@ -30,7 +30,7 @@ from mcce.records.canonical import canonical, sha256, to_json
 from mcce.rng import RowStreams
 from mcce.table import Feature, Schema
 
-PROBES, DRAWS, SEED = 64, 16, 20_250_227
+PROBES, DRAWN_FOR, DRAWS, SEED = 256, 64, 16, 20_250_227
 PACKAGES = ("mcce", "numpy", "scipy", "pandas", "numba", "scikit-learn")  # what the numbers depend on
 
 
@@ -40,7 +40,8 @@ def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[
     schema, decision = generator.schema_, explainer.decision_
     probes = probe_rows(schema)
     scores, wanted = Asker(decision, schema).ask_encoded(probes)
-    drawn = draw_pools(generator, probes, pool_keys(generator, probes, fixed_columns(generator)), DRAWS).rows
+    givers = probes[:DRAWN_FOR]
+    drawn = draw_pools(generator, givers, pool_keys(generator, givers, fixed_columns(generator)), DRAWS).rows
     described = {
         "columns": [[str(f.name), f.kind, str(f.dtype), [*map(str, _levels(f))]] for f in schema.features],
         "fixed": [str(name) for name in generator.fixed_],
@@ -48,6 +49,7 @@ def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[
         "constraints": [to_json(each, "constraints") for each in read(explainer.constraints)],
         "relations": [str(each) for each in explainer.relations_],
         "derived": [[str(each.target), each.text] for each in explainer.derived_],
+        "wanted": wanted.tolist(),
         "draws": rounded(drawn.ravel(order="C")),
     }
     model = [explainer.model] if explainer.model is not None else [each for _, each, _ in explainer.decision.models]
@@ -56,7 +58,7 @@ def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[
         "seed": int(generator.seed_),
         "model": {
             "type": ", ".join(type(each).__name__ for each in model),
-            "fingerprint": sha256(canonical([rounded(scores), wanted.tolist()])),
+            "fingerprint": sha256(canonical(rounded(scores))),
         },
         "explainer": {"fingerprint": sha256(canonical(described))},
         "training": {

@@ -434,7 +434,11 @@ def result_page(
     settings = _settings(found) + list(versions_of(PACKAGES).items())
     rows = "".join(f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in settings)
     parts.append(f'<h2>Settings and versions</h2><table class="settings"><tbody>{rows}</tbody></table>')
-    body = "\n".join(parts)
+    return whole_page(title, "\n".join(parts))
+
+
+def whole_page(title: str, body: str) -> str:
+    """Return a page for a browser that needs nothing else."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
