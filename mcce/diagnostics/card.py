@@ -36,9 +36,9 @@ LIMITS = (
     "Answers describe the fitted model. Whether its decisions are fair or lawful is a separate question.",
 )
 PLAUSIBLE = (
-    "Sparse answers have by default a plausibility of at least {floor:g} (the argument floor): the share of real rows that look "
-    "as unusual or more so, measured on rows that the scale was not learned from. One real row in {one:.0f} would be "
-    "rejected. A row below the floor is returned only if nothing else was found, and is marked."
+    "Sparse answers have by default a plausibility of at least {floor:g} (the argument floor): the share of real rows "
+    "that look as unusual or more so, measured on rows that the scale was not learned from. One real row in {one:.0f} "
+    "would be rejected. A row below the floor is returned only if nothing else was found, and is marked."
 )
 NOT_PRIVATE = (
     "The fit is not differentially private. Drawn values can be values of training rows, and a saved explainer holds "

@@ -63,7 +63,7 @@ class Verification:
     ...     print(mcce.records.verify(folder, explainer))
     ...     paths[1].unlink()
     ...     print(mcce.records.verify(folder).faults[0])
-    3 records: every hash is right, and the chain is complete. 3 answers are reproduced byte for byte.
+    3 records: every hash is right, and the chain is complete. Reproduced byte for byte: 3 of 3.
     record 2 is missing
     """
 
@@ -77,15 +77,20 @@ class Verification:
         return not self.faults
 
     def __repr__(self) -> str:
-        lines = [f"{self.n_records} records: " + (f"{len(self.faults)} faults." if self.faults else _SOUND)]
+        found = f"{_count(len(self.faults), 'fault')}." if self.faults else _SOUND
+        lines = [f"{_count(self.n_records, 'record')}: {found}"]
         if self.n_reproduced is not None:
-            lines[0] += f" {self.n_reproduced} answers are reproduced byte for byte."
+            lines[0] += f" Reproduced byte for byte: {self.n_reproduced} of {self.n_records}."
         return "\n".join(
             [*lines, *(f"fault: {each}" for each in self.faults), *(f"note: {each}" for each in self.notes)]
         )
 
 
 _SOUND = "every hash is right, and the chain is complete."
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def verify(
@@ -246,7 +251,7 @@ def _reproduce(
         differing = _explain_again(group, explainer)
         faults += differing
         n_same += len(group) - len(differing)
-    return n_same, faults, [f"{text} ({count} records)" for text, count in notes.items()]
+    return n_same, faults, [f"{text} ({_count(count, 'record')})" for text, count in notes.items()]
 
 
 def _agree(stated: Any, now: Mapping[str, Any]) -> bool:

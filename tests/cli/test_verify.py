@@ -60,7 +60,9 @@ def test_records_are_verified_and_reproduced(bank, records, capsys):
     files = ["--explainer", str(bank / "bank.mcce"), "--model", str(bank / "model.joblib")]
     assert main(["verify", str(records), *files]) == DONE
     told = capsys.readouterr().out
-    assert told.startswith("6 records: every hash is right, and the chain is complete. 6 answers are reproduced byte")
+    assert told.startswith(
+        "6 records: every hash is right, and the chain is complete. Reproduced byte for byte: 6 of 6."
+    )
     assert f"last record: {json.loads((records / 'head.json').read_text())['last']}\n" in told
 
 

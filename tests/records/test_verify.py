@@ -167,7 +167,7 @@ def test_answers_are_reproduced_one_by_one_and_together(folder):
     checked = verify(folder, explainer())
     assert checked.faults == ()
     assert checked.n_reproduced == 10
-    assert repr(checked).endswith("10 answers are reproduced byte for byte.")
+    assert repr(checked).endswith("Reproduced byte for byte: 10 of 10.")
 
 
 FRESH = """
@@ -184,9 +184,7 @@ def test_a_saved_explainer_reproduces_in_a_new_process(folder, tmp_path):
     command = [sys.executable, "-c", FRESH, str(folder), str(tmp_path / "explainer.mcce")]
     root = Path(__file__).resolve().parents[2]
     told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout
-    assert (
-        told == "8 records: every hash is right, and the chain is complete. 8 answers are reproduced byte for byte.\n"
-    )
+    assert told == "8 records: every hash is right, and the chain is complete. Reproduced byte for byte: 8 of 8.\n"
 
 
 def test_another_model_and_another_explainer_are_named(written):
@@ -215,7 +213,7 @@ def test_other_versions_are_listed(tmp_path):
     (tmp_path / "head.json").write_text(json.dumps({"count": 1, "last": record["hash"]}))
     checked = verify(tmp_path, explainer())
     assert checked
-    assert checked.notes == (f"numpy 1.0 then, {np.__version__} now (1 records)",)
+    assert checked.notes == (f"numpy 1.0 then, {np.__version__} now (1 record)",)
 
 
 def test_calls_that_a_record_cannot_hold_are_named(tmp_path):
@@ -249,4 +247,4 @@ def test_another_file_of_the_same_model_is_a_note(tmp_path):
     found()["a"].write_records(tmp_path / "records", files={"model": tmp_path / "model"})
     checked = verify(tmp_path / "records", explainer(), files={"model": "0" * 64, "explainer": None})
     assert checked
-    assert checked.notes == ("the file of the model is another one, which answers the same (1 records)",)
+    assert checked.notes == ("the file of the model is another one, which answers the same (1 record)",)
