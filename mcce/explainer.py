@@ -1323,9 +1323,10 @@ class MCCE(Learner):
         Returns
         -------
         dict
-            `seed`; `model` with its type and a fingerprint of its predictions for fixed rows that are no training rows;
-            `explainer` with a fingerprint of its settings and draws; `training` with the number of training rows and
-            the hash of the table, None if they are not known or the fit is private; and `versions`.
+            `seed`; `decision`, the wanted one with its bounds or classes; `model` with its type and a fingerprint of
+            its predictions for fixed rows that are no training rows; `explainer` with a fingerprint of its settings
+            and draws; `training` with the number of training rows and the hash of the table, None if they are not
+            known or the fit is private; and `versions`.
 
         Examples
         --------
@@ -1334,7 +1335,7 @@ class MCCE(Learner):
         >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], random_state=1).fit(X)
         >>> made_with = explainer.fingerprint()
         >>> list(made_with), made_with["training"]["rows"], len(made_with["model"]["fingerprint"])
-        (['seed', 'model', 'explainer', 'training', 'versions'], 300, 64)
+        (['seed', 'decision', 'model', 'explainer', 'training', 'versions'], 300, 64)
         """
         self._check_fitted()
         from mcce.explain.origin import fingerprint_of
@@ -1347,7 +1348,8 @@ class MCCE(Learner):
         @functools.cache
         def origin() -> Origin:
             described = self.fingerprint()
-            return Origin(method, arguments, read(constraints), described, described.pop("seed"))
+            seed, rule = described.pop("seed"), described.pop("decision")
+            return Origin(method, arguments, read(constraints), described, seed, rule)
 
         return origin
 

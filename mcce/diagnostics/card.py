@@ -167,7 +167,7 @@ def card(
 def _details(explainer: Any, made_with: Mapping[str, Any]) -> Iterator[Block]:
     told = {
         "model": made_with["model"]["type"],
-        "wanted decision": explainer.decision_.describe(),
+        "wanted decision": made_with["decision"],
         "generator": type(explainer.generator_).__name__,
         "conditions on the decision": "yes" if explainer.condition_on_decision else "no",
         "seed": made_with["seed"],

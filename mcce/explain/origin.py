@@ -2,9 +2,9 @@
 
 1. The model is queried about `PROBES` rows that a fixed seed draws from the ranges and levels of the columns. They are
    the same for every explainer with these columns, and no training rows. The fingerprint is a hash of its predictions.
-2. The fingerprint of an explainer is a hash of its columns, fixed features, decision, constraints and relations, and of
-   draws given the fixed values of some of these rows. A loaded or refitted explainer that draws the same has the same
-   fingerprint.
+2. The fingerprint of an explainer is a hash of its columns, fixed features, constraints and relations, and of decisions
+   and draws given the fixed values of some of these rows. A loaded or refitted explainer that draws the same has the
+   same fingerprint.
 3. Numbers are hashed with 6 significant digits, as later ones depend on processor and threads.
 4. The hash of the training table is that of the hashes of its rows, in their order. It does not exist for private fits
    and for explainers that were saved without training values.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from mcce.explain.draw import draw_pools
 from mcce.explain.problem import fixed_columns, pool_keys
 from mcce.explain.protocol import Explainer
 from mcce.model.ask import Asker
+from mcce.model.decisions import Interval, Not, OneOf, resolve_decision
 from mcce.records.canonical import canonical, sha256, to_json
 from mcce.rng import RowStreams
 from mcce.table import Feature, Schema
@@ -45,7 +47,6 @@ def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[
     described = {
         "columns": [[str(f.name), f.kind, str(f.dtype), [*map(str, _levels(f))]] for f in schema.features],
         "fixed": [str(name) for name in generator.fixed_],
-        "decision": decision.describe(),
         "constraints": [to_json(each, "constraints") for each in read(explainer.constraints)],
         "relations": [str(each) for each in explainer.relations_],
         "derived": [[str(each.target), each.text] for each in explainer.derived_],
@@ -56,6 +57,7 @@ def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[
     packages = {type(each).__module__.partition(".")[0] for each in model} - {"builtins", "__main__", "mcce", "sklearn"}
     return {
         "seed": int(generator.seed_),
+        "decision": _rule(explainer),
         "model": {
             "type": ", ".join(type(each).__name__ for each in model),
             "fingerprint": sha256(canonical(rounded(scores))),
@@ -67,6 +69,14 @@ def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[
         },
         "versions": versions_of([*PACKAGES, *sorted(packages)]) | {"processor": platform.machine()},
     }
+
+
+def _rule(explainer: Explainer) -> str:
+    """Return the wanted decision with its bounds or classes, in place of the words that stand for it."""
+    decision = explainer.decision
+    if isinstance(decision, (Interval, OneOf, Not)):
+        return resolve_decision(replace(decision, label=None), explainer.model).describe()
+    return explainer.decision_.describe()
 
 
 def probe_rows(schema: Schema) -> Floats:

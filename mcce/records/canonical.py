@@ -27,6 +27,7 @@ stateful("Robust")(Robust)  # an argument of a call; its refits are models, whic
 add_check(Robust)
 DIGITS = 9
 HASH = "hash"
+NUMBERS = ("<f8", "<i8", "|b1")  # dtypes of arrays in arguments
 
 
 def canonical(value: Any) -> bytes:
@@ -45,7 +46,13 @@ def canonical(value: Any) -> bytes:
 
 
 def hash_of(record: dict[str, Any]) -> str:
-    """Return the hash of a record, whatever its key "hash" says."""
+    """Return the hash of a record, whatever its key "hash" says.
+
+    Examples
+    --------
+    >>> hash_of({"id": 1, "hash": "anything"})[:16]
+    '037c9214eef74cc3'
+    """
     return sha256(canonical({name: value for name, value in record.items() if name != HASH}))
 
 
@@ -95,11 +102,19 @@ def to_json(value: object, where: str) -> Any:
 
 def from_json(value: Any) -> Any:
     """Return the argument that `to_json` wrote; one that it only described is an error."""
-    return from_state(put_back_arrays(_infinite(value), lambda array: np.array(array["items"], dtype=array["dtype"])))
+    return from_state(put_back_arrays(_infinite(value), _array))
 
 
 def _listed(array: Any, _: str) -> dict[str, Any]:
+    if array.dtype.str not in NUMBERS:
+        raise InputError(f"an array of {array.dtype} has no place in a record")
     return {"items": array.tolist(), "dtype": array.dtype.str}
+
+
+def _array(written: dict[str, Any]) -> Any:
+    if written["dtype"] not in NUMBERS:
+        raise InputError(f"an array has the dtype {written['dtype']!r:.30}, and must hold numbers")
+    return np.array(written["items"], dtype=written["dtype"])
 
 
 def _finite(value: Any) -> Any:

@@ -32,6 +32,7 @@ class Origin:
     constraints : those of the call.
     described : the sections "model", "explainer", "training" and "versions" of a record.
     seed : of the draws.
+    rule : the wanted decision with its bounds or classes.
     """
 
     method: str
@@ -39,6 +40,7 @@ class Origin:
     constraints: Sequence[Constraint]
     described: Mapping[str, Any]
     seed: int
+    rule: str
 
 
 def schema() -> dict[str, Any]:
@@ -98,6 +100,7 @@ def make_records(
             "method": origin.method,
             "arguments": arguments | {"constraints": [each for each in own if each is not None]},
         }
+        body["decision"]["rule"] = origin.rule
         record = {
             "format": FORMAT,
             "version": VERSION,

@@ -33,6 +33,7 @@ METHODS = ("explain", "recourse")  # calls that can be repeated
 COMPARED = ("factual", "decision", "answers")
 PARTS = ("model", "explainer", "training")
 MOST_NAMED = 20  # numbers of missing records in a row
+KINDS = dict.fromkeys(("factual", "decision", "call", "versions", *PARTS), dict) | {"answers": list}
 Named = tuple[str, dict[str, Any]]  # the name of a file, and its record
 
 
@@ -159,7 +160,7 @@ def _read(number: int, path: Path, *, keep: bool) -> _File:
         record = read_json(path)
     except InputError as error:
         return _File(number, path, fault=f"was changed: {error}")
-    if (record.get("format"), record.get("version")) != (FORMAT, VERSION):
+    if (record.get("format"), record.get("version")) != (FORMAT, VERSION) or not _has_parts(record):
         return _File(number, path, fault=f"is not a record of the format {FORMAT!r}, version {VERSION}, or was changed")
     computed = hash_of(record)
     fault = None
@@ -171,6 +172,11 @@ def _read(number: int, path: Path, *, keep: bool) -> _File:
         fault = "was renamed: its name is not made of its number and id"
     stated, previous = (value if isinstance(value := record.get(name), str) else None for name in (HASH, "previous"))
     return _File(number, path, stated, computed, previous, record if keep else {}, fault)
+
+
+def _has_parts(record: Mapping[str, Any]) -> bool:
+    """Say whether a record has the parts that are read here."""
+    return all(isinstance(record.get(part), kind) for part, kind in KINDS.items())
 
 
 def _check_chain(files: Sequence[_File]) -> Iterator[str]:
@@ -227,7 +233,7 @@ def _reproduce(
     faults: list[str] = []
     notes: Counter[str] = Counter()
     groups: dict[tuple[bytes, int], list[Named]] = {}
-    times: Counter[tuple[bytes, Any]] = Counter()
+    times: Counter[tuple[bytes, bytes]] = Counter()
     for name, record in records:
         others = [part for part in PARTS if not _agree(record.get(part), now[part])]
         if record.get("seed") != now["seed"]:
@@ -244,8 +250,9 @@ def _reproduce(
             if then.get(package) != versions.get(package):
                 notes[f"{package} {then.get(package, 'unknown')} then, {versions.get(package, 'unknown')} now"] += 1
         call = canonical(record["call"])
-        times[call, record["id"]] += 1
-        groups.setdefault((call, times[call, record["id"]]), []).append((name, record))
+        who = call, canonical(record.get("id"))
+        times[who] += 1
+        groups.setdefault((call, times[who]), []).append((name, record))
     n_same = 0
     for group in groups.values():
         differing = _explain_again(group, explainer)
@@ -263,16 +270,18 @@ def _explain_again(group: Sequence[Named], explainer: Any) -> list[str]:
     """Return what differs if the rows of records with the same call are explained again."""
     call = group[0][1]["call"]
     try:
-        if call["method"] not in METHODS:
-            raise InputError(f"{call['method']} was given candidates, which a record does not hold")
+        if call.get("method") not in METHODS:
+            raise InputError(f"{call.get('method')!s:.30} was given candidates, which a record does not hold")
         arguments = {name: from_json(value) for name, value in call["arguments"].items()}
         rows = rows_of_records([record for _, record in group], explainer.generator_.schema_)
         found = getattr(explainer, call["method"])(rows, progress=False, **arguments)
-    except (MCCEError, TypeError, ValueError) as error:
-        return [f"{name} cannot be reproduced: {str(error).rstrip('.')}" for name, _ in group]
+    except (MCCEError, AttributeError, LookupError, TypeError, ValueError) as error:  # what a forged record may lead to
+        why = str(error).rstrip(".") if isinstance(error, MCCEError) else f"a part of it is wrong ({error})"
+        return [f"{name} cannot be reproduced: {why}" for name, _ in group]
     told = []
     for (name, record), (_, again) in zip(group, bodies(found)):
-        again["decision"]["wanted"] = record["decision"]["wanted"]  # words, which may be those of a job
+        words = {name: record["decision"].get(name) for name in ("wanted", "rule")}  # they may be those of a job
+        again["decision"] |= words
         parts = [part for part in COMPARED if canonical(record[part]) != canonical(again[part])]
         if parts:
             told.append(f"{name} is not reproduced: {_first_difference(record, again, parts)}")

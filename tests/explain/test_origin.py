@@ -43,17 +43,24 @@ def test_a_refitted_or_loaded_explainer_has_the_same_fingerprint(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
-        ({"model": other_score}, {"model", "explainer"}),
+        ({"model": other_score}, {"decision", "model", "explainer"}),
         ({"random_state": 2}, {"seed", "explainer"}),
         ({"sampler": "ctree"}, {"explainer"}),
         ({"constraints": ["debt <= was(debt) + 30"]}, {"explainer"}),
-        ({"decision": (0.6, 1.0)}, {"explainer"}),
+        ({"decision": (0.6, 1.0)}, {"decision", "explainer"}),
     ],
     ids=str,
 )
 def test_a_change_shows_where_it_is(changes, parts):
     before, after = explainer().fingerprint(), make_explainer(**changes).fingerprint()
     assert {name for name in before if before[name] != after[name]} == parts
+
+
+def test_the_decision_is_stated_with_its_bounds_whatever_it_is_called():
+    called = make_explainer(decision=mcce.Interval(0.5, 1, label="the loan is granted"))
+    found = called.explain(table().head(1), n_samples=10)
+    assert found.record(0)["decision"]["wanted"] == "the loan is granted"
+    assert found.record(0)["decision"]["rule"] == called.fingerprint()["decision"] == "score from 0.5 to 1"
 
 
 def test_last_digits_of_scores_do_not_matter():

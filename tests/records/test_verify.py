@@ -205,6 +205,40 @@ def test_a_forged_answer_with_right_hashes_is_not_reproduced(tmp_path):
     assert fault.startswith("000001-a.json is not reproduced: answers.0.values.income is 1.0, and ")
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"call": {}},
+        {"call": {"method": "fit", "arguments": {}}},
+        {"call": {"method": "explain", "arguments": {"X": 1}}},
+        {"call": {"method": "explain", "arguments": {"measures": {"type": "os.system"}}}},
+        {
+            "call": {
+                "method": "explain",
+                "arguments": {"measures": {"type": "array", "items": [], "dtype": "<U999999999"}},
+            }
+        },
+        {"call": {"method": "explain", "arguments": {"n_samples": 10**30}}},
+        {"factual": {}},
+        {"factual": {"age": {}, "income": [], "job": {}, "since": "never", "owns": "x", "debt": True}},
+        {"id": {"a": []}},
+        {"versions": {"numpy": []}},
+        {"decision": {}},
+        {"answers": [[[]]]},
+    ],
+    ids=str,
+)
+def test_a_forged_record_is_a_fault_and_runs_nothing(forged, tmp_path):
+    record = {**found().record("a"), **forged}
+    record["hash"] = mcce.records.hash_of(record)
+    (tmp_path / "000001-a.json").write_bytes(mcce.records.canonical(record) + b"\n")
+    (tmp_path / "head.json").write_text(json.dumps({"count": 1, "last": record["hash"]}))
+    checked = verify(tmp_path, explainer())
+    assert checked.faults or checked.notes
+    if "versions" not in forged:
+        assert checked.faults[0].startswith("000001-a.json ")
+
+
 def test_other_versions_are_listed(tmp_path):
     record = found().record("a")
     record["versions"]["numpy"] = "1.0"
