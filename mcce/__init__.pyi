@@ -23,6 +23,9 @@ from . import (
     rcompat as rcompat,
 )
 from . import (
+    records as records,
+)
+from . import (
     report as report,
 )
 from . import (
@@ -65,6 +68,7 @@ from .constraints import (
     transitions as transitions,
 )
 from .counterfactuals import Counterfactuals as Counterfactuals
+from .diagnostics.card import card as card
 from .diagnostics.conditionals import compare_conditionals as compare_conditionals
 from .distances.measures import (
     available_measures as available_measures,

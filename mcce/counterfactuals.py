@@ -26,6 +26,9 @@ from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
 from mcce.generators.graph import Graph
 from mcce.plausibility.stop_reasons import Usual
+from mcce.records.canonical import sha256
+from mcce.records.folder import append_records
+from mcce.records.record import Origin, make_records
 from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, count_changes, in_words, side_by_side
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import result_page, result_table
@@ -145,6 +148,7 @@ class Questions:
         nearest to the decision; for `Counterfactuals.why_unexplained`
     usual : what is usual among training rows; for `Counterfactuals.suspicious`, if it is not known yet
     alike : rows drawn with the fixed values of a factual, given as a table of one row; for `Counterfactuals.plot`
+    origin : what the result was made with; for `Counterfactuals.record`
     """
 
     ask: Ask | None = None
@@ -155,6 +159,7 @@ class Questions:
     why: Callable[[NDArray[Any]], tuple[pd.DataFrame, pd.DataFrame]] | None = None
     usual: Callable[[], Usual | None] | None = None
     alike: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    origin: Callable[[], Origin] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -355,7 +360,9 @@ class Counterfactuals:
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
             _standard_errors={},
-            _questions=Questions(ask=self._questions.ask, usual=self._questions.usual, alike=self._questions.alike),
+            _questions=replace(
+                Questions(), **{name: getattr(self._questions, name) for name in ("ask", "usual", "alike", "origin")}
+            ),
             **by_id,
         )
 
@@ -839,6 +846,86 @@ class Counterfactuals:
             names=self.names,
             ax=ax,
         )
+
+    def record(
+        self,
+        id: Hashable,
+        *,
+        previous: str | None = None,
+        reviewed_by: str | None = None,
+        reviewed_at: str | None = None,
+    ) -> dict[str, Any]:
+        """Return the record of one decision: JSON values that can be verified later; see `mcce.records`.
+
+        It holds the factual, the decision and score, every answer with its measures, constraints, settings, seed and
+        versions, fingerprints of model and explainer, and a hash of the training table. **It holds personal data**,
+        that of the factual, and no training row. A result that was saved does not know what it was made with.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `factuals`.
+        previous : str, optional
+            The hash of the record before it.
+        reviewed_by, reviewed_at : str, optional
+            Who reviewed the answer, and when.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], random_state=1).fit(X)
+        >>> record = explainer.explain(X.loc[[1]], sparse=True).record(1)
+        >>> record["factual"], record["decision"]["score"]
+        ({'age': 51, 'salary': 46700, 'savings': 4100}, 0.467)
+        >>> record["hash"] == mcce.records.hash_of(record)
+        True
+        """
+        review = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at}
+        return next(make_records(self[id], self._origin(), previous, **review))
+
+    def write_records(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        reviewed_by: str | None = None,
+        reviewed_at: str | None = None,
+        files: Mapping[str, str | os.PathLike[str]] | None = None,
+    ) -> list[Path]:
+        """Append the records of all factuals to a folder, one file each, in a chain; return the new files.
+
+        `mcce.records.verify` and ``mcce verify FOLDER`` check the folder.
+
+        Parameters
+        ----------
+        folder : str or path
+            A new folder, or one that was begun before; its chain continues.
+        reviewed_by, reviewed_at : str, optional
+            Who reviewed the answers, and when.
+        files : dict, optional
+            The files of the "model" and the "explainer", whose SHA-256 the records then have.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in explainer.explain(X.head(2)).write_records(folder)]
+        ['000001-0.json', '000002-1.json']
+        """
+        hashes = {part: sha256(Path(path).read_bytes()) for part, path in (files or {}).items()}
+        review = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at}
+        origin = self._origin()
+        return append_records(folder, lambda last: make_records(self, origin, last, files=hashes, **review))
+
+    def _origin(self) -> Origin:
+        if self._questions.origin is None:
+            raise InputError(
+                "this result was saved, or built by hand, and does not know what it was made with; explain again, and "
+                "write the records of that."
+            )
+        return self._questions.origin()
 
     def to_csv(
         self, path: str | os.PathLike[str] | None = None, *, spreadsheet_safe: bool = True, **options: Any

@@ -32,9 +32,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import inspect
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -90,6 +91,7 @@ from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
 from mcce.plausibility.stop_reasons import RuleColumn, StopRules
 from mcce.privacy.settings import Privacy
+from mcce.records.record import Origin
 from mcce.report.names import Names
 from mcce.storage import load_fields, save_fields
 from mcce.storage.state import Fields
@@ -459,27 +461,25 @@ class MCCE(Learner):
         demands = self._demands([*read(self.constraints), *read(constraints)])
         if n_samples != "auto":
             n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
-        problem = self._problem(
-            demands,
-            robust,
-            progress,
-            n_samples=n_samples,
-            n_counterfactuals=n_counterfactuals,
-            independent=independent,
-            sparse=sparse,
-            floor=floor,
-            caution=caution,
-            measures=measures,
-            feature_weights=feature_weights,
-            max_changes=max_changes,
-            max_gower=max_gower,
-            diverse=diverse,
-        )
+        options = {
+            "n_samples": n_samples,
+            "n_counterfactuals": n_counterfactuals,
+            "independent": independent,
+            "sparse": sparse,
+            "floor": floor,
+            "caution": caution,
+            "measures": measures,
+            "feature_weights": feature_weights,
+            "max_changes": max_changes,
+            "max_gower": max_gower,
+            "diverse": diverse,
+        }
+        problem = self._problem(demands, robust, progress, **options)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self.learned_.training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self.learned_.training.reach)
         found = explain_factuals(problem, factuals, progress)
         told = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
-        return self._tabulate(found, told, progress)
+        return self._tabulate(found, told, progress, self._call("explain", constraints, {**options, "robust": robust}))
 
     def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
         """Test the conditional independences that the causal graph implies; see `ChainModel.check_graph`.
@@ -608,11 +608,21 @@ class MCCE(Learner):
         found, consequences, reasons = explain_by_actions(problem, factuals, recourse, progress)
         told = {**dataclasses.asdict(problem.settings), "assurance": assurance, "keep": keep}
         told["actions"] = [self.generator_.schema_.names[j] for j in columns]
-        result = self._tabulate(found, told, progress)
+        asked_for = {
+            "actions": told["actions"],
+            "assurance": assurance,
+            "keep": keep,
+            "takes": takes,
+            "n_samples": n_samples,
+            "n_counterfactuals": n_counterfactuals,
+            "floor": floor,
+            "max_actions": max_actions,
+        }
+        result = self._tabulate(found, told, progress, self._call("recourse", constraints, asked_for))
         for i, why in reasons.items():
             result.unexplained.loc[result.unexplained.index == factuals.index[i], "reason"] = why
         asked = result._questions
-        questions = Questions(ask=asked.ask, usual=asked.usual, alike=asked.alike)
+        questions = Questions(ask=asked.ask, usual=asked.usual, alike=asked.alike, origin=asked.origin)
         return dataclasses.replace(result, consequences=consequences, _questions=questions)
 
     @one_native_thread()
@@ -746,7 +756,9 @@ class MCCE(Learner):
         chosen = explain_given(problem, factuals, members, brought)
         settings = dataclasses.asdict(problem.settings)
         told = {name: value for name, value in settings.items() if name not in OF_DRAWS}
-        found = self._tabulate(chosen, {**told, "n_candidates": len(candidates)}, progress)
+        asked_for = {"n_candidates": len(candidates), **{name: told[name] for name in OPTIONS if name in told}}
+        call = self._call("select", constraints, asked_for)
+        found = self._tabulate(chosen, {**told, "n_candidates": len(candidates)}, progress, call)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -1305,7 +1317,45 @@ class MCCE(Learner):
         copies = any(isinstance(each, NoCopies) for each in parts)
         return Demands(constraints if constraints else None, copies, self.learned_.learn_anonymity(parts))
 
-    def _tabulate(self, found: Explanation, told: Mapping[str, object], progress: bool | None) -> Counterfactuals:
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what identifies the explainer, as records of its answers state it; see `mcce.explain.origin`.
+
+        Returns
+        -------
+        dict
+            `seed`; `decision`, the wanted one with its bounds or classes; `model` with its type and a fingerprint of
+            its predictions for fixed rows that are no training rows; `explainer` with a fingerprint of its settings
+            and draws; `training` with the number of training rows and the hash of the table, None if they are not
+            known or the fit is private; and `versions`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], random_state=1).fit(X)
+        >>> made_with = explainer.fingerprint()
+        >>> list(made_with), made_with["training"]["rows"], len(made_with["model"]["fingerprint"])
+        (['seed', 'decision', 'model', 'explainer', 'training', 'versions'], 300, 64)
+        """
+        self._check_fitted()
+        from mcce.explain.origin import fingerprint_of
+
+        return fingerprint_of(self, self.learned_.learn_rows())
+
+    def _call(self, method: str, constraints: Any, arguments: Mapping[str, Any]) -> Callable[[], Origin]:
+        """Return what tells later what a result was made with, found once."""
+
+        @functools.cache
+        def origin() -> Origin:
+            described = self.fingerprint()
+            seed, rule = described.pop("seed"), described.pop("decision")
+            return Origin(method, arguments, read(constraints), described, seed, rule)
+
+        return origin
+
+    def _tabulate(
+        self, found: Explanation, told: Mapping[str, object], progress: bool | None, origin: Callable[[], Origin]
+    ) -> Counterfactuals:
         """Return the tables of a result; `told` are the settings of the call, to which those of the fit are added."""
         from mcce.explain.followup import questions_of
         from mcce.explain.tabulate import tabulate
@@ -1314,7 +1364,7 @@ class MCCE(Learner):
         told = {**told, **self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
         told |= {} if anonymity is None else anonymity.describe(schema.names)
         questions = questions_of(found, told, self.fit_seconds_, self.learned_.learn_usual, progress)
-        return tabulate(found, told, self.fit_seconds_, questions)
+        return tabulate(found, told, self.fit_seconds_, dataclasses.replace(questions, origin=origin))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):

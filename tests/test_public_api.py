@@ -19,8 +19,8 @@ PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
     MCCE Counterfactuals Interval Names Not OneOf Privacy PrivacyAccount Robust Several
-    allow k_anonymous no_copies only per_factual rule bootstrap_refits find_relations gower_distance suggest_fixed tied
-    transitions available_constraints available_measures register_constraint register_measure
+    allow card k_anonymous no_copies only per_factual rule bootstrap_refits find_relations gower_distance suggest_fixed
+    tied transitions available_constraints available_measures register_constraint register_measure
 """
 CHAIN = "Auto ChainModel Graph Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
@@ -34,8 +34,8 @@ SAMPLERS = """
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = """
-    batches constraints datasets diagnostics exceptions explore generators plots rcompat report rng samplers
-    table testing
+    batches constraints datasets diagnostics exceptions explore generators plots rcompat records report rng
+    samplers table testing
 """
 
 # for each main class its keywords, and its methods with theirs; properties and plain attributes have none
@@ -60,6 +60,7 @@ METHODS = {
         """,
         "explain_batches": "source out id batch_size n_jobs skip_bad missing letters progress settings",
         "explore": "X",
+        "fingerprint": "",
         "generate": "X n_samples independent constraints progress",
         "check_graph": "X level random_state",
         "recourse": """
@@ -91,6 +92,8 @@ METHODS = {
         "why_unexplained": "id",
         "with_why_unexplained": "n",
         "redrawn": "redraw",
+        "record": "id previous reviewed_by reviewed_at",
+        "write_records": "folder reviewed_by reviewed_at files",
         "standard_errors": "",
         "sentence": "id rank",
         "plot": "id rank ax",

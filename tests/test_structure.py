@@ -30,6 +30,8 @@ TOPICS = {
 TESTED_ELSEWHERE = {
     "base/arrays.py": "names of types only",
     "base/fused.py": "trees/rpart/test_tree_fused.py",
+    "base/locks.py": "batches/test_folder.py",
+    "base/versions.py": "records/test_record.py",
     "batches/parts.py": "batches/test_running.py",
     "cli/console.py": "cli/test_cli.py",
     "cli/fitting.py": "cli/test_explain.py",

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from mcce.exceptions import InputError, spell
 
+UNFINISHED = ".mcce-"  # how the name of a file begins before it is renamed
+
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
     """Return a path that may name a file; an empty one and one with a NUL are refused.
@@ -49,7 +51,9 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> It
     if target.exists() and not target.is_file():
         yield target
         return
-    beside = target.with_name(f".mcce-{secrets.token_hex(4)}{''.join(target.suffixes[-2:])}")  # they say the format
+    beside = target.with_name(
+        f"{UNFINISHED}{secrets.token_hex(4)}{''.join(target.suffixes[-2:])}"
+    )  # they say the format
     try:
         beside.touch(exist_ok=False)
         yield beside

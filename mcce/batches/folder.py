@@ -19,22 +19,19 @@ import csv
 import hashlib
 import inspect
 import json
-import os
 import re
-import socket
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import EACCES, EAGAIN
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from mcce.base.arrays import Floats
-from mcce.base.files import written_whole
+from mcce.base.files import UNFINISHED, written_whole
+from mcce.base.locks import LOCK
 from mcce.batches.letters import Letters
 from mcce.batches.parts import COUNTS, TABLES, Explained
 from mcce.batches.sources import Part
@@ -49,76 +46,9 @@ from mcce.model.robustness import Robust
 from mcce.table.spreadsheet import escape_formula
 from mcce.wording import Setting
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-LOCK = ".lock"
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; another run that holds it is an error."""
-    path = folder / LOCK
-    file = _open(path)
-    while not _stands(file, path):
-        file.close()
-        file = _open(path)
-    try:
-        file.seek(0)
-        file.truncate()
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
-        yield
-    finally:
-        if fcntl is None:
-            file.close()  # an open file cannot be removed there
-            path.unlink(missing_ok=True)
-        else:
-            path.unlink(missing_ok=True)
-            file.close()
-
-
-def _open(path: Path) -> IO[str]:
-    """Open and lock the file, or say who has it."""
-    file = path.open("a+", encoding="utf-8")
-    try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            import msvcrt
-
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-    except OSError as error:
-        if error.errno not in (EACCES, EAGAIN):
-            file.close()
-            raise  # the file system has no locks
-        holder = "another process"
-        if fcntl is not None:
-            file.seek(0)
-            holder = file.read().strip() or holder
-        file.close()
-        raise InputError(
-            f"{path.parent} is being written to by {holder}, which holds {LOCK} there. Wait until it is done, or give "
-            "another folder; what it has finished is kept."
-        ) from error
-    return file
-
-
-def _stands(file: IO[str], path: Path) -> bool:
-    """Whether the locked file is still the one of that name."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
 FORMAT = "mcce batches 1"
 MANIFEST, PARTS, BAD, UNLETTERED = "manifest.json", "parts", "bad-rows.csv", "unlettered.csv"
 MARK = ".letters-of"  # in the folder of letters: the run that writes them
-UNFINISHED = ".mcce-"  # what `written_whole` calls a file before it is renamed
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcce.base.checks import check, check_count
 from mcce.base.files import checked_path
+from mcce.base.locks import locked
 from mcce.base.progress import Progress, progress_bar
 from mcce.batches.folder import (
     BatchResult,
@@ -19,7 +20,6 @@ from mcce.batches.folder import (
     describe_letters,
     describe_settings,
     describe_versions,
-    locked,
 )
 from mcce.batches.letters import Letters
 from mcce.batches.parts import Personal, Request

@@ -1,9 +1,9 @@
-"""The command line: `mcce demo`, `fit`, `explain`, `letters`, `explain-batches`, `explore`, `inspect` and `disclosure`.
+"""The command line.
 
 An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers, adds its parser
 and sets `run` on it (`set_defaults(run=...)`). Only the command that is run is imported. Exit codes: 0 done; 2 bad
-arguments, files or models; 3 done, but some rows have no counterfactual; 130 interrupted. Results go to standard
-output, everything else to standard error.
+arguments, files or models; 3 done, but some rows have no counterfactual; 4 records are not verified; 130
+interrupted. Results go to standard output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ COMMANDS = {  # the function that adds the parser, and a line of help
         "explain files of any size, and go on after an interruption",
     ),
     "explore": ("mcce.cli.explore:add_explore", "look at people one by one in a browser, and shape plans for them"),
+    "verify": ("mcce.cli.verify:add_verify", "check records of decisions: every hash, the chain, and the answers again"),
+    "card": ("mcce.cli.card:add_card", "describe an explainer on one page"),
     "inspect": ("mcce.cli.inspect:add_inspect", "what a file saved by mcce is, and what it discloses"),
     "disclosure": ("mcce.cli.disclosure:add_disclosure", "what a saved explainer gives away of its training rows"),
 }

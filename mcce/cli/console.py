@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterable
 
-DONE, BAD_INPUT, SOME_UNEXPLAINED, INTERRUPTED = 0, 2, 3, 130
+DONE, BAD_INPUT, SOME_UNEXPLAINED, NOT_VERIFIED, INTERRUPTED = 0, 2, 3, 4, 130
 
 
 def say(text: str) -> None:
@@ -24,3 +24,8 @@ def aligned(rows: list[list[str]], left: Iterable[int] = (0,)) -> str:
     widths = [max(map(len, column)) for column in zip(*rows)]
     cells = [[c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths))] for row in rows]
     return "\n".join(f"  {'  '.join(row)}".rstrip() for row in cells)
+
+
+def harmless(text: str) -> str:
+    """Write characters that a terminal would obey as escapes; lines stay lines."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

@@ -1,13 +1,15 @@
 """`mcce demo`: refused loans explained, the example of the paper's introduction.
 
 One customer gets three sparse counterfactuals, many customers get one each; the paper's plain method is shown for
-comparison. A picture and a page are written.
+comparison. The record of one decision is shown, verified and, once changed, refused. A picture and a page are written.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
 from mcce.explainer import MCCE
 from mcce.model.decisions import Interval
+from mcce.records import verify
 from mcce.report.html import as_png
 from mcce.report.names import Names
 from mcce.report.plots.change import ROW
@@ -89,7 +92,10 @@ def run_demo(arguments: argparse.Namespace) -> int:
         beside.write_bytes(drawn)
     many.to_html(page, title="Why was the loan refused?", intro=story, examples=one)
     clock.stop("picture and page")
+    record = _record_story(many[many.factuals.index[0]], explainer)
+    clock.stop("the record of one decision, verified")
     _print_demo(story, ways, one, many, _plain_story(plain_one, plain_many))
+    print(f"\nTHE RECORD\n\n{record}")
     written = [
         [str(picture), "what would have to change, as a picture"],
         [str(page), "all of it, for a browser"],
@@ -143,6 +149,30 @@ def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
     return (
         "The method as published returns whole drawn customers, with all that comes along: hers has "
         f"{', '.join(told)}, and theirs differ in {many.measures['L0'].mean():.1f} features."
+    )
+
+
+def _record_story(found: Counterfactuals, explainer: MCCE) -> str:
+    """Return what the record of the first decision says, and what its verification finds before and after a change."""
+    with tempfile.TemporaryDirectory() as folder:
+        (path,) = found.write_records(folder)
+        record = json.loads(path.read_text(encoding="utf-8"))
+        sound = verify(folder, explainer)
+        path.write_text(path.read_text(encoding="utf-8").replace('"reached":false', '"reached":true'), encoding="utf-8")
+        changed = verify(folder)
+    told = [
+        ["decision", f"{record['decision']['wanted']}: {record['decision']['reached']}"],
+        ["score", f"{record['decision']['score']}"],
+        ["answers", f"{len(record['answers'])}, each with its values and measures"],
+        ["seed, mcce", f"{record['seed']}, {record['versions']['mcce']}"],
+        *([name, record[name]["fingerprint"]] for name in ("model", "explainer")),
+        ["training rows", record["training"]["hash"]],
+        ["hash", record["hash"]],
+    ]
+    shown = aligned([[name, text] for name, text in told], left=(0, 1))
+    return (
+        f"{wrap('One JSON document for each decision, in a chain of hashes; mcce explain --records writes them:')}\n\n"
+        f"{shown}\n\n{wrap(f'mcce verify: {sound}')}\n{wrap(f'After a change: {changed.faults[0]}.')}"
     )
 
 

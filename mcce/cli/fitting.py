@@ -212,24 +212,41 @@ def load_explainer(
 
 def _model_of(where: str, path: str, given: str | None, trusted: Sequence[str]) -> Any:
     """Return the model of a saved explainer: the one that is named, or one beside it that runs no code."""
-    about = read_manifest(path)["about"]
     if given is None:
-        lacking = f"{where} was written by MCCE.save, without its model; give that by --model"
-        named = Path(str(about.get(MODEL_FILE, "")))
-        if not named.name or named.is_absolute() or ".." in named.parts:
-            raise InputError(f"{lacking}.")
-        if named.suffix.lower() not in WITHOUT_CODE:
-            raise InputError(f"{lacking}: it was fitted with {named}, and opening that runs the code that it holds.")
-        beside = Path(path).parent / named
-        if not beside.is_file():
-            raise InputError(f"{lacking}: it was fitted with {named}, which is not beside it.")
-        if hashlib.sha256(beside.read_bytes()).hexdigest() != about.get(MODEL_CHECKSUM):
-            raise InputError(f"{where} was fitted with another {named} than {beside}; give the right one by --model.")
+        beside = find_model(path, where)
         given, trusted = str(beside), [*trusted, *(OURS if beside.suffix.lower() == ".skops" else ())]
     model = load_model(given, trusted)
+    about = read_manifest(path)["about"]
     if isinstance(model, OnnxClassifier) and MODEL_CLASSES in about:
         model.classes_ = np.array(json.loads(about[MODEL_CLASSES]))
     return model
+
+
+def find_model(path: str, where: str) -> Path:
+    """Return the file of the model that a saved explainer was fitted with, if it is beside it and runs no code."""
+    about = read_manifest(path)["about"]
+    lacking = f"{where} was written by MCCE.save, without its model; give that by --model"
+    named = Path(str(about.get(MODEL_FILE, "")))
+    if not named.name or named.is_absolute() or ".." in named.parts:
+        raise InputError(f"{lacking}.")
+    if named.suffix.lower() not in WITHOUT_CODE:
+        raise InputError(f"{lacking}: it was fitted with {named}, and opening that runs the code that it holds.")
+    beside = Path(path).parent / named
+    if not beside.is_file():
+        raise InputError(f"{lacking}: it was fitted with {named}, which is not beside it.")
+    if hashlib.sha256(beside.read_bytes()).hexdigest() != about.get(MODEL_CHECKSUM):
+        raise InputError(f"{where} was fitted with another {named} than {beside}; give the right one by --model.")
+    return beside
+
+
+def files_of(explainer: str | None, model: str | None) -> dict[str, str | Path]:
+    """Return the files of a loaded explainer and its model, for records."""
+    found: dict[str, str | Path] = {} if explainer is None else {"explainer": explainer}
+    if model is None and explainer is not None and is_zipfile(explainer):
+        found["model"] = find_model(explainer, f"--explainer {explainer}")
+    elif model is not None:
+        found["model"] = model
+    return found
 
 
 def about_model(path: Path, model: Any, beside: Path) -> dict[str, str]:

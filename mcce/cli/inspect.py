@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.cli import readers as read
-from mcce.cli.console import DONE, aligned
+from mcce.cli.console import DONE, aligned, harmless
 from mcce.counterfactuals import Counterfactuals
 from mcce.explain.stored import check_fields
 from mcce.generators.base import Generator
@@ -166,7 +166,7 @@ def text(told: dict[str, Any]) -> str:
     holding = [[column["name"], column["holds"]] for column in told["columns"] if "holds" in column]
     lines += ["", "what the samplers hold", aligned(holding, (0, 1))] if holding else []
     lines += ["", "what else it discloses", *(f"  {each}" for each in told["discloses"])] if told["discloses"] else []
-    return "\n".join(map(_harmless, lines))
+    return "\n".join(map(harmless, lines))
 
 
 def _cells(column: dict[str, Any]) -> list[str]:
@@ -177,9 +177,4 @@ def _cells(column: dict[str, Any]) -> list[str]:
         shown = f"{len(levels)} levels: {', '.join(map(repr, levels[:MOST_SHOWN]))}{rest}"
     elif "range" in column:
         shown = f"from {column['range'][0]} to {column['range'][1]}"
-    return [_harmless(column["name"]), column["kind"], _harmless(column.get("sampler", "")), _harmless(shown)]
-
-
-def _harmless(text: str) -> str:
-    """Write characters that a terminal would obey as escapes; lines stay lines."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    return [harmless(column["name"]), column["kind"], harmless(column.get("sampler", "")), harmless(shown)]

@@ -256,6 +256,16 @@ OPTIONS = (
     ),
     Option("html", read.path, "FILE", "write a page for a browser", is_path=True, group="write"),
     Option(
+        "records",
+        read.path,
+        "FOLDER",
+        "append a record of each decision, in a chain that mcce verify checks; it holds the values of the person",
+        is_path=True,
+        group="write",
+    ),
+    Option("reviewed_by", read.text, "NAME", "with --records: who reviewed the answers", group="write"),
+    Option("reviewed_at", read.text, "WHEN", "with --records: when, as in 2026-11-18", group="write"),
+    Option(
         "letters",
         read.path,
         "FOLDER",

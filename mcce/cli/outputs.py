@@ -25,10 +25,12 @@ import pandas as pd
 from mcce import report
 from mcce.base.files import written_whole
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
+from mcce.cli.fitting import files_of
 from mcce.cli.options import complete, job_text
 from mcce.cli.tables import ISO, Reading, TableFile
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
+from mcce.records.folder import end_of_chain
 from mcce.report.letter_layout import letter_name
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.result_letters import NOT_REFUSED
@@ -48,6 +50,7 @@ class Outputs:
     unexplained : the rows without one, beside it
     page : the page for a browser
     letters : the folder of letters
+    records : the folder of records
     job : the job as run, beside them
     force : whether files that exist are overwritten
     """
@@ -56,6 +59,7 @@ class Outputs:
     unexplained: Path | None
     page: Path | None
     letters: Path | None
+    records: Path | None
     job: Path | None
     force: bool
 
@@ -75,6 +79,7 @@ class Outputs:
             raise InputError(f"--letters {letters} is a file; give the name of a folder.")
         if letters is not None and letters.is_dir() and any(letters.iterdir()) and not arguments.force:
             raise InputError(f"--letters {letters}: the folder has files; give another one, or add --force.")
+        records = _records_folder(arguments)
         rest = None if table is None else _beside(table, ".unexplained.csv")
         first = next((path for path in (table, page) if path is not None and not _is_unnamed(path)), None)
         job = None if first is None else _beside(first, ".job.toml")
@@ -92,7 +97,24 @@ class Outputs:
             {role: Path(path) for role, path in read.items() if isinstance(path, str)},
             force=arguments.force,
         )
-        return cls(table, rest, page, letters, job, arguments.force)
+        return cls(table, rest, page, letters, records, job, arguments.force)
+
+
+def _records_folder(arguments: argparse.Namespace) -> Path | None:
+    """Return the folder of records, checked before the work: its chain can be continued."""
+    if arguments.records is None:
+        given = [name for name in ("reviewed_by", "reviewed_at") if getattr(arguments, name) is not None]
+        if given:
+            raise InputError(f"--{given[0].replace('_', '-')} goes with --records; add it, or leave it out.")
+        return None
+    folder = Path(arguments.records)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--records {folder} is a file; give the name of a folder.")
+    if arguments.reviewed_at is not None and arguments.reviewed_by is None:
+        raise InputError("--reviewed-at goes with --reviewed-by; name the person, or leave it out.")
+    if folder.is_dir():
+        end_of_chain(folder)
+    return folder
 
 
 def _check_repeated(arguments: argparse.Namespace, job: Path) -> None:
@@ -210,6 +232,10 @@ def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: arg
         say(f"wrote the page {outputs.page}")
     if outputs.letters is not None:
         _write_letters(found, outputs.letters, arguments)
+    if outputs.records is not None:
+        review = {"reviewed_by": arguments.reviewed_by, "reviewed_at": arguments.reviewed_at}
+        new = found.write_records(outputs.records, files=files_of(arguments.explainer, arguments.model), **review)
+        say(f"wrote {len(new)} records to {outputs.records}; mcce verify {outputs.records} checks them")
     if outputs.job is not None:
         with written_whole(outputs.job, overwrite=outputs.force) as beside:
             beside.write_text(job_text(arguments, outputs.job), encoding="utf-8")

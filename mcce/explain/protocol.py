@@ -10,6 +10,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.generators.base import Generator
 from mcce.model.decisions import Decision
 from mcce.plausibility.derived import Formula
+from mcce.plausibility.relations import Relations
 from mcce.plausibility.score import Plausibility
 from mcce.report.names import Names
 
@@ -28,6 +29,7 @@ class Explainer(Protocol):
     derived_: tuple[Formula, ...]
     generator_: Generator
     names_: Names
+    relations_: Relations
 
     @property
     def plausibility_(self) -> Plausibility: ...

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import base64
 import io
-import platform
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.progress import progress_bar
+from mcce.base.versions import versions_of
 from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
 from mcce.report.plots.change import MOST_ROWS, ROW
 from mcce.report.plots.changes import MOST_BARS, changes_plot
@@ -432,10 +431,14 @@ def result_page(
             png = as_png(lambda figure: diagnostics.plot_overview(2, figure), 9.2, 7.0)
             caption = "Diagnostics: generated rows, counterfactuals."
             parts.append(_figure(Picture(png, "The figures above as a picture.", caption)))
-    settings = _settings(found) + _versions()
+    settings = _settings(found) + list(versions_of(PACKAGES).items())
     rows = "".join(f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in settings)
     parts.append(f'<h2>Settings and versions</h2><table class="settings"><tbody>{rows}</tbody></table>')
-    body = "\n".join(parts)
+    return whole_page(title, "\n".join(parts))
+
+
+def whole_page(title: str, body: str) -> str:
+    """Return a page for a browser that needs nothing else."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -503,13 +506,3 @@ def _in_words(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value_text(value) if isinstance(value, (int, float)) else str(value)
-
-
-def _versions() -> list[tuple[str, str]]:
-    rows = [("Python", platform.python_version())]
-    for package in PACKAGES:
-        try:
-            rows.append((package, version(package)))
-        except PackageNotFoundError:
-            rows.append((package, "not installed as a package"))
-    return rows

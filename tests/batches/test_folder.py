@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcce import InputError
-from mcce.batches.folder import locked
+from mcce.base.locks import locked
 from tests.batches.problem import ROWS, SETTINGS, explainer
 
 HOLD = """
@@ -17,7 +17,6 @@ import sys, importlib.util
 spec = importlib.util.spec_from_file_location("locking", sys.argv[1])
 sys.path.insert(0, sys.argv[3])
 locking = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = locking  # dataclasses look for their module there
 spec.loader.exec_module(locking)
 from pathlib import Path
 with locking.locked(Path(sys.argv[2])):
@@ -28,10 +27,10 @@ with locking.locked(Path(sys.argv[2])):
 
 def hold(folder):
     """Start another process that holds the lock of a folder."""
-    import mcce.batches.folder
+    import mcce.base.locks
 
     root = str(Path(__file__).resolve().parents[2])
-    command = [sys.executable, "-c", HOLD, mcce.batches.folder.__file__, str(folder), root]
+    command = [sys.executable, "-c", HOLD, mcce.base.locks.__file__, str(folder), root]
     other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert other.stdout.readline() == "held\n"
     return other

@@ -1,0 +1,174 @@
+"""One decision as a JSON document: the person's values, the decision, every answer, and what they were made with.
+
+A record has the keys of `schema.json`. It holds the factual and its counterfactuals, and no training row: model and
+explainer are named by fingerprints, the training table by a hash (`mcce.explain.origin`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+from mcce.constraints import Constraint, OfFactuals
+from mcce.exceptions import InputError
+from mcce.records.canonical import HASH, cell, figure, hash_of, to_json
+from mcce.report.reasons import ALREADY, UNREADABLE
+from mcce.report.result_words import change_table
+from mcce.report.rows import Result, owners
+
+FORMAT, VERSION = "mcce record", 1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a result was made with.
+
+    Attributes
+    ----------
+    method, arguments : the call of the explainer, and all its arguments but the rows and the constraints.
+    constraints : those of the call.
+    described : the sections "model", "explainer", "training" and "versions" of a record.
+    seed : of the draws.
+    rule : the wanted decision with its bounds or classes.
+    """
+
+    method: str
+    arguments: Mapping[str, Any]
+    constraints: Sequence[Constraint]
+    described: Mapping[str, Any]
+    seed: int
+    rule: str
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a record (JSON Schema, draft 2020-12).
+
+    Examples
+    --------
+    >>> import mcce
+    >>> "answers" in mcce.records.schema()["required"]
+    True
+    """
+    text = files("mcce.records").joinpath("schema.json").read_text(encoding="utf-8")
+    read: dict[str, Any] = json.loads(text)
+    return read
+
+
+def make_records(
+    found: Result,
+    origin: Origin,
+    previous: str | None = None,
+    *,
+    reviewed_by: str | None = None,
+    reviewed_at: str | None = None,
+    files: Mapping[str, str | None] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield a record for each factual of a result, each with the hash of the one before it.
+
+    Parameters
+    ----------
+    found : the result.
+    origin : what it was made with.
+    previous : the hash of the record before the first; None if there is none.
+    reviewed_by, reviewed_at : who reviewed the answers, and when.
+    files : SHA-256 of the files of "model" and "explainer", where known.
+    """
+    if reviewed_at is not None and reviewed_by is None:
+        raise InputError("reviewed_at is given without reviewed_by; name the person, or leave both out.")
+    review = (
+        None
+        if reviewed_by is None
+        else {"by": str(reviewed_by), "at": None if reviewed_at is None else str(reviewed_at)}
+    )
+    arguments = {name: to_json(value, name) for name, value in origin.arguments.items()}
+    common = {name: to_json(each, "constraints") for name, each in enumerate(origin.constraints)}
+    made_with = json.loads(json.dumps(origin.described))
+    for part, digest in (files or {}).items():
+        if part not in ("model", "explainer"):
+            raise InputError(
+                f"files names {part!r}; the files that a record names are those of 'model' and 'explainer'."
+            )
+        made_with[part]["file"] = digest
+    for who, body in bodies(found):
+        own = [
+            _own(each, who) if isinstance(each, OfFactuals) else common[i] for i, each in enumerate(origin.constraints)
+        ]
+        call = {
+            "method": origin.method,
+            "arguments": arguments | {"constraints": [each for each in own if each is not None]},
+        }
+        body["decision"]["rule"] = origin.rule
+        record = {
+            "format": FORMAT,
+            "version": VERSION,
+            **body,
+            **made_with,
+            "call": call,
+            "seed": origin.seed,
+            "review": review,
+            "previous": previous,
+        }
+        record[HASH] = previous = hash_of(record)
+        yield record
+
+
+def _own(constraint: OfFactuals, who: Hashable) -> Any:
+    """Return a constraint of single factuals for one of them; None if it has none. Others do not concern it."""
+    mine = tuple(entry for entry in constraint.by_id if entry[0] == who)
+    return to_json(replace(constraint, by_id=mine), "constraints") if mine else None
+
+
+def bodies(found: Result) -> Iterator[tuple[Hashable, dict[str, Any]]]:
+    """Yield, for each factual, its id and what was decided and found."""
+    names = [str(name) for name in found.frame.columns]
+    if len(set(names)) < len(names):
+        raise InputError("two columns have the same name as text, which a record cannot tell apart; rename one.")
+    old = found.factuals[found.frame.columns].astype(object).to_numpy()
+    new, measures = found.frame.astype(object).to_numpy(), found.measures.astype(object).to_numpy()
+    ranks = found.frame.index.get_level_values("rank")
+    table = change_table(found)
+    roles = table["role"] if "role" in table else ["changed"] * len(table)
+    changes: dict[Any, list[dict[str, Any]]] = {}
+    for id, rank, feature, before, after, role in zip(
+        *(table[c] for c in ("id", "rank", "feature", "from", "to")), roles
+    ):
+        told = {"feature": str(feature), "from": cell(before), "to": cell(after), "role": role}
+        changes.setdefault((id, rank), []).append(told)
+    follow: dict[Any, list[dict[str, Any]]] = {}
+    if found.consequences is not None:
+        for row in found.consequences.astype(object).to_dict("records"):
+            told = {name: figure(row[name]) for name in ("feature", "low", "high", "share")}
+            follow.setdefault((row["id"], row["rank"]), []).append(told)
+    reasons = dict(zip(found.unexplained.index, found.unexplained["reason"]))
+    rows: dict[int, list[int]] = {}
+    for k, factual in enumerate(owners(found).tolist()):
+        rows.setdefault(factual, []).append(k)
+    for i, who in enumerate(found.factuals.index):
+        answers = []
+        for k in rows.get(i, []):
+            place = who, ranks[k]
+            answer = {"rank": int(ranks[k]), "values": dict(zip(names, map(cell, new[k])))}
+            answer["changes"] = changes.get(place, [])
+            answer["measures"] = dict(zip(map(str, found.measures.columns), map(figure, measures[k])))
+            answers.append(answer | ({} if found.consequences is None else {"consequences": follow.get(place, [])}))
+        reason = reasons.get(who)
+        unread = reason is not None and str(reason).startswith(UNREADABLE)
+        yield (
+            who,
+            {
+                "id": cell(who),
+                "factual": dict(zip(names, map(cell, old[i]))),
+                "decision": {
+                    "wanted": found.decision,
+                    "score": figure(found.factual_predictions.iloc[i]),
+                    "reached": None if unread else reason == ALREADY,
+                },
+                "answers": answers,
+                "unexplained": None if reason is None else str(reason),
+                "fixed": [str(name) for name in found.fixed],
+                "constraints": list(found.rules.get(who, ())),
+            },
+        )

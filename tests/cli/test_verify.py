@@ -1,0 +1,94 @@
+"""`mcce explain --records` and `mcce verify`: records written, continued, verified, reproduced; changes are told."""
+
+import hashlib
+import json
+
+import joblib
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from mcce.cli import BAD_INPUT, DONE, main
+from mcce.cli.console import NOT_VERIFIED
+from tests.cli.problem import customers
+
+NUMBERS = ["income", "rent", "savings"]
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory):
+    """A folder with an explainer, its model and people."""
+    folder = tmp_path_factory.mktemp("bank")
+    table = customers(150)
+    model = LogisticRegression().fit(table[NUMBERS], table["income"] + table["savings"] > 80)
+    joblib.dump(model, folder / "model.joblib")
+    table[NUMBERS].to_csv(folder / "train.csv", index=False)
+    table[["who", *NUMBERS]].head(6).to_csv(folder / "people.csv", index=False)
+    fit = ["fit", "--train", str(folder / "train.csv"), "--model", str(folder / "model.joblib"), "--decision", "0.5,1"]
+    assert main([*fit, "--of", "True", "--save", str(folder / "bank.mcce")]) == DONE
+    return folder
+
+
+def explain(bank, *more):
+    files = [str(bank / "bank.mcce"), str(bank / "people.csv"), "--model", str(bank / "model.joblib"), "--id", "who"]
+    return main(["explain", *files, "--n-samples", "50", *map(str, more)])
+
+
+@pytest.fixture(scope="module")
+def records(bank, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("out") / "records"
+    words = "--in-words", "the loan is granted"
+    assert explain(bank, "--records", folder, "--reviewed-by", "Kari", "--reviewed-at", "2026-11-18", *words) == DONE
+    return folder
+
+
+def test_one_record_for_each_person_with_the_hashes_of_the_files(bank, records):
+    assert [path.name for path in sorted(records.iterdir())] == [
+        *(f"{i:06d}-000{i - 1}.json" for i in range(1, 7)),
+        "head.json",
+    ]
+    record = json.loads((records / "000001-0000.json").read_text())
+    for part, name in (("model", "model.joblib"), ("explainer", "bank.mcce")):
+        assert record[part]["file"] == hashlib.sha256((bank / name).read_bytes()).hexdigest()
+    assert record["review"] == {"by": "Kari", "at": "2026-11-18"}
+    assert record["decision"]["wanted"] == "the loan is granted"
+    person = pd.read_csv(bank / "people.csv").iloc[0]
+    assert record["factual"] == {name: int(person[name]) for name in NUMBERS}
+
+
+def test_records_are_verified_and_reproduced(bank, records, capsys):
+    files = ["--explainer", str(bank / "bank.mcce"), "--model", str(bank / "model.joblib")]
+    assert main(["verify", str(records), *files]) == DONE
+    told = capsys.readouterr().out
+    assert told.startswith(
+        "6 records: every hash is right, and the chain is complete. Reproduced byte for byte: 6 of 6."
+    )
+    assert f"last record: {json.loads((records / 'head.json').read_text())['last']}\n" in told
+
+
+def test_a_change_is_told_by_the_exit_code(bank, tmp_path, capsys):
+    folder = tmp_path / "records"
+    assert explain(bank, "--records", folder) == DONE
+    assert explain(bank, "--records", folder) == DONE
+    assert main(["verify", str(folder)]) == DONE
+    (folder / "000007-0000.json").unlink()
+    (folder / "\x1b[31mred").touch()
+    assert main(["verify", str(folder)]) == NOT_VERIFIED
+    told = capsys.readouterr().out
+    assert "fault: record 7 is missing\n" in told
+    assert "\x1b" not in told
+    assert explain(bank, "--records", folder) == BAD_INPUT
+    assert "cannot be continued: records are missing or repeated" in capsys.readouterr().err
+
+
+def test_options_that_do_not_fit_are_refused(bank, records, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    for more, told in (
+        (["--reviewed-by", "Kari"], "--reviewed-by goes with --records"),
+        (["--records", records, "--reviewed-at", "now"], "--reviewed-at goes with --reviewed-by"),
+        (["--records", tmp_path / "file"], "is a file; give the name of a folder"),
+    ):
+        assert explain(bank, *more) == BAD_INPUT
+        assert told in capsys.readouterr().err
+    assert main(["verify", str(records), "--model", str(bank / "model.joblib")]) == BAD_INPUT
+    assert "--model goes with --explainer" in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""The card of an explainer: its parts, both forms, and nothing of training rows."""
+
+import html.parser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce import InputError
+from tests.records.problem import explainer, make_explainer, table
+
+
+def test_the_card_describes_what_was_fitted():
+    made = make_explainer(constraints=["debt <= was(debt) + 30"])
+    text = mcce.card(made, title="Loans", intro=["Purpose.", "Owner."]).to_markdown()
+    made_with = made.fingerprint()
+    for part in (
+        "# Loans\n\n## Explainer\n\nPurpose.\n\nOwner.\n",
+        f"| fingerprint of the model | {made_with['model']['fingerprint']} |",
+        f"| hash of the training table | {made_with['training']['hash']} |",
+        "Fitted to 120 training rows. 6 features:",
+        "| job | categorical | 3 | no |",
+        "| debt | numeric |  | yes |",
+        "which no answer changes: age.",
+        "Constraints of every answer: debt \\<= was(debt) + 30.",
+        "| income | CartSampler |",
+        "one real row in 20",
+        "not differentially private",
+    ):
+        assert part.casefold() in text.casefold(), part
+    assert text.count("Not measured") == 2
+
+
+def test_no_value_of_a_training_row_stands_on_the_card():
+    text = mcce.card(explainer()).to_markdown()
+    values = {str(v) for name in ("income", "since") for v in table()[name]}
+    assert not [value for value in values if value in text]
+    assert not [level for level in table()["job"].cat.categories if level in text]
+
+
+def test_names_of_users_stay_text_in_both_forms():
+    X = pd.DataFrame({"a|b": np.arange(40.0), "<script>x</script>": np.tile([1.0, 2.0], 20)})
+    made = mcce.MCCE(lambda rows: rows["a|b"] / 40, random_state=1).fit(X, relations=())
+    card = mcce.card(made, title="<b>")
+    assert "| a\\|b | numeric |" in card.to_markdown()
+    assert "\\<script\\>" in card.to_markdown()
+    page = card.to_html()
+    assert "<script>" not in page
+    assert "<b>" not in page
+    opened = []
+
+    class Tags(html.parser.HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            opened.append(tag)
+
+    Tags().feed(page)
+    assert opened.count("h2") == len(card.sections)
+    assert opened.count("table") == 3
+
+
+def test_a_card_is_saved_by_its_ending(tmp_path):
+    card = mcce.card(explainer())
+    assert card.save(tmp_path / "card.md").read_text(encoding="utf-8") == card.to_markdown() == repr(card)
+    assert card.save(tmp_path / "card.html").read_text(encoding="utf-8") == card.to_html()
+    with pytest.raises(InputError, match=r"ends in \.html or \.md"):
+        card.save(tmp_path / "card.pdf")
+
+
+@pytest.mark.slow
+def test_new_rows_are_measured_and_conditionals_criticised():
+    X = mcce.datasets.load_loans(1500).X[["age", "education", "salary"]]
+    wrong = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age", "education"], sampler="norm", random_state=1)
+    wrong.fit(X[:750])
+    text = mcce.card(wrong, X[750:], n_samples=100, max_factuals=20).to_markdown()
+    assert "Judged by 750 rows that were given as new, 1 of 1 conditionals are rejected at the level 0.05:" in text
+    assert "| explained |" in text
+    assert "20 of 750 rows were explained, with sparse=True, n\\_samples=100, max\\_factuals=20:" in text
+
+
+@pytest.mark.slow
+def test_a_private_fit_states_its_account_and_no_number_of_rows():
+    X = table()[["age", "income"]]
+    private = mcce.Privacy(2.0, bounds={"age": (18, 80), "income": (0, 120)})
+    made = mcce.MCCE(lambda rows: rows["income"] / 100, sampler=private, fixed=["age"], random_state=1).fit(X)
+    text = mcce.card(made).to_markdown()
+    assert "The number of training rows is not stated." in text
+    assert "120" not in text
+    assert "epsilon" in text.casefold()
+    assert "Not covered: the model explained" in text
