@@ -33,7 +33,10 @@ COMMANDS = {  # the function that adds the parser, and a line of help
         "explain files of any size, and go on after an interruption",
     ),
     "explore": ("mcce.cli.explore:add_explore", "look at people one by one in a browser, and shape plans for them"),
-    "verify": ("mcce.cli.verify:add_verify", "check records of decisions: every hash, the chain, and the answers again"),
+    "verify": (
+        "mcce.cli.verify:add_verify",
+        "check records of decisions: every hash, the chain, and the answers again",
+    ),
     "card": ("mcce.cli.card:add_card", "describe an explainer on one page"),
     "inspect": ("mcce.cli.inspect:add_inspect", "what a file saved by mcce is, and what it discloses"),
     "disclosure": ("mcce.cli.disclosure:add_disclosure", "what a saved explainer gives away of its training rows"),
