@@ -246,6 +246,15 @@ def test_one_seed_gives_one_answer_for_any_batch(explainer, refused, found):
         pd.testing.assert_frame_equal(again.measures.loc[both], found.measures.loc[both])
 
 
+def test_one_seed_gives_one_answer_for_any_size_of_blocks(explainer, refused, found, monkeypatch):
+    monkeypatch.setattr("mcce.explain.problem.POOL_BYTES", 1)
+    asked = {"actions": ["education", "savings"], "n_samples": 300}
+    again = explainer.recourse(refused, **asked)
+    pd.testing.assert_frame_equal(again.frame, found.frame)
+    pd.testing.assert_frame_equal(again.consequences, found.consequences)
+    assert found.consequences["id"].is_monotonic_increasing
+
+
 @pytest.mark.slow
 def test_one_seed_gives_one_answer_for_any_number_of_jobs(people, refused, found):
     sampler = mcce.MixtureSampler(max_components=2)
