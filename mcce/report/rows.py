@@ -195,18 +195,28 @@ def follows_in_words(
     return follow_sentence(told, texts)
 
 
-def consequences_in_words(found: Result, row: int, names: Names | None = None, texts: Texts | None = None) -> str:
-    """Return what usually follows from the actions of a row of `frame`, and how often the decision is then reached."""
-    names, texts, table = names or found.names, texts or read_texts(), found.consequences
+def usual_consequences(found: Result, row: int) -> list[tuple[str, Any, Any]]:
+    """Return the features that follow from the actions of a row of `frame`, with the ends of what is usual."""
+    table = found.consequences
     assert table is not None
     id, rank = found.frame.index[row]
+    mine = table[(table["id"] == id) & (table["rank"] == rank)]
+    return list(zip(mine["feature"], mine["low"], mine["high"]))
+
+
+def cases_of_100(found: Result, row: int) -> int:
+    """Return in how many of 100 cases the actions of a row reach the decision: 99 at most, as nothing is certain."""
+    return min(int(100 * found.measures["p_valid"].iloc[row] + 1e-9), 99)
+
+
+def consequences_in_words(found: Result, row: int, names: Names | None = None, texts: Texts | None = None) -> str:
+    """Return what usually follows from the actions of a row of `frame`, and how often the decision is then reached."""
+    names, texts = names or found.names, texts or read_texts()
     told = []
-    for feature, low, high in table.loc[
-        (table["id"] == id) & (table["rank"] == rank), ["feature", "low", "high"]
-    ].values:
+    for feature, low, high in usual_consequences(found, row):
         key = "example.becomes" if is_same(low, high) else "example.between"
         first, last = names.pair(feature, low, high)
         told.append(texts.say(key, feature=names.label(feature), low=first, high=last, after=last))
     usually = [texts.say("example.usually", changes=texts.listed(told))] if told else []
-    cases = min(int(100 * found.measures["p_valid"].iloc[row] + 1e-9), 99)  # not a promise, even if all draws agree
+    cases = cases_of_100(found, row)
     return " ".join([*usually, texts.say("example.assured", cases=names.count(cases), decision=found.decision)])

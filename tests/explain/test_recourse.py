@@ -354,6 +354,17 @@ def test_letters_name_action_consequence_and_probability(found, language):
     assert str(min(cases, 99)) in rest
 
 
+def test_the_plot_has_what_usually_follows(found):
+    import matplotlib.pyplot as plt
+
+    told = found.consequences.query("feature == 'salary' and low < high").iloc[0]
+    ax = found.plot(told["id"])
+    written = {text.get_text() for text in ax.texts}
+    assert f"{told['low']:.0f} to {told['high']:.0f}" in written
+    assert "salary (consequence)" in [label.get_text() for label in ax.get_yticklabels()]
+    plt.close(ax.figure)
+
+
 def test_results_and_explainers_are_stored(explainer, refused, found, tmp_path):
     found.save(tmp_path / "found.mcce")
     again = mcce.Counterfactuals.load(tmp_path / "found.mcce")
