@@ -335,7 +335,7 @@ def test_actions_that_do_not_cause_the_outcome_are_warned_of(people, refused):
 
 LANGUAGES = {
     "en": ("Possible action: ", "What usually follows: ", "of 100 cases"),
-    "de": ("Mögliche Maßnahme: ", "Was in der Regel daraus folgt: ", "von 100 Fällen"),
+    "de": ("Mögliche Maßnahme – ", "In der Regel folgt daraus: ", "von 100 Fällen"),
     "fr": ("Action possible", "Ce qui s’ensuit en général", "sur 100"),
     "nb": ("Mulig tiltak: ", "Dette følger vanligvis: ", "av 100"),
 }
