@@ -324,7 +324,7 @@ class ExplorerSession:
 
     def _explain(self, people: pd.DataFrame, method: str = "explain", **arguments: Any) -> Counterfactuals:
         """Explain people; the result calls features and values as the page does."""
-        found = getattr(self._explainer, method)(people, progress=False, **arguments)
+        found: Counterfactuals = getattr(self._explainer, method)(people, progress=False, **arguments)
         return replace(found, names=self._names)
 
     def _plans(self, message: Mapping[str, Any]) -> Reply:
