@@ -37,7 +37,15 @@ from mcce.report.plots import change_plot
 from mcce.report.reasons import ALREADY
 from mcce.report.result_letters import as_paragraphs
 from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
-from mcce.report.rows import best_rows, compare_rows, find_row, incidental_cells, owners
+from mcce.report.rows import (
+    best_rows,
+    cases_of_100,
+    compare_rows,
+    find_row,
+    incidental_cells,
+    owners,
+    usual_consequences,
+)
 from mcce.report.suspicious import Answered, find_suspicious
 from mcce.report.words import count_figures, measure_figures, spread_figures, unexplained_sentence
 from mcce.samplers import ConditionalSampler
@@ -805,6 +813,8 @@ class Counterfactuals:
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
         """Draw what one counterfactual changes; by default the best one of the first explained factual.
 
+        Of recourse, arrows are actions and bars are what usually follows from them.
+
         Behind it are cases with the same fixed values and the wanted decision, drawn when the picture is; a result that
         was saved has none, and shows the training range.
 
@@ -830,6 +840,9 @@ class Counterfactuals:
             raise InputError(unexplained_sentence(self.unexplained, id) + " Plot another id.")
         own = self.factuals[self.frame.columns].iloc[[factual]]
         shown = ~self.frame.columns.isin(self.computed)
+        usual = None
+        if self.consequences is not None:
+            usual = {feature: (low, high) for feature, low, high in usual_consequences(self, row)}
         return change_plot(
             own.loc[:, shown].astype(object).iloc[0],
             self.frame.loc[:, shown].iloc[[row]].astype(object).iloc[0],
@@ -839,7 +852,8 @@ class Counterfactuals:
             alike=None if self._questions.alike is None else self._questions.alike(own),
             fixed=self.fixed,
             along=tuple(self.frame.columns[incidental_cells(self)[row]]),
-            is_recourse=self.consequences is not None,
+            consequences=usual,
+            cases=None if usual is None else cases_of_100(self, row),
             predictions=(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]),
             decision=self.decision,
             name=id,

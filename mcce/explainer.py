@@ -48,7 +48,7 @@ from mcce.base.checks import MOST_DRAWS, check, check_count, check_flag, check_s
 from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
-from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
+from mcce.constraints import Constraint, Constraints, NoCopies, OfFactuals, read, resolve, simplest
 from mcce.constraints.excluded import Anonymity
 from mcce.counterfactuals import Counterfactuals, Questions
 from mcce.exceptions import InputError
@@ -1020,6 +1020,7 @@ class MCCE(Learner):
         source: Any,
         out: str | PathLike[str],
         *,
+        recourse: bool = False,
         id: str | None = None,
         batch_size: int = 10_000,
         n_jobs: int | None = None,
@@ -1042,6 +1043,9 @@ class MCCE(Learner):
         out : str or path
             A new folder, or one that was begun with the same source, settings and explainer: anything else is refused.
             One run at a time can write to it.
+        recourse : bool
+            Whether to search for actions (`recourse`) instead of counterfactuals (`explain`). The table of what was
+            found then says which changes are an action and which a consequence, and has the sentence of each row.
         id : str, optional
             Column that names each row of the whole source by a value of its own. Without it rows are named by their
             number, from 0.
@@ -1062,8 +1066,8 @@ class MCCE(Learner):
             Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
             with rate and time left to standard error.
         **settings
-            As in `explain`: `n_samples`, `sparse`, `constraints`, ... To look into somebody without a counterfactual,
-            explain the row alone and ask ``found.why_unexplained(id)``.
+            As in `explain`: `n_samples`, `sparse`, `constraints`, ...; with ``recourse=True`` as in `recourse`. To see
+            why a row has no counterfactual, explain it alone and call ``found.why_unexplained(id)``.
 
         Returns
         -------
@@ -1088,8 +1092,9 @@ class MCCE(Learner):
             self,
             source,
             out,
+            method="recourse" if recourse else "explain",
             settings=settings,
-            learned=self._learn_for_workers(settings, progress),
+            learned=(self._learn_recourse if recourse else self._learn_for_workers)(settings, progress),
             spots=self.learned_.training.spots,
             id=id,
             batch_size=batch_size,
@@ -1113,6 +1118,15 @@ class MCCE(Learner):
         demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
         self.learned_.learn_rows(needed=demands.exclude_training)
         return learned
+
+    def _learn_recourse(self, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """Check the settings of `recourse`, and learn what it needs of the training rows, which workers do not have."""
+        known = [name for name in inspect.signature(self.recourse).parameters if name not in ("X", "progress")]
+        schema, shown = self.generator_.schema_, None if progress == "log" else progress
+        given = {name: value for name, value in settings.items() if name in known}
+        given["constraints"] = [each for each in read(given.get("constraints", ())) if not isinstance(each, OfFactuals)]
+        self.recourse(schema.decode(np.empty((0, len(schema)))), **given, progress=shown)
+        return {}
 
     def save(
         self, path: str | PathLike[str], *, donors: Donors = "all", about: Mapping[str, str] | None = None

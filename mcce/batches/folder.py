@@ -316,23 +316,24 @@ PACKAGES = ("mcce", "numpy", "pandas", "pyarrow")
 NOT_HERE = {"progress": "give it to explain_batches"}
 
 
-def check_settings(explainer: Explainer, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of `explain`, all of them; unknown ones are errors."""
-    known = inspect.signature(explainer.explain).parameters
+def check_settings(explainer: Explainer, settings: Mapping[str, Any], method: str) -> dict[str, Any]:
+    """Return the settings of a method of the explainer, all of them; unknown ones are errors."""
+    known = inspect.signature(getattr(explainer, method)).parameters
     names = [name for name in known if name != "X" and name not in NOT_HERE]
     for name in settings:
         if name in NOT_HERE:
             raise InputError(f"explain_batches does not take {name}: {NOT_HERE[name]}.")
         if name not in names:
-            raise InputError(f"explain_batches does not take {name!r}; {did_you_mean(name, names)}")
+            beside = " with recourse=True" if method == "recourse" else ""
+            raise InputError(f"explain_batches does not take {name!r}{beside}; {did_you_mean(name, names)}")
     return {name: settings.get(name, known[name].default) for name in names}
 
 
 def describe_settings(explainer: Explainer, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
-    """Return settings of `explain` as JSON values."""
+    """Return settings of `explain` or `recourse` as JSON values."""
     described = {name: _plain(value) for name, value in settings.items()}
     described["constraints"] = [_plain(each) for each in read(settings["constraints"])]
-    robust = Robust.read(settings["robust"])
+    robust = Robust.read(settings.get("robust"))
     if robust is not None:
         refits = [f"{type(model).__name__} {_answers(explainer, model, rows)}" for model in robust.refits]
         described["robust"] = {"refits": refits, "noise": _plain(robust.noise), "share": _plain(robust.share)}

@@ -27,6 +27,7 @@ from mcce.explain.protocol import Explainer
 from mcce.explain.reference import Unusual, collected_quietly
 from mcce.explain.tabulate import with_left_out
 from mcce.report.reasons import ALREADY
+from mcce.report.result_words import answers
 from mcce.table import Feature, Schema
 from mcce.table.left_out import without_unknown_levels
 from mcce.wording import Setting
@@ -72,11 +73,12 @@ class Request:
 
     Attributes
     ----------
-    settings : of `MCCE.explain`.
+    settings : of the method.
     id : the column that names the rows; None for their number.
     skip_bad : whether bad rows are listed instead of being an error.
     prediction_type : what the model answers, for Arrow.
     letters : to write as well; None for none.
+    method : of the explainer: "explain" or "recourse".
     process : whose warnings are seen as they come.
     """
 
@@ -85,6 +87,7 @@ class Request:
     skip_bad: bool
     prediction_type: Any
     letters: Letters | None = None
+    method: str = "explain"
     process: int = field(default_factory=os.getpid)
 
 
@@ -170,7 +173,7 @@ def _explain_rows(explainer: Explainer, request: Request, part: Part, unusual: U
     frame, left_out = without_unknown_levels(part.factuals(request.id), schema, or_all=True)
     if not len(frame):  # cells that were not read have no dtypes
         frame = schema.decode(np.empty((0, len(schema))), frame.index)
-    found = explainer.explain(frame, **request.settings, progress=False)
+    found: Counterfactuals = getattr(explainer, request.method)(frame, **request.settings, progress=False)
     if left_out is None:
         return found
     unusual.n_rows += len(left_out.reasons)
@@ -207,13 +210,14 @@ def _find_bad(explainer: Explainer, frame: pd.DataFrame, places: Ints) -> list[t
 
 def _as_files(found: Counterfactuals, schema: Schema, request: Request, part: Part) -> dict[str, bytes]:
     """Write both tables."""
-    rows = found.to_frame()
+    rows = found.to_frame() if found.consequences is None else answers(found)  # which tells actions from consequences
     others = found.unexplained.rename_axis("id").reset_index()
     n = len(schema)
     named = dict(zip(rows.columns[2 : 2 + n], schema.features))
     types: dict[Any, Any] = {name: _lazy_type(feature) for name, feature in named.items()}
     id_type = pyarrow().int64() if request.id is None else part.id_type
     types |= {rows.columns[0]: id_type, rows.columns[2 + n]: request.prediction_type}
+    types |= dict.fromkeys(rows.columns[len(found.to_frame().columns) :], pyarrow().string())
     of_others = {"id": id_type, "reason": pyarrow().string(), "prediction": request.prediction_type}
     return {"counterfactuals": _as_parquet(rows, types), "unexplained": _as_parquet(others, of_others)}
 

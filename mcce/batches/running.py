@@ -39,6 +39,7 @@ def explain_batches(
     source: Any,
     out: str | os.PathLike[str],
     *,
+    method: str,
     settings: Mapping[str, Any],
     learned: Mapping[str, Any],
     spots: SpotCheck,
@@ -52,14 +53,14 @@ def explain_batches(
 ) -> BatchResult:
     """Explain a source into a folder; see `MCCE.explain_batches`.
 
-    `settings` are those of `explain`, and `learned` replaces those that workers cannot learn; `spots` are training
-    rows that identify an explainer.
+    `method` is "explain" or "recourse", and `settings` are its own; `learned` replaces those that workers cannot learn;
+    `spots` are training rows that identify an explainer.
     """
     pyarrow()
     check_count(batch_size, "batch_size")
     are_texts = not isinstance(missing, str) and all(isinstance(text, str) for text in missing)
     check(are_texts, missing, "missing", "give a list of texts, for example ", Value(["NA", "?"]), ".")
-    whole = check_settings(explainer, settings)
+    whole = check_settings(explainer, settings, method)
     to_write = Letters.read(letters)
     if to_write is not None:
         Names.read(to_write.names, explainer.generator_.schema_.names).check_kinds(explainer.generator_.schema_)
@@ -75,6 +76,7 @@ def explain_batches(
         raise InputError(f"out is {folder}, inside the source {source}; give a folder of its own.")
     head = {
         "settings": {
+            **({"recourse": True} if method == "recourse" else {}),
             **describe_settings(explainer, whole, spots.rows),
             "batch_size": batch_size,
             "id": id,
@@ -86,7 +88,7 @@ def explain_batches(
         "input": opened.describe(),
     }
     answers = pyarrow().array(spots.answer.scores.tolist()).type
-    request = Request({**whole, **learned}, id, skip_bad, answers, to_write)
+    request = Request({**whole, **learned}, id, skip_bad, answers, to_write, method)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         to_folder = Folder(folder, None if to_write is None else to_write.path)

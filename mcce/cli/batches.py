@@ -96,6 +96,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
     result = explainer.explain_batches(
         source,
         arguments.out,
+        recourse=arguments.recourse,
         id=arguments.id,
         batch_size=arguments.batch_size,
         n_jobs=arguments.n_jobs,

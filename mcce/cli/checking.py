@@ -44,6 +44,18 @@ OF_EXPLAIN = (  # options that are arguments of `MCCE.explain` by the same name
     "max_gower",
     "robust",
 )
+OF_RECOURSE = ("actions", "assurance", "keep", "takes", "max_actions")  # the same of `MCCE.recourse`
+NOT_OF_RECOURSE = {  # options of `MCCE.explain` that `MCCE.recourse` does not take, and why
+    "sparse": "it always looks for few actions",
+    "caution": "actions are ordered by their number, then by the sum of their steps",
+    "measures": "actions are ordered by their number, then by the sum of their steps",
+    "feature_weights": "actions are ordered by their number, then by the sum of their steps",
+    "diverse": "several answers always act on different features",
+    "max_changes": "the number of consequences is not limited; --max-actions limits that of actions",
+    "max_gower": "consequences may be far away; limit features by --constraints",
+    "noise": "--assurance is the probability of the decision over the consequences",
+    "robust": "--assurance is the probability of the decision over the consequences",
+}
 
 
 def read_decision(text: str | None, of: str | None, classes: Any) -> Any:
@@ -164,10 +176,16 @@ def _name(who: Hashable) -> Hashable:
 
 
 def explain_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `MCCE.explain` that were given, besides constraints; `explain` checks them."""
+    """Return the arguments of `MCCE.explain` or `MCCE.recourse` that were given, besides constraints."""
     if arguments.model is None and arguments.response is None and arguments.explainer is None:
         raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
-    asked = {name: getattr(arguments, name) for name in OF_EXPLAIN if is_given(arguments, name)}
+    names = (*OF_EXPLAIN, *OF_RECOURSE)
+    asked = {name: getattr(arguments, name) for name in names if is_given(arguments, name)}
+    for name in filter(lambda each: is_given(arguments, each), NOT_OF_RECOURSE if arguments.recourse else OF_RECOURSE):
+        flag = f"--{name.replace('_', '-')}"
+        if arguments.recourse:
+            raise InputError(f"{flag} does not go with --recourse: {NOT_OF_RECOURSE[name]}; leave {flag} out.")
+        raise InputError(f"{flag} goes with --recourse; add it, or leave {flag} out.")
     if arguments.noise is not None:
         asked["robust"] = Robust(noise=arguments.noise, share=arguments.robust)
     return asked

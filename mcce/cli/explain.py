@@ -1,7 +1,8 @@
 """`mcce fit`, `mcce explain` and `mcce letters`: explainers, and counterfactuals for the rows of a file.
 
 `letters` is a sparse `explain` that writes letters. `fit` saves the explainer, with the name and checksum of the
-model's file; a model that was trained here is written beside it.
+model's file; a model that was trained here is written beside it. With `--recourse`, `explain` and `letters` find
+actions (`MCCE.recourse`); `fit` with `--graph` learns what these need of the training rows.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ def run_fit(given: argparse.Namespace) -> int:
     if model is None:
         model = save_model(job.explainer.model, target, force=arguments.force)
         say(f"wrote the model {model}")
+    if arguments.graph is not None:
+        job.explainer.learned_.learn_worlds(None)
     job.explainer.save(target, about=about_model(model, job.explainer.model, target))
     say(f"wrote {target}, which holds values of training rows; mcce inspect {target} says which")
     also = "" if model.suffix.lower() in WITHOUT_CODE and model.parent == target.parent else f" --model {model}"
@@ -122,7 +125,8 @@ def run_letters(given: argparse.Namespace) -> int:
         return 0
     if complete(given).letters is None:
         given.refuse("the following arguments are required: --letters FOLDER")
-    given.sparse = True
+    if not complete(given).recourse:
+        given.sparse = True
     return run_explain(given)
 
 
@@ -146,9 +150,12 @@ def run_explain(given: argparse.Namespace) -> int:
 
 def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -> Counterfactuals:
     demanded = [*job.constraints, *demands(arguments)]
-    found = job.explainer.explain(job.factuals, constraints=demanded, **options)
-    if demanded or {"max_changes", "max_gower", "robust"} & {*options}:
-        found = found.with_why_unexplained(MOST_TOLD)
+    if arguments.recourse:
+        found = job.explainer.recourse(job.factuals, constraints=demanded, **options)
+    else:
+        found = job.explainer.explain(job.factuals, constraints=demanded, **options)
+        if demanded or {"max_changes", "max_gower", "robust"} & {*options}:
+            found = found.with_why_unexplained(MOST_TOLD)
     return found if arguments.explainer is None else _in_other_words(found, arguments)
 
 

@@ -2,7 +2,8 @@
 
 Output files are checked before the work begins: no input file and no existing file is overwritten (but with `--force`),
 and the folder is writable. A workbook has the sheets `answers` (changed cells are marked, with the old value as a
-comment), `changes` and `no answer`. Text stays text, and the same tables give the same bytes.
+comment), `changes` and `no answer`, of recourse also `consequences`. Text stays text, and the same tables give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -297,6 +298,8 @@ def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
         "changes": changes,
         "no answer": found.unexplained.rename_axis("id").reset_index(),
     }
+    if found.consequences is not None:
+        sheets["consequences"] = found.consequences
     with written_whole(outputs.table, overwrite=outputs.force) as beside:
         write_workbook(beside, sheets, marks)
 

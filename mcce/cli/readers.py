@@ -101,6 +101,11 @@ def numbers_by_name(value: Any) -> dict[str, float]:
     return _by_name(value, "a=2,b=0.5", number)
 
 
+def takes(value: Any) -> dict[str, Any]:
+    """Read actions with times, as in education=2 years; in a file also with steps of columns, as a table."""
+    return _by_name(value, "a=2 years", lambda each: numbers_by_name(each) if isinstance(each, Mapping) else text(each))
+
+
 def number_or_by_name(value: Any) -> float | dict[str, float]:
     if isinstance(value, Mapping) or (isinstance(value, str) and "=" in value):
         return numbers_by_name(value)

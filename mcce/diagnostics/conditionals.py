@@ -58,6 +58,7 @@ def conditionals(
     sample_weight_new: npt.ArrayLike | None = None,
     visit_sequence: VisitSequence = "data",
     predictors: Predictors | None = None,
+    graph: Any = None,
     kinds: Mapping[Any, Kind] | None = None,
     n_folds: int = N_FOLDS,
     n_draws: int = N_DRAWS,
@@ -72,7 +73,7 @@ def conditionals(
     ----------
     X : DataFrame or array
         Rows to fit chains on, and to judge them by.
-    sampler, fixed, visit_sequence, predictors, kinds, n_jobs
+    sampler, fixed, visit_sequence, predictors, graph, kinds, n_jobs
         The chain, as in `mcce.ChainModel`.
     decision : bool array or None
         One more column to condition on, as in `ChainModel.fit`.
@@ -114,7 +115,7 @@ def conditionals(
     """
     level, seed = check_share(level, "level"), resolve_seed(random_state)
     settings: dict[str, Any] = {"sampler": sampler, "fixed": fixed, "predictors": predictors, "n_jobs": n_jobs}
-    settings |= {"random_state": seed, "kinds": kinds, "visit_sequence": visit_sequence}
+    settings |= {"random_state": seed, "kinds": kinds, "visit_sequence": visit_sequence, "graph": graph}
     if X_new is not None:
         chain = ChainModel(**settings).fit(X, decision, sample_weight=sample_weight, progress=progress)
         judging: Any = {"decision": decision_new, "sample_weight": sample_weight_new, "n_draws": n_draws}
@@ -127,7 +128,8 @@ def conditionals(
         raise InputError(
             f"X has {table.n_rows} rows; to judge conditionals out of fold takes at least {max(LEAST_ROWS, n_folds)}."
         )
-    settings["visit_sequence"] = make_visit_sequence(visit_sequence, table, check_fixed(fixed, schema.names))[0]
+    if graph is None:
+        settings["visit_sequence"] = make_visit_sequence(visit_sequence, table, check_fixed(fixed, schema.names))[0]
     wanted: Bools | None = None
     if decision is not None:
         ChainLayout.check_decision(decision, table.n_rows)
@@ -247,6 +249,7 @@ def compare_conditionals(
     sample_weight: npt.ArrayLike | None = None,
     visit_sequence: VisitSequence = "data",
     predictors: Predictors | None = None,
+    graph: Any = None,
     kinds: Mapping[Any, Kind] | None = None,
     n_folds: int = 5,
     max_rows: int = 1000,
@@ -263,7 +266,7 @@ def compare_conditionals(
         Training rows, features only.
     samplers : list, or dict by name
         Names of samplers or samplers, yours too, from the cheapest to the dearest.
-    fixed, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
+    fixed, visit_sequence, predictors, graph, kinds, n_jobs : see `ChainModel`
     decision : bool array or None
         One more column to condition on: whether each row has the wanted decision.
     sample_weight : array or None
@@ -290,8 +293,8 @@ def compare_conditionals(
     """
     settings = Auto(samplers, n_folds=n_folds, max_rows=max_rows, n_draws=n_draws)
     X, decision, weights = weighted_rows(X, decision, sample_weight)
-    named = {"visit_sequence": visit_sequence, "predictors": predictors, "kinds": kinds}
-    arranged = arrange(X, decision, fixed=fixed, weights=weights, **named)  # type: ignore[arg-type]
+    named: Any = {"visit_sequence": visit_sequence, "predictors": predictors, "graph": graph, "kinds": kinds}
+    arranged = arrange(X, decision, fixed=fixed, weights=weights, **named)
     settings.check(arranged.table.n_rows)
     seed = resolve_seed(random_state)
     dealt = Folds.deal(arranged.ordered, n_folds, max_rows, derive_key(seed, "choose"))

@@ -29,7 +29,7 @@ from mcce.plausibility.stop_reasons import Usual
 from mcce.rng import derive_key
 from mcce.table import Schema
 from mcce.table.checks import rows_of
-from mcce.wording import Setting, call
+from mcce.wording import Either, Parameter, PythonOnly, Setting, call
 
 MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
 N_WORLDS = 5
@@ -130,15 +130,14 @@ class LearnedParts:
         chain = self.generator
         if not isinstance(chain, ChainModel) or chain.graph_ is None:
             raise InputError(
-                "recourse() needs a causal graph, which says what follows from what; give it to the explainer: ",
-                call("MCCE", ..., graph="education -> salary"),
+                Either(PythonOnly("recourse()"), "recourse"),
+                " needs a causal graph, which says what follows from what; fit the explainer with ",
+                Either(call("MCCE", ..., graph="education -> salary"), Parameter("graph")),
                 ".",
             )
-        chain.require_training_rows("recourse()", "fit without it.")
+        chain.require_training_rows("recourse", "fit without it.")
         if not self.worlds:
-            n_rows = len(
-                self.training.matrix("Fit again, or call recourse() once before saving.", needed_by="recourse()")
-            )
+            n_rows = len(self.training.matrix("Fit again, or use recourse once before saving.", needed_by="recourse"))
             self.worlds = tuple(self._fit_world(chain, b, n_rows, progress) for b in range(N_WORLDS))
         return self.worlds
 

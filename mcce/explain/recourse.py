@@ -29,6 +29,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,6 +52,7 @@ from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Schema
 from mcce.table.words import units_in_a_year
+from mcce.wording import Parameter, Value, entry
 
 LARGEST = 3  # features acted on at once
 NEAREST = 256  # candidates of a factual, for each number of features
@@ -63,6 +65,7 @@ JUDGED = 21  # consequences whose plausibility is looked at
 COMPARED = 40  # consequences among which the one to show is chosen
 LEVEL = 0.05
 _YEARS = {"year": 1.0, "month": 1 / 12, "week": 7 / 365.25, "day": 1 / 365.25}
+ACTIONS, TAKES = Parameter("actions"), Parameter("takes")
 USUAL = 0.1, 0.9  # quantiles between which a consequence usually is
 
 
@@ -370,19 +373,20 @@ def read_actions(names: Sequence[Hashable] | None, problem: Problem) -> Ints:
         named = possible if graph is None else graph.nodes if graph.outcome is None else graph.causes
         names = [name for name in possible if name in named]
     if isinstance(names, str) or not len(names):
-        raise InputError(f"actions is {spell(names)}; give a list of features that a person can act on.")
+        raise InputError(ACTIONS, " is ", Value(names), "; give a list of features that a person can act on.")
     for name in names:
         if name in problem.generator.fixed_:
-            raise InputError(f"actions names {name!r}, which is fixed; leave it out, or do not fix it.")
+            raise InputError(ACTIONS, f" names {name!r}, which is fixed; leave it out, or do not fix it.")
         if name not in schema.names:
-            raise InputError(f"actions names {spell(name)}, which is not a feature; {did_you_mean(name, possible)}")
+            raise InputError(ACTIONS, f" names {spell(name)}, which is not a feature; {did_you_mean(name, possible)}")
         if name not in possible:
-            raise InputError(f"actions names {name!r}, which is computed from other features; name these.")
+            raise InputError(ACTIONS, f" names {name!r}, which is computed from other features; name these.")
     pointless = [] if graph is None or graph.outcome is None else [name for name in names if name not in graph.causes]
     if graph is not None and pointless:
         warn(
-            f"actions names {listing(pointless)}, not among the causes of {graph.outcome!r} in the graph: acting on "
-            "them changes the model's answer, not the outcome that it predicts. Leave them out, or add the edges."
+            ACTIONS,
+            f" names {listing(pointless)}, not among the causes of {graph.outcome!r} in the graph: acting on "
+            "them changes the model's answer, not the outcome that it predicts. Leave them out, or add the edges.",
         )
     return np.array(sorted({schema.position(name) for name in names}), dtype=np.int64)
 
@@ -393,30 +397,27 @@ def read_durations(takes: Mapping[Hashable, Any], actions: Ints, problem: Proble
     found: dict[int, dict[int, float]] = {}
     for name, time_taken in takes.items():
         if name not in schema.names or schema.position(name) not in actions:
-            raise InputError(f"takes names {spell(name)}, which is not among the actions; {_names(actions, schema)}")
+            known = listing(schema.names[j] for j in actions)
+            raise InputError(TAKES, f" names {spell(name)}, which is not among the actions; these are {known}.")
         steps = time_taken if isinstance(time_taken, Mapping) else _clock_steps(name, time_taken, problem)
         moved: dict[int, float] = {}
         for clock, step in steps.items():
-            known = clock in schema.names and schema.features[schema.position(clock)].is_numeric
-            if not known or not is_number(step):
-                raise InputError(
-                    f"takes[{name!r}] is {spell(time_taken)}; give a text as '2 years', or steps of numeric columns as "
-                    "{'age': 2}."
-                )
+            is_clock = clock in schema.names and schema.features[schema.position(clock)].is_numeric
+            if not is_clock or not is_number(step):
+                takes_steps = "; give a text as '2 years', or steps of numeric columns as "
+                raise InputError(entry("takes", name), " is ", Value(time_taken), takes_steps, Value({"age": 2}), ".")
             moved[schema.position(clock)] = float(step)
         found[schema.position(name)] = moved
     return found
-
-
-def _names(actions: Ints, schema: Schema) -> str:
-    return f"these are {listing(schema.names[j] for j in actions)}."
 
 
 def _clock_steps(name: Hashable, text: Any, problem: Problem) -> dict[Hashable, float]:
     """Return the steps of ages and durations that may change, in their units, for a time as "2 years"."""
     words = str(text).split()
     if len(words) != 2 or words[1].rstrip("s") not in _YEARS or not words[0].replace(".", "", 1).isdigit():
-        raise InputError(f"takes[{name!r}] is {spell(text)}; give a time as '2 years', '18 months' or '30 days'.")
+        raise InputError(
+            entry("takes", name), " is ", Value(text), "; give a time as '2 years', '18 months' or '30 days'."
+        )
     years = float(words[0]) * _YEARS[words[1].rstrip("s")]
     steps: dict[Hashable, float] = {}
     for j in problem.mutable:
@@ -426,8 +427,12 @@ def _clock_steps(name: Hashable, text: Any, problem: Problem) -> dict[Hashable, 
     steps = {clock: step for clock, step in steps.items() if step}
     if not steps:
         raise InputError(
-            f"takes[{name!r}] is {spell(text)}, but no feature that may change has the name of an age or a duration; "
-            "give steps by column, as {'age': 2}, and do not fix it."
+            entry("takes", name),
+            " is ",
+            Value(text),
+            ", but no feature that may change has the name of an age or a duration; give steps by column, as in ",
+            Value({"age": 2}),
+            ", and do not fix it.",
         )
     return steps
 
@@ -447,7 +452,7 @@ def consequence_table(
     """
     lines = []
     ranks: dict[int, int] = {}
-    for factual, rows, acted in followed:
+    for factual, rows, acted in sorted(followed, key=itemgetter(0)):  # stable: the winners of a factual stay in order
         own, rank = factuals.matrix[factual], ranks.setdefault(factual, 0) + 1
         ranks[factual] = rank
         for j in np.flatnonzero(changed_columns(rows, np.broadcast_to(own, rows.shape)).any(axis=0) & ~acted):

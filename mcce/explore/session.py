@@ -55,7 +55,7 @@ from mcce.model.decisions import Answer
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
 from mcce.report.reasons import ALREADY
-from mcce.report.rows import held_back
+from mcce.report.rows import cases_of_100, held_back, usual_consequences
 from mcce.report.suspicious import STOP_REASONS
 from mcce.table import Data, Feature, Schema
 from mcce.table.dtypes import is_dated
@@ -203,6 +203,7 @@ class ExplorerSession:
             "features": [self._feature(j) for j in range(len(self._schema))],
             "settings": {"floor": PlanSettings.floor, "plans": PlanSettings.n_plans, "diverse": PlanSettings.diverse},
             "is_chain": self._explainer.generator_.visit_sequence_ is not None,
+            "has_graph": self._explainer.generator_.graph_ is not None,
         }
 
     def _feature(self, j: int) -> Reply:
@@ -308,13 +309,23 @@ class ExplorerSession:
         k = self._place(message)
         settings = PlanSettings.read(message.get("settings"), self._schema, self._fixed)
         last = self._last
+        if settings.recourse and settings.held:
+            settings = replace(settings, actions=tuple(name for name in self._actions if name not in settings.held))
         if last is None or (last.person, last.settings) != (k, settings):
-            last = self._last = Plans(k, settings, self._explain(self._people.iloc[[k]], **settings.arguments))
+            found = self._explain(self._people.iloc[[k]], settings.method, **settings.arguments)
+            last = self._last = Plans(k, settings, found)
         return last
 
-    def _explain(self, people: pd.DataFrame, **arguments: Any) -> Counterfactuals:
+    @cached_property
+    def _actions(self) -> list[Any]:
+        """The features that a plan can act on, by the causal graph."""
+        found = self._explain(self._people.iloc[:0], "recourse")
+        return list(found.run.settings["actions"])
+
+    def _explain(self, people: pd.DataFrame, method: str = "explain", **arguments: Any) -> Counterfactuals:
         """Explain people; the result calls features and values as the page does."""
-        return replace(self._explainer.explain(people, progress=False, **arguments), names=self._names)
+        found: Counterfactuals = getattr(self._explainer, method)(people, progress=False, **arguments)
+        return replace(found, names=self._names)
 
     def _plans(self, message: Mapping[str, Any]) -> Reply:
         plans = self._find(message)
@@ -341,6 +352,12 @@ class ExplorerSession:
                 "read_before_sending": "; ".join(words),
                 "granted": True,
             }
+            if found.consequences is not None:
+                plan["cases"] = cases_of_100(found, place)
+                usual = {name: self._names.pair(name, *ends) for name, *ends in usual_consequences(found, place)}
+                for change in plan["changes"]:
+                    low, high = usual.get(self._schema.names[change["feature"]], ("", ""))
+                    change["usual"] = f"{low} to {high}" if low != high else ""
             made.append(plan)
         return {"plans": made}
 

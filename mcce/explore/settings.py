@@ -1,7 +1,8 @@
 """Settings of plans, read from a message, and the Python and R calls that repeat them.
 
 A message identifies features by position and levels by code. For a feature it may state `may` (change), `low`, `high`,
-`levels`, `direction` and `hard` (its weight); for all, `floor`, `plans`, `diverse` and `draws`.
+`levels`, `direction` and `hard` (its weight); for all, `floor`, `plans`, `diverse` and `draws`. With `recourse`, plans
+are actions with their consequences (`MCCE.recourse`); a feature that may not change is then not acted on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
 
 MOST_PLANS, MOST_DRAWS = 10, 20_000
-KNOWN = ("features", "floor", "plans", "diverse", "draws")
+KNOWN = ("features", "floor", "plans", "diverse", "draws", "recourse")
 LIMITS = ("may", "low", "high", "levels", "direction", "hard")
 
 
@@ -36,6 +37,8 @@ class PlanSettings:
     limits : by place of the feature, what it may be.
     feature_weights : by name of the feature, how hard a step in it is; 1 for those not named.
     floor, n_plans, diverse, n_samples : as `explain` takes them.
+    recourse : whether plans are actions, with what follows from them.
+    actions : of recourse, the features to act on; None for all that are possible.
     """
 
     limits: tuple[tuple[int, Allow], ...] = ()
@@ -44,6 +47,8 @@ class PlanSettings:
     n_plans: int = 3
     diverse: bool = True
     n_samples: int = 1000
+    recourse: bool = False
+    actions: tuple[Any, ...] | None = None
 
     @classmethod
     def read(cls, given: Any, schema: Schema, fixed: list[Any]) -> PlanSettings:
@@ -62,9 +67,15 @@ class PlanSettings:
             hard = check_not_negative(asked.get("hard", 1.0), f"hard of {feature.name!r}")
             if hard != 1.0:
                 feature_weights.append((feature.name, hard))
-        diverse = given.get("diverse", cls.diverse)
-        if not isinstance(diverse, bool):
-            raise InputError(f"diverse is {spell(diverse)}; it must be true or false.")
+        diverse, recourse = (given.get(name, getattr(cls, name)) for name in ("diverse", "recourse"))
+        for name, value in (("diverse", diverse), ("recourse", recourse)):
+            if not isinstance(value, bool):
+                raise InputError(f"{name} is {spell(value)}; it must be true or false.")
+        if recourse and feature_weights:
+            raise InputError(
+                f"hard of {feature_weights[0][0]!r} does not go with actions and consequences: actions are ordered by "
+                "their number, then by the sum of their steps; leave it at 1."
+            )
         return cls(
             tuple(limits),
             tuple(feature_weights),
@@ -72,18 +83,31 @@ class PlanSettings:
             check_count(given.get("plans", cls.n_plans), "plans", most=MOST_PLANS),
             diverse,
             check_count(given.get("draws", cls.n_samples), "draws", most=MOST_DRAWS),
+            recourse,
         )
 
     @property
+    def method(self) -> str:
+        """The method of the explainer that finds plans."""
+        return "recourse" if self.recourse else "explain"
+
+    @property
+    def held(self) -> list[Any]:
+        """The features that may not change."""
+        return [limit.feature for _, limit in self.limits if limit.direction == "none"]
+
+    @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `MCCE.explain`."""
-        plain: dict[str, Any] = {"n_samples": self.n_samples, "n_counterfactuals": self.n_plans, "sparse": True}
-        plain |= {"floor": self.floor, "diverse": self.diverse and self.n_plans > 1}
+        """The arguments of that method."""
+        plain: dict[str, Any] = {"n_samples": self.n_samples, "n_counterfactuals": self.n_plans, "floor": self.floor}
+        if not self.recourse:
+            plain |= {"sparse": True, "diverse": self.diverse and self.n_plans > 1}
+        if self.actions is not None:
+            plain["actions"] = list(self.actions)
         if self.feature_weights:
             plain["feature_weights"] = dict(self.feature_weights)
-        if self.limits:
-            plain["constraints"] = [limit for _, limit in self.limits]
-        return plain
+        limits = [limit for _, limit in self.limits if not (self.recourse and limit.feature in self.held)]
+        return {**plain, "constraints": limits} if limits else plain
 
 
 def read_settings(given: Any) -> Mapping[str, Any]:
@@ -163,7 +187,7 @@ def python_call(settings: PlanSettings, place: int, rank: int) -> str:
             "import mcce",
             "",
             "# `explainer` and `people` are those that the explorer was opened with",
-            "found = explainer.explain(",
+            f"found = explainer.{settings.method}(",
             f"    people.iloc[[{place}]],",
             *lines,
             ")",
@@ -194,7 +218,7 @@ def r_call(settings: PlanSettings, place: int, rank: int) -> str:
             "",
             "# `people` holds the same people; `explainer` is load_mcce(file, model, people), of a file of MCCE.save,",
             "# or what mcce() made of the same model, rows and seed",
-            f"found <- explain(\n{arguments}\n)",
+            f"found <- {settings.method}(\n{arguments}\n)",
             f"row <- found$rows[found$index$rank == {rank}, , drop = FALSE]",
             "",
         ]

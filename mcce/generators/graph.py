@@ -250,7 +250,10 @@ class Graph:
 
     @classmethod
     def from_ordering(
-        cls, causal_ordering: Sequence[Hashable | Sequence[Hashable]], confounding: bool | Sequence[bool] = False
+        cls,
+        causal_ordering: Sequence[Hashable | Sequence[Hashable]],
+        confounding: bool | Sequence[bool] = False,
+        outcome: str | None = None,
     ) -> Graph:
         """Return the graph of a partial causal ordering, as R's shapr takes it (Heskes et al. 2020).
 
@@ -262,6 +265,8 @@ class Graph:
             For all groups or for each: whether its features share unmeasured causes. The features of a confounded group
             are drawn jointly given all earlier groups. Those of another group are drawn independently of each other
             given all earlier groups; shapr lets them depend on each other.
+        outcome : str or None
+            The outcome that a model predicts, if it stands in the last group: an effect of all earlier groups.
 
         Examples
         --------
@@ -291,7 +296,7 @@ class Graph:
         confounded = [
             (a, b) for group, flag in zip(groups, flags) if flag for i, b in enumerate(group) for a in group[:i]
         ]
-        return cls(edges, confounded, every)
+        return cls(edges, [pair for pair in confounded if outcome not in pair], every, outcome)
 
     @classmethod
     def _from_parts(cls, parts: Parts, outcome: str | None) -> Graph:
@@ -316,14 +321,16 @@ class Graph:
         """Return the graph of an object of JSON."""
         known: tuple[str, ...]
         if "causal_ordering" in given:
-            known = ("causal_ordering", "confounding")
+            known = ("causal_ordering", "confounding", "outcome")
         else:
             known = ("edges", "links", "nodes", "confounded", "outcome", "directed", "multigraph", "graph")
         for key in given:
             if key not in known:
                 raise InputError(f"{where} has the entry {spell(key)}; {did_you_mean(key, known)}")
         if "causal_ordering" in given:
-            return cls.from_ordering(given["causal_ordering"], given.get("confounding", False))
+            return cls.from_ordering(
+                given["causal_ordering"], given.get("confounding", False), outcome or given.get("outcome")
+            )
         edges = given.get("edges", given.get("links"))
         if not isinstance(edges, list) or given.get("directed") is False:
             raise InputError(f"{where} has no list of directed edges; give 'edges': [['education', 'salary']].")

@@ -4,8 +4,8 @@
    written by `mcce.rcompat.columns`. `connect` checks that both packages have the same version.
 2. A model of R is a function `ask(table, n_rows, parts)`: R builds a data frame of the parts, by the template that it
    keeps under the name `table`, and returns one column. R has one thread, so `RScores` refuses calls from others.
-3. Explainers and results are sent as the bytes of their files. `changes`, `sentences` and `words` of a result are sent
-   on request.
+3. Explainers and results are sent as the bytes of their files. `changes`, `consequences`, `sentences` and `words`
+   of a result are sent on request.
 4. Rows with missing cells that the model cannot predict are listed in `unexplained`.
 """
 
@@ -153,14 +153,22 @@ def fit(model: Any, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
-    _check_names(options, inspect.signature(MCCE.explain).parameters, "explain()")
+    return _explained(fitted, data, options, "explain")
+
+
+def recourse(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
+    return _explained(fitted, data, options, "recourse")
+
+
+def _explained(fitted: Fitted, data: Sent, options: Mapping[str, Any], method: str) -> dict[str, Any]:
+    _check_names(options, inspect.signature(getattr(MCCE, method)).parameters, f"{method}()")
     frame, _ = _read(data)
     arguments = {name: _whole(value) for name, value in options.items()}
     if arguments.get("constraints") is not None:
         arguments["constraints"] = _constraints(arguments["constraints"])
     left_out = _unreadable(fitted.explainer, frame)
     rows = frame if left_out is None else frame[left_out.kept]
-    found = fitted.explainer.explain(rows, progress=False, **arguments)
+    found = getattr(fitted.explainer, method)(rows, progress=False, **arguments)
     if left_out is not None:
         found = with_left_out(found, left_out, fitted.explainer.generator_.schema_)
     return {"found": found, **_result(found, fitted.columns)}
@@ -176,6 +184,16 @@ def changes(found: Counterfactuals) -> dict[str, Any]:
     """Return every changed cell of a result."""
     table = found.changes()
     table[["from", "to"]] = table[["from", "to"]].astype(object).map(_text)
+    table["feature"] = table["feature"].astype(str)
+    return _written(table)
+
+
+def consequences(found: Counterfactuals) -> dict[str, Any] | None:
+    """Return what usually follows from the actions of recourse; None of counterfactuals."""
+    if found.consequences is None:
+        return None
+    table = found.consequences.copy()
+    table[["low", "high"]] = table[["low", "high"]].astype(object).map(_text)
     table["feature"] = table["feature"].astype(str)
     return _written(table)
 
@@ -365,8 +383,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         lend,
         fit,
         explain,
+        recourse,
         generate,
         changes,
+        consequences,
         sentences,
         words,
         suspicious,

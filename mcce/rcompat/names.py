@@ -34,7 +34,7 @@ FUNCTIONS = {  # of the R package, by the name of their counterpart in Python
     "explain": "explain",
     "letter": "letter",
 }
-TABLES = {"fit": "data", "explain": "newdata", "generate": "newdata"}  # what X is called there, by the called function
+TABLES = {"fit": "data"} | dict.fromkeys(("explain", "recourse", "generate"), "newdata")  # what X is called there
 ABSENT = frozenset({"predictors", "relations", "sample_weight", "training"})  # parameters without a counterpart in R
 
 CALL = (

@@ -96,16 +96,17 @@ def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[n
     return step
 
 
-def told_by_row(changes: pd.DataFrame, in_words: pd.DataFrame, places: pd.Index[Any]) -> dict[str, list[str]]:
-    """Return for each (id, rank) the names of the changed features, of needed and other ones, and the changes.
+def told_by_row(
+    changes: pd.DataFrame, in_words: pd.DataFrame, places: pd.Index[Any], roles: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return for each (id, rank) the names of the changed features, of those of each role, and the changes.
 
     `changes` and `in_words` are a row for each change, as `changed_cells` and `in_words` return them.
     """
     names = changes["feature"].map(str)
     by_row = {"changed": names}
     if "role" in changes:
-        is_recourse = changes["role"].isin(["action", "consequence"]).any()
-        for role in ("action", "consequence") if is_recourse else ("needed", "comes along"):
+        for role in roles:
             by_row[role.replace(" ", "_")] = names[changes["role"] == role]
     by_row["changes"] = names + ": " + in_words["from"].astype(str) + " -> " + in_words["to"].astype(str)
     number = {place: row for row, place in enumerate(places)}

@@ -138,7 +138,7 @@ def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[st
         found = _ways(case, texts) if case.ways else _none(case, texts)
         sections = (_decision(case, texts), found, _fixed(case, texts), _care(case, texts))
     about = texts.say("letter.case", id=case.id)
-    title = texts.say("letter.title") if title is None else title
+    title = texts.say("letter.title_acts" if case.acts else "letter.title") if title is None else title
     return Letter(title, about, tuple(intro), sections, tuple(closing), texts.language)
 
 
@@ -181,12 +181,19 @@ def _ways(case: Case, texts: Texts) -> Section:
 
 
 def _different(case: Case) -> list[int]:
-    """Return the places of the ways of a case, of those that change the same features the first."""
-    sets = [frozenset(change.feature for change in changes) for changes, *_ in case.ways]
+    """Return the places of the ways of a case, of those that change, or act on, the same features the first."""
+    sets = [
+        frozenset(change.feature for change in changes if not (case.acts and change.comes_along))
+        for changes, *_ in case.ways
+    ]
     return [k for k in range(len(sets)) if sets[k] not in sets[:k]]
 
 
 def _none(case: Case, texts: Texts) -> Section:
+    if case.acts:
+        return Section(
+            texts.say("none.heading_acts"), (f"{texts.say('none.sorry_acts')} {texts.say('none.not_the_end')}",)
+        )
     alike = texts.listed([case.names.label(name) for name in case.fixed])
     sentences = [texts.say("none.sorry")]
     if case.reason.startswith(NO_ROOM):
@@ -217,10 +224,12 @@ def _fixed(case: Case, texts: Texts) -> Section:
 def _care(case: Case, texts: Texts) -> Section:
     seen = texts.listed([case.names.label(name) for name in case.columns])
     left_out = texts.say("care.left_out_acts" if case.acts else "care.left_out", names=seen)
-    promise = texts.say("care.promise", len(_different(case)))
-    causes = (texts.say("care.causes"),) if case.acts else ()
-    told = (promise, *causes, texts.say("care.others"), left_out) if case.ways else (left_out,)
-    return Section(texts.say("care.heading"), (), told)
+    if not case.ways:
+        return Section(texts.say("care.heading"), (), (left_out,))
+    promise = [texts.say("care.promise", len(_different(case)))]
+    if case.acts:
+        promise = [texts.say("care.promise_acts"), texts.say("care.causes")]
+    return Section(texts.say("care.heading"), (), (*promise, texts.say("care.others"), left_out))
 
 
 def _begun(text: str) -> str:

@@ -93,8 +93,12 @@ def change_table(found: Result) -> pd.DataFrame:
     if found.incidental is None:
         return table
     along = found.incidental.to_numpy(dtype=bool)[changed]
-    first, second = ("needed", "comes along") if found.consequences is None else ("action", "consequence")
+    first, second = _roles(found)
     return table.assign(role=pd.Series(np.where(along, second, first), dtype=object))
+
+
+def _roles(found: Result) -> tuple[str, str]:
+    return ("needed", "comes along") if found.consequences is None else ("action", "consequence")
 
 
 def answers(found: Result) -> pd.DataFrame:
@@ -120,7 +124,7 @@ def answers(found: Result) -> pd.DataFrame:
     """
     changes = change_table(found)
     words = in_words(changes, changes["feature"], found.names)
-    told: dict[str, Any] = dict(told_by_row(changes, words, found.frame.index))
+    told: dict[str, Any] = dict(told_by_row(changes, words, found.frame.index, _roles(found)))
     told["sentence"] = [_row_sentence(found, *each) for each in changes_in_words(found)]
     table = side_by_side(found.frame, found.measures)
     for name, texts in told.items():

@@ -188,25 +188,42 @@ def follows_in_words(
     for name in found.frame.columns[found.frame.columns.isin(found.derived)]:
         before, after = found.factuals[name].iloc[factual], found.frame[name].iloc[row]
         if not is_same(before, after):
-            way = "becomes"
-            if found.kinds.get(name) == "numeric" and not (pd.isna(before) or pd.isna(after)):
-                way = "rises" if after > before else "falls"
-            told.append((names.label(name), way, names.pair(name, before, after)[1]))
+            told.append((names.label(name), _way(found, name, before, after), names.pair(name, before, after)[1]))
     return follow_sentence(told, texts)
+
+
+def _way(found: Result, name: Any, before: Any, after: Any) -> str:
+    """Return which text a change of a feature is told by."""
+    if found.kinds.get(name) != "numeric" or pd.isna(before) or pd.isna(after):
+        return "becomes"
+    return "rises" if after > before else "falls"
+
+
+def usual_consequences(found: Result, row: int) -> list[tuple[str, Any, Any]]:
+    """Return the features that follow from the actions of a row of `frame`, with the ends of what is usual."""
+    table = found.consequences
+    assert table is not None
+    id, rank = found.frame.index[row]
+    mine = table[(table["id"] == id) & (table["rank"] == rank)]
+    return list(zip(mine["feature"], mine["low"], mine["high"]))
+
+
+def cases_of_100(found: Result, row: int) -> int:
+    """Return in how many of 100 cases the actions of a row reach the decision: 99 at most, as nothing is certain."""
+    return min(int(100 * found.measures["p_valid"].iloc[row] + 1e-9), 99)
 
 
 def consequences_in_words(found: Result, row: int, names: Names | None = None, texts: Texts | None = None) -> str:
     """Return what usually follows from the actions of a row of `frame`, and how often the decision is then reached."""
-    names, texts, table = names or found.names, texts or read_texts(), found.consequences
-    assert table is not None
-    id, rank = found.frame.index[row]
+    names, texts = names or found.names, texts or read_texts()
     told = []
-    for feature, low, high in table.loc[
-        (table["id"] == id) & (table["rank"] == rank), ["feature", "low", "high"]
-    ].values:
-        key = "example.becomes" if is_same(low, high) else "example.between"
+    own = found.factuals.iloc[owners(found)[row]]
+    for feature, low, high in usual_consequences(found, row):
+        if is_same(low, high) and is_same(low, own[feature]):
+            continue
+        key = _way(found, feature, own[feature], high) if is_same(low, high) else "between"
         first, last = names.pair(feature, low, high)
-        told.append(texts.say(key, feature=names.label(feature), low=first, high=last, after=last))
+        told.append(texts.say(f"example.{key}", feature=names.label(feature), low=first, high=last, after=last))
     usually = [texts.say("example.usually", changes=texts.listed(told))] if told else []
-    cases = min(int(100 * found.measures["p_valid"].iloc[row] + 1e-9), 99)  # not a promise, even if all draws agree
+    cases = cases_of_100(found, row)
     return " ".join([*usually, texts.say("example.assured", cases=names.count(cases), decision=found.decision)])

@@ -339,3 +339,54 @@ def test_no_more_draws_than_memory_holds(source, tmp_path, n_samples):
         InputError, match=r"n_samples is .*; it must be a whole number of at least 1 and at most 10000000"
     ):
         explainer().explain_batches(source, tmp_path / "out", **SETTINGS | {"n_samples": n_samples})
+
+
+# ---- recourse
+
+
+@pytest.fixture(scope="module")
+def causal():
+    """An explainer of few columns with a graph."""
+    table = TABLE[["age", "income", "size", "owner"]]
+    graph = "age -> size -> income"
+    return MCCE(simple_score, fixed=["age"], graph=graph, sampler="parametric", random_state=1).fit(table), table
+
+
+def simple_score(frame):
+    return 1 / (1 + np.exp(-0.2 * (frame["income"] - 30) - 0.5 * frame["size"].cat.codes - frame["owner"]))
+
+
+ACTS = {"actions": ["size", "income"], "assurance": 0.7, "n_samples": 60}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("batch_size", "n_jobs"), [(7, 1), (1, 1), (6, 2)])
+def test_batches_give_what_recourse_gives_at_once(causal, tmp_path, batch_size, n_jobs):
+    made, table = causal
+    people = table[simple_score(table) < 0.52].head(12)
+    found = made.recourse(people, **ACTS)
+    fresh = MCCE(**made.get_params()).fit(table)  # which has learned nothing for recourse
+    sizes = {"batch_size": batch_size, "n_jobs": n_jobs}
+    fresh.explain_batches(people.reset_index(names="who"), tmp_path / "out", recourse=True, id="who", **sizes, **ACTS)
+    rows, others = tables(tmp_path / "out")
+    assert {"action", "consequence", "sentence", "p_valid"} <= {*rows}
+    assert len(found) > 3
+    exactly = {"check_exact": True, "check_dtype": False, "check_categorical": False}
+    pd.testing.assert_frame_equal(rows, mcce.report.answers(found), **exactly)
+    pd.testing.assert_frame_equal(others, found.unexplained.reset_index(), **exactly)
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["settings"]["assurance"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sparse": True}, "explain_batches does not take 'sparse' with recourse=True"),
+        ({"actions": ["age"]}, "^actions names 'age', which is fixed"),
+        ({"assurance": 2}, "^assurance is 2; it must be"),
+    ],
+)
+def test_settings_of_recourse_are_checked_before_the_folder_is_made(causal, tmp_path, settings, message):
+    made, table = causal
+    with pytest.raises(InputError, match=message):
+        made.explain_batches(table.head(3), tmp_path / "out", recourse=True, **settings)
+    assert not (tmp_path / "out").exists()

@@ -332,6 +332,8 @@ def test_what_is_written_is_read_back_alike(tmp_path):
             "rule": ["a <= 3"],
         },
         "sparse": True,
+        "actions": ["a", "b"],
+        "takes": {"a": "2 years", "b": {"age": 2.5}},
     }
     every = argparse.Namespace(**{option.name: option.default for option in OPTIONS} | values)
     path = tmp_path / "x.job.toml"

@@ -78,6 +78,13 @@ def test_the_decision_and_settings_of_the_chain_are_passed_on():
     assert found["x"].sampler == "CtreeSampler()"
 
 
+def test_a_graph_is_that_of_the_chain():
+    X = line(150)
+    alone = conditionals(X, sampler="norm", fixed=["z"], graph=mcce.Graph.from_text("z; x"), n_draws=20)
+    beside = conditionals(X, sampler="norm", fixed=["z"], graph="z -> x", n_draws=20)
+    assert beside["x"].skill > alone["x"].skill + 0.1
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

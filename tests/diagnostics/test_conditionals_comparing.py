@@ -80,6 +80,18 @@ def test_the_decision_is_one_more_column_to_predict_from():
     assert with_it.scores.loc[("w", "marginal"), "log_score"] == without.scores.loc[("w", "marginal"), "log_score"]
 
 
+@pytest.mark.slow
+def test_a_graph_gives_each_feature_its_parents():
+    X, asked = process(150), {"fixed": ["x"], "n_draws": 5}
+    parents = {"y": ["x"], "z": ["y"], "w": []}
+    by_graph = compare_conditionals(X, ["marginal", "cart"], graph="x -> y -> z; w", **asked)
+    by_predictors = compare_conditionals(X, ["marginal", "cart"], predictors=parents, **asked)
+    columns = ["log_score", "loss"]
+    pd.testing.assert_frame_equal(by_graph.scores[columns], by_predictors.scores[columns])
+    ordinary = compare_conditionals(X, ["marginal", "cart"], **asked)
+    assert not by_graph.scores[columns].equals(ordinary.scores[columns])
+
+
 def test_it_prints_scores_and_what_would_be_chosen(compared):
     text = repr(compared)
     assert text.startswith("Log scores of 300 held-out rows in 5 folds")

@@ -246,6 +246,15 @@ def test_one_seed_gives_one_answer_for_any_batch(explainer, refused, found):
         pd.testing.assert_frame_equal(again.measures.loc[both], found.measures.loc[both])
 
 
+def test_one_seed_gives_one_answer_for_any_size_of_blocks(explainer, refused, found, monkeypatch):
+    monkeypatch.setattr("mcce.explain.problem.POOL_BYTES", 1)
+    asked = {"actions": ["education", "savings"], "n_samples": 300}
+    again = explainer.recourse(refused, **asked)
+    pd.testing.assert_frame_equal(again.frame, found.frame)
+    pd.testing.assert_frame_equal(again.consequences, found.consequences)
+    assert found.consequences["id"].is_monotonic_increasing
+
+
 @pytest.mark.slow
 def test_one_seed_gives_one_answer_for_any_number_of_jobs(people, refused, found):
     sampler = mcce.MixtureSampler(max_components=2)
@@ -326,7 +335,7 @@ def test_actions_that_do_not_cause_the_outcome_are_warned_of(people, refused):
 
 LANGUAGES = {
     "en": ("Possible action: ", "What usually follows: ", "of 100 cases"),
-    "de": ("Mögliche Maßnahme: ", "Was in der Regel daraus folgt: ", "von 100 Fällen"),
+    "de": ("Mögliche Maßnahme – ", "In der Regel folgt daraus: ", "von 100 Fällen"),
     "fr": ("Action possible", "Ce qui s’ensuit en général", "sur 100"),
     "nb": ("Mulig tiltak: ", "Dette følger vanligvis: ", "av 100"),
 }
@@ -343,6 +352,17 @@ def test_letters_name_action_consequence_and_probability(found, language):
     assert "salary" in rest.split("100")[0]
     cases = int(100 * found.measures["p_valid"].loc[id].iloc[0] + 1e-9)
     assert str(min(cases, 99)) in rest
+
+
+def test_the_plot_has_what_usually_follows(found):
+    import matplotlib.pyplot as plt
+
+    told = found.consequences.query("feature == 'salary' and low < high").iloc[0]
+    ax = found.plot(told["id"])
+    written = {text.get_text() for text in ax.texts}
+    assert f"{told['low']:.0f} to {told['high']:.0f}" in written
+    assert "salary (consequence)" in [label.get_text() for label in ax.get_yticklabels()]
+    plt.close(ax.figure)
 
 
 def test_results_and_explainers_are_stored(explainer, refused, found, tmp_path):

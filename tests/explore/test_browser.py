@@ -323,6 +323,25 @@ def test_a_number_that_names_a_person_stays_on_one_line(browser, first):
             assert browser.ask(LINES) == [1] * 50
 
 
+def test_actions_and_consequences_are_told_apart(browser, served):
+    X = bank.people(250)[["age", "education", "salary", "savings", "loan_amount"]]
+    graph = "age -> education; age, education -> salary; age, salary -> savings"
+    asked = {"decision": bank.GRANTED, "fixed": ["age"], "graph": graph, "sampler": "parametric", "random_state": 1}
+    session = ExplorerSession(mcce.MCCE(bank.risk, **asked).fit(X), X)
+    with running(session) as address:
+        opened(browser, address)
+        browser.ask("document.querySelector('[data-recourse]').click()")
+        browser.wait(f"{QUIET} && {CARDS}.some(each => each.innerText.includes('of 100 cases, if the graph is right'))")
+        roles = browser.ask("[...document.querySelectorAll('.plans .role')].map(each => each.textContent)")
+        assert {"action", "consequence"} == set(roles)
+        assert "usually " in browser.ask(f"{CARDS}[0].innerText")
+        assert browser.ask(UNNAMED) == []
+        assert browser.ask(FAINT) == []
+        assert browser.ask(OUTSIDE) == []
+    opened(browser, served[0])
+    assert browser.ask("document.querySelector('[data-recourse]').getClientRects().length") == 0  # without a graph
+
+
 # a notebook's model, as anywidget hands it over, whose messages go to the server here
 NOTEBOOK = """
 import("./explorer.js").then((module) => {

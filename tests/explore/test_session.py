@@ -482,3 +482,61 @@ def test_derived_columns_follow_and_are_not_shown():
         {"ask": "plans", "settings": {"features": {ratio: {"high": 1}}}},
     ):
         assert "computed from other" in session.answer({"person": person, **message})["error"]
+
+
+# ---- actions and consequences
+
+
+@pytest.fixture(scope="module")
+def causal():
+    """An explainer with a graph, its people, and the place of one who is refused."""
+    X = people(250)[["age", "education", "salary", "savings", "loan_amount"]]
+    graph = "age -> education; age, education -> salary; age, salary -> savings"
+    made = mcce.MCCE(risk, decision=GRANTED, fixed=["age"], graph=graph, sampler="parametric", random_state=1).fit(X)
+    return made, X, int((risk(X) > 0.4).to_numpy().argmax())
+
+
+@pytest.mark.slow
+def test_plans_are_those_of_recourse(causal):
+    made, X, person = causal
+    session = ExplorerSession(made, X)
+    assert ask(session, "start")["has_graph"]
+    savings = {at(X, "savings"): {"may": False}, at(X, "salary"): {"may": False}}
+    settings = {"draws": 200, "plans": 1, "recourse": True, "features": savings}
+    asked = {"person": person, "settings": settings}
+    (plan,) = ask(session, "plans", **asked)["plans"]
+    found = made.recourse(X.iloc[[person]], ["education"], n_samples=200, n_counterfactuals=1)
+    changes = found.changes()
+    roles = {X.columns[each["feature"]]: each["role"] for each in plan["changes"]}
+    assert roles == dict(zip(changes["feature"], changes["role"]))
+    assert roles["education"] == "action"
+    assert roles["salary"] == "consequence"  # not acted on, but it follows
+    usual = {X.columns[each["feature"]]: each["usual"] for each in plan["changes"]}
+    told = found.consequences.set_index("feature").loc["salary"]
+    assert usual["salary"] == f"{told['low']:,} to {told['high']:,}"
+    assert usual["education"] == ""
+    assert plan["cases"] == min(int(100 * found.measures["p_valid"].iloc[0] + 1e-9), 99)
+    space = {"explainer": made, "people": X}
+    exec(ask(session, "export", what="python", rank=1, **asked)["text"], space)
+    assert space["row"].equals(found.frame.xs(1, level="rank"))
+    assert "found <- recourse(\n  explainer, people[" in ask(session, "export", what="r", rank=1, **asked)["text"]
+    letter = " ".join(ask(session, "export", what="letter", **asked)["text"].split())
+    assert "What usually follows: salary" in letter
+
+
+@pytest.mark.slow
+def test_somebody_without_recourse_is_told_why(causal):
+    made, X, person = causal
+    held = {at(X, name): {"may": False} for name in ("savings", "salary")}
+    settings = {"draws": 20, "recourse": True, "features": {**held, at(X, "education"): {"levels": [0]}}}
+    answer = ask(ExplorerSession(made, X), "plans", person=person, settings=settings)
+    assert answer["plans"] == []
+    assert answer["reason"]
+
+
+def test_recourse_needs_a_graph_and_no_weights(session, table, refused):
+    assert not ask(session, "start")["has_graph"]
+    asked = {"ask": "plans", "person": refused, "settings": {"recourse": True}}
+    assert session.answer(asked)["error"].startswith("recourse() needs a causal graph")
+    asked["settings"]["features"] = {at(table, "salary"): {"hard": 2}}
+    assert "hard of 'salary' does not go with actions and consequences" in session.answer(asked)["error"]

@@ -117,6 +117,17 @@ def test_an_ordering_of_shapr():
     assert Graph.read({"causal_ordering": [["age", "sex"]], "confounding": True}).confounded == (("age", "sex"),)
 
 
+def test_an_ordering_with_an_outcome():
+    ordering = [["age"], ["education", "salary"], ["savings", "default"]]
+    graph = Graph.from_ordering(ordering, True, outcome="default")
+    assert graph.nodes == ("age", "education", "salary", "savings")
+    assert graph.causes == ["age", "education", "salary"]
+    assert graph.confounded == (("education", "salary"),)
+    assert Graph.read({"causal_ordering": ordering, "confounding": True, "outcome": "default"}) == graph
+    with pytest.raises(InputError, match="graph has 'salary' -> 'savings', but an outcome has no effects"):
+        Graph.from_ordering(ordering, outcome="salary")
+
+
 @pytest.mark.parametrize(
     ("ordering", "confounding", "message"),
     [

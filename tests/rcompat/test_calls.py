@@ -94,6 +94,25 @@ def test_an_explainer_fitted_by_r_answers_as_one_fitted_here():
     assert len(ask.asked) < 25  # in blocks, not row by row
 
 
+@pytest.mark.slow
+def test_recourse_is_that_of_an_explainer_fitted_here():
+    data = people()[["age", "job", "income"]]
+    causal = {"graph": "age -> job -> income", "sampler": "parametric"}
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, **causal})
+    asked = {"assurance": 0.5, "keep": 0.0, "actions": ["job", "income"]}
+    found = told("recourse", made["fitted"], sent(data.head(6)), {**asked, "n_samples": 100.0})
+    own = MCCE(lambda rows: rows["income"] / 100, decision=(0.6, 1), fixed=["age"], random_state=1, **causal).fit(data)
+    expected = own.recourse(data.head(6), n_samples=100, **asked)
+    assert len(expected)
+    assert received(found["measures"])["p_valid"].tolist() == expected.measures["p_valid"].tolist()
+    sent_table = received(told("consequences", found["found"]))
+    assert sent_table["feature"].tolist() == expected.consequences["feature"].tolist()
+    plain = told("explain", made["fitted"], sent(data.head(2)), {"n_samples": 20.0})
+    assert told("consequences", plain["found"]) is None
+    refused = calls.attempt("recourse", made["fitted"], sent(data.head(2)), {"takes": {"job": "soon"}})
+    assert refused["error"].startswith("takes of 'job' is 'soon'; give a time as '2 years'")
+
+
 def test_bytes_give_the_explainer_and_the_result_again():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)

@@ -108,10 +108,21 @@ def recourse():
     return SimpleNamespace(
         names=NAMES,
         decision="granted",
-        frame=pd.DataFrame({"savings": [1]}, index=index),
+        frame=pd.DataFrame({"savings": [1], "job": ["a"]}, index=index),
+        factuals=pd.DataFrame(
+            {"savings": [0], "job": ["b"], "age": [4], "home": ["own"]}, index=pd.Index([7], name="id")
+        ),
+        kinds={"savings": "numeric", "age": "numeric"},
         measures=pd.DataFrame({"p_valid": [0.97]}, index=index),
         consequences=pd.DataFrame(
-            {"id": 7, "rank": 1, "feature": ["savings", "job"], "low": [1, "a"], "high": [2, "a"], "share": 1.0}
+            {
+                "id": 7,
+                "rank": 1,
+                "feature": ["savings", "job", "age", "home"],
+                "low": [1, "a", 6, "own"],
+                "high": [2, "a", 6, "own"],
+                "share": 1.0,
+            }
         ),
     )
 
@@ -146,6 +157,7 @@ def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
     for n in (1, 2):
         acts = replace(case, ways=tuple(way(case, texts, n=k + 1) for k in range(n)), acts=True)
         assert "{" not in write_letter(acts, texts, None, [], []).as_text()
+    assert "{" not in write_letter(replace(case, ways=(), acts=True), texts, None, [], []).as_text()
     assert "{" not in consequences_in_words(recourse(), 0, texts=texts)
     months = replace(case.names, units={"months": texts.say("words.month_words").split(", ")[0]})
     rules = rules_in_words(RULES, months, COLUMNS, texts)
@@ -216,7 +228,7 @@ def test_own_texts_are_checked(tmp_path):
     assert read_texts("en", own).say("letter.title").startswith("Kjære kunde")
     assert read_texts("en", tomllib.loads(text_of("de"))).language == "de"
     lines = text_of("en").splitlines()
-    wrong = "\n".join(line for line in lines if not line.startswith("sorry"))
+    wrong = "\n".join(line for line in lines if not line.startswith("sorry ="))
     wrong = wrong.replace('title = "What', 'titel = "What').replace("{decision}. Nothing", "{wish}. Nothing")
     own.write_text(wrong, encoding="utf-8")
     with pytest.raises(InputError, match=r"own.toml: 'letter.title' is missing; 'none.sorry' is missing; 'let"):
@@ -295,3 +307,19 @@ def test_without_babel_english_works_and_others_say_what_to_do(monkeypatch):
     assert read_texts("en").say("words.years", 2, n="2") == "2 years"
     with pytest.raises(InputError, match=r"letters in 'nb' need babel, .*pip install 'mcce\[languages\]'"):
         read_texts("nb")
+
+
+def test_consequences_that_are_the_same_in_all_cases_rise_or_fall_and_others_are_left_out():
+    said = consequences_in_words(recourse(), 0)
+    assert said.startswith("What usually follows: savings 1 € to 2 €, job becomes a and age rises to 6. In 97 of 100")
+    assert "home" not in said
+
+
+@pytest.mark.parametrize("code", available_languages())
+def test_letters_about_actions_do_not_call_them_examples(code):
+    texts = read_texts(code)
+    case, _ = in_language(code)
+    example = {"en": "xample", "de": "eispiel", "fr": "xemple", "nb": "ksemp"}[code]
+    for ways in ((), (way(case, texts),), (way(case, texts), way(case, texts, n=2))):
+        letter = write_letter(replace(case, ways=ways, acts=True, rules=("a",)), texts, None, [], []).as_text()
+        assert example not in letter, letter

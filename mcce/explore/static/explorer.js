@@ -87,7 +87,7 @@ export function mount(root, askRaw) {
   let ids = 0;
   const newId = () => `${me}-${++ids}`;
   const state = {
-    start: null, person: null, limits: {}, floor: 0.05, plans: 3, diverse: true, found: null, edited: {}, hand: null,
+    start: null, person: null, limits: {}, floor: 0.05, plans: 3, diverse: true, recourse: false, found: null, edited: {}, hand: null,
     bookmarks: [], page: 0, open: new Set(),
   };
   const box = {};
@@ -209,6 +209,12 @@ export function mount(root, askRaw) {
         replan();
       },
     });
+    box.recourse = labelled("Actions and consequences, by the causal graph", el("input", {
+      type: "checkbox", "data-recourse": "", onchange: (event) => {
+        state.recourse = event.target.checked;
+        replan();
+      },
+    }), { class: "field tick", hidden: true });
     const section = (title, props, ...parts) => {
       const id = newId();
       return el("section", { "aria-labelledby": id, ...props }, el("h3", { id }, title), parts);
@@ -223,7 +229,8 @@ export function mount(root, askRaw) {
           section("What may change", { class: "settings" },
             el("div", { class: "asked" },
               el("div", { class: "field" }, labelled("How believable at least", floor), floorText),
-              labelled("Number of plans", number), labelled("Plans that differ", diverse, { class: "field tick" })),
+              labelled("Number of plans", number), labelled("Plans that differ", diverse, { class: "field tick" }),
+              box.recourse),
             el("button", { type: "button", class: "quiet", onclick: resetLimits }, "Back to no limits"), box.limits),
           el("div", { class: "results" },
             section("Plans", {}, box.plans),
@@ -293,7 +300,9 @@ export function mount(root, askRaw) {
   // -------------------------------------------------------------- what may change
 
   function settings() {
-    return { features: state.limits, floor: state.floor, plans: state.plans, diverse: state.diverse };
+    return {
+      features: state.limits, floor: state.floor, plans: state.plans, diverse: state.diverse, recourse: state.recourse,
+    };
   }
 
   const replan = debounced(() => plan());
@@ -447,7 +456,7 @@ export function mount(root, askRaw) {
     if (!answer.plans.length) {
       say(answer.already ? "No plan is needed." : "No plan was found.");
       const about = el("div", { class: "why" }, el("p", {}, answer.already ? "The decision is the wanted one already." : answer.reason));
-      if (!answer.already) {
+      if (!answer.already && !asked.recourse) {
         about.append(el("button", { type: "button", onclick: (event) => whyNot(event.target, about) }, "Why not?"));
       }
       box.plans.replaceChildren(about);
@@ -497,6 +506,7 @@ export function mount(root, askRaw) {
       el("dt", {}, "Believable"), el("dd", {}, meter(one.plausibility),
         `${percent(one.plausibility)} of real rows look as unusual or more so`,
         one.below_floor ? el("strong", { class: "no" }, " – less than asked") : null),
+      ...(one.cases === undefined ? [] : [el("dt", {}, "Reached"), el("dd", {}, `in ${one.cases} of 100 cases, if the graph is right`)]),
     ];
     const buttons = remove ? [el("button", { type: "button", onclick: remove }, "Remove")] : [
       el("button", { type: "button", onclick: () => bookmark(whose) }, "Bookmark"),
@@ -518,10 +528,11 @@ export function mount(root, askRaw) {
   }
 
   function drawChange(change) {
-    const role = change.role === "comes along" ? el("span", { class: "role along" }, "comes along")
+    const role = ["comes along", "consequence"].includes(change.role) ? el("span", { class: "role along" }, change.role)
       : change.role ? el("span", { class: "role" }, change.role) : null;
     return el("li", {}, el("p", {}, el("span", { class: "name" }, change.label), " ", role),
       el("p", { class: "move" }, el("span", { class: "from" }, change.from), " → ", el("strong", {}, change.to)),
+      change.usual ? el("p", { class: "soft" }, `usually ${change.usual}`) : null,
       change.distribution.kind === "levels" ? drawLevels(change) : drawNumbers(change));
   }
 
@@ -754,6 +765,7 @@ export function mount(root, askRaw) {
     }
     state.start = answer;
     state.floor = answer.settings.floor;
+    box.recourse.hidden = !answer.has_graph;
     box.title.textContent = `${answer.people.toLocaleString("en")} people, ${answer.refused.toLocaleString("en")} refused. Wanted: ${answer.decision}.`;
     const groups = answer.features.flatMap(({ label, levels, groups: few }, j) =>
       (few ? levels.map((text, code) => [`${j}:${code}`, `${label}: ${text}`]) : []));

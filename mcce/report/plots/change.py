@@ -4,7 +4,9 @@
    spans 98 per cent of them and both values, and their distribution is shaded; otherwise it spans the training values.
    It is logarithmic where few values take most of it (`LineScale`). A bar marks the part that constraints allow.
 2. Other values are written out, old to new. Incidental changes stand below the needed ones, with a dashed arrow.
-3. Unchanged features are named below, and so are changes beyond the first 30.
+3. Of recourse, actions have arrows. The consequences below them have a bar from the lowest to the highest value that
+   usually follows, in place of an arrow.
+4. Unchanged features are named below, and so are changes beyond the first 30.
 """
 
 from __future__ import annotations
@@ -27,11 +29,14 @@ NAME_WIDTH, NUMBER_WIDTH, LEVEL_WIDTH = 24, 13, 26
 NARROW = 5.0  # inches; on less, names are folded more
 MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the lines, for the values at the arrow's ends
 ROW, WORDS_ROW, WIDE, SMALL_WIDTH = 0.56, 0.36, 8.0, 6.2  # inches: of a row with a line or with words; of the picture
+INTERVAL_ROW, INTERVAL_WIDTH = 0.68, 30  # of a row with a bar; letters of its two ends
 BELOW = 0.08  # of the distance of two rows: between a line and what is allowed on it
 HILL, N_BARS = 0.36, 24  # height of the shading, of the distance of two rows, and how many bars it has
 MOST_ROWS = 30
 COMES_ALONG = "Dashed: comes along. The decision does not need it, but the other changes are not believable alone."
-CONSEQUENCE = "Dashed: a consequence of the actions, one of those that may follow."
+ACTED = "Arrow: an action."
+FOLLOWS = "Bar: a consequence, which is in it in 8 of 10 cases; the dot is one of them."
+LEVEL_FOLLOWS = "Dashed: a consequence, one of those that may follow."
 SHADED = "Shaded: cases with {}the wanted decision, as the method draws them; 98 of 100 are on the line."
 LOGARITHMIC = "Logarithmic scale: {}."
 VALUE = 0.95  # inches that the longest value may take
@@ -47,7 +52,8 @@ def change_plot(
     alike: pd.DataFrame | None = None,
     fixed: Sequence[str] = (),
     along: Sequence[str] = (),
-    is_recourse: bool = False,
+    consequences: Mapping[str, tuple[Any, Any]] | None = None,
+    cases: int | None = None,
     predictions: tuple[Any, Any] | None = None,
     decision: str = "prediction",
     name: object = None,
@@ -73,8 +79,10 @@ def change_plot(
         The features that may not change; marked in the list of unchanged ones.
     along : sequence of str
         The features whose change comes along: the decision does not need it.
-    is_recourse : bool
-        Whether changes are actions, and those of `along` their consequences.
+    consequences : mapping, optional
+        Of recourse, whose other changes are actions: feature to the lowest and highest value that usually follows.
+    cases : int, optional
+        Of recourse: in how many of 100 cases the actions reach the decision.
     predictions : pair, optional
         The model's prediction before and after.
     decision : str
@@ -101,30 +109,34 @@ def change_plot(
     >>> ax.figure.axes[0] is ax
     True
     """
-    names = names or Names()
-    changed = [f for f in counterfactual.index if not is_same(factual[f], counterfactual[f])]
+    names, is_recourse, follows = names or Names(), consequences is not None, consequences or {}
+    along = (*along, *follows)
+    values = {f: (counterfactual[f], *follows.get(f, ())) for f in counterfactual.index}
+    changed = [f for f in counterfactual.index if not all(is_same(factual[f], value) for value in values[f])]
     kept = set(fixed)
     same = [names.label(f) + " (fixed)" * (f in kept) for f in counterfactual.index if f not in changed]
     changed.sort(key=lambda f: f in along)
     changed, others = changed[:MOST_ROWS], [names.label(f) for f in changed[MOST_ROWS:]]
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
     if ax is None:
-        ax = _new_axes(len(in_range), len(changed), len(", ".join(same + others)))
+        row_height = INTERVAL_ROW if follows else ROW if in_range else WORDS_ROW
+        ax = _new_axes(row_height, len(changed), len(", ".join(same + others)))
     known = {f: _known(alike, f) for f in in_range}
     known = {f: values for f, values in known.items() if len(values)}
     rest = len(known) < len(in_range)
     aside = " (consequence)" if is_recourse else " (comes along)"
     _style_axes(ax, [names.label(f) + aside * (f in along) for f in changed], rest)
-    barred, bent = False, []
+    barred, bent, held = False, [], [f for f in in_range if f in follows]
     for row, feature in enumerate(changed):
         before, after = factual[feature], counterfactual[feature]
         texts = names.pair(feature, before, after)
         if feature not in in_range:
             _draw_words(ax, row, texts, needed=feature not in along)
             continue
-        scale = scale_of_range(*ranges[feature], (before, after))
+        usual = follows.get(feature, ())
+        scale = scale_of_range(*ranges[feature], (before, after, *usual))
         if feature in known:
-            scale, ends = scale_of(known[feature], (before, after))
+            scale, ends = scale_of(known[feature], (before, after, *usual))
             _shade(ax, row, [scale.place(value) for value in known[feature]])
             _write_ends(ax, row, [names.text(feature, end, 3) for end in ends])
         bent += [] if scale.is_linear else [names.label(feature)]
@@ -132,17 +144,29 @@ def change_plot(
             barred |= _bar(ax, row, *(scale.place(end) for end in allowed[feature]))
         outward = 1 if after >= before else -1
         marks = scale.place(before), scale.place(after)
-        _draw_arrow(ax, row, texts, outward, marks, needed=feature not in along)
+        _draw_marks(ax, row, texts, outward, marks, needed=feature not in along)
+        if usual:
+            _draw_interval(ax, row, names.pair(feature, *usual), [scale.place(end) for end in usual], marks[1])
+        else:
+            _arrow(ax, row, *marks, needed=feature not in along)
     if not changed:
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
     scales = [SHADED.format("the same fixed values and " if kept else "")] if known else []
     scales += [LOGARITHMIC.format(", ".join(bent))] if bent else []
     notes = [" ".join(scales)] if scales else []
     notes += ["Bar below a line: what the constraints on this feature allow."] if barred else []
-    notes += [CONSEQUENCE if is_recourse else COMES_ALONG] if any(f in along for f in changed) else []
+    if is_recourse:
+        by_words = any(f in along and f not in held for f in changed)
+        notes += [" ".join([ACTED, *[FOLLOWS] * bool(held), *[LEVEL_FOLLOWS] * by_words])]
+    elif any(f in along for f in changed):
+        notes.append(COMES_ALONG)
     _write_below(ax, notes, {f"{len(others)} more change": others, "Unchanged": same})
     told = None if predictions is None else names.pair(PREDICTION, *predictions, 3)
-    _write_title(ax, factual.name if name is None else name, told, names.labels.get(PREDICTION, decision))
+    what = "Actions that may change the decision" if is_recourse else "What would have changed the decision"
+    subtitle = "" if told is None else f"{names.labels.get(PREDICTION, decision)}: {told[1]} instead of {told[0]}"
+    if cases is not None:
+        subtitle += f"; reached in {cases} of 100 cases"
+    _write_title(ax, what, factual.name if name is None else name, subtitle)
     return ax
 
 
@@ -158,12 +182,11 @@ def _known(alike: pd.DataFrame | None, feature: str) -> list[Any]:
     return list(alike[feature].dropna())
 
 
-def _new_axes(n_lines: int, n_changed: int, n_letters: int) -> Axes:
+def _new_axes(row_height: float, n_changed: int, n_letters: int) -> Axes:
     import matplotlib.pyplot as plt
 
     width = SMALL_WIDTH if n_changed <= 1 else WIDE
-    rows = (ROW if n_lines else WORDS_ROW) * max(n_changed, 1)
-    height = 1.15 + rows + 0.155 * (WIDE / width) * (n_letters / 70)
+    height = 1.15 + row_height * max(n_changed, 1) + 0.155 * (WIDE / width) * (n_letters / 70)
     axes: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
     return axes
 
@@ -191,12 +214,12 @@ def _write_ends(ax: Axes, row: int, texts: Sequence[str]) -> None:
         )
 
 
-def _draw_arrow(
+def _draw_marks(
     ax: Axes, row: int, texts: tuple[str, str], outward: int, marks: tuple[float, float], *, needed: bool
 ) -> None:
-    """Draw a line with an arrow on it; each value stands below its mark, towards the outer side.
+    """Draw a line with two marks on it; each value stands below its mark, towards the outer side.
 
-    `outward` is 1 for an arrow to the right, else -1.
+    `outward` is 1 if the new value is on the right, else -1.
     """
     from matplotlib import rcParams
 
@@ -204,7 +227,6 @@ def _draw_arrow(
     ax.plot([0, 1], [row, row], color=ink, alpha=0.2, linewidth=1, zorder=1, solid_capstyle="butt")
     ax.plot(marks[0], row, "o", markersize=6, markerfacecolor="none", markeredgecolor=ink, zorder=3)
     ax.plot(marks[1], row, "o", markersize=6, color=ink, zorder=3)
-    _arrow(ax, row, *marks, needed=needed)
     old, new = (fold(text, NUMBER_WIDTH) for text in texts)
     heavy = "bold" if needed else "normal"
     for text, x, side, weight in ((old, marks[0], -outward, "normal"), (new, marks[1], outward, heavy)):
@@ -219,6 +241,27 @@ def _draw_arrow(
             fontweight=weight,
             parse_math=False,
         )
+
+
+def _draw_interval(ax: Axes, row: int, texts: tuple[str, str], ends: Sequence[float], place: float) -> None:
+    """Draw a bar between two ends, and write these below the value at `place`; nothing if they are the same."""
+    from matplotlib import rcParams
+
+    if texts[0] == texts[1]:
+        return
+    ink = rcParams["text.color"]
+    ax.plot(ends, [row, row], color=ink, alpha=0.45, linewidth=5, solid_capstyle="butt", zorder=1.5)
+    ax.plot(ends, [row, row], "|", color=ink, markersize=10, markeredgewidth=1.2, zorder=2)
+    ax.annotate(
+        fold(f"{texts[0]} to {texts[1]}", INTERVAL_WIDTH, 1),
+        (place, row),
+        xytext=(0, -7 - 1.25 * FONT),
+        textcoords="offset points",
+        ha="left" if place < 0.3 else "right" if place > 0.7 else "center",
+        va="top",
+        fontsize=SMALL - 1,
+        parse_math=False,
+    )
 
 
 def _draw_words(ax: Axes, row: int, texts: tuple[str, str], *, needed: bool) -> None:
@@ -300,11 +343,8 @@ def _write_below(ax: Axes, notes: Sequence[str], listed: Mapping[str, Sequence[s
         ax.xaxis.label.set_multialignment("left")
 
 
-def _write_title(ax: Axes, name: object, predictions: tuple[str, str] | None, what: str) -> None:
-    subtitle = ""
-    if predictions is not None:
-        old, new = predictions
-        subtitle = f"{what}: {new} instead of {old}"
+def _write_title(ax: Axes, what: str, name: object, subtitle: str) -> None:
+    if subtitle:
         subtitle = fold(subtitle, letters_that_fit(ax, subtitle, FONT), lines=3)
         ax.annotate(
             subtitle,
@@ -316,7 +356,7 @@ def _write_title(ax: Axes, name: object, predictions: tuple[str, str] | None, wh
             fontsize=FONT,
             parse_math=False,
         )
-    title = "What would have changed the decision" + ("" if name is None else f" for {case_name(name)}")
+    title = what + ("" if name is None else f" for {case_name(name)}")
     title = fold(title, letters_that_fit(ax, title, 13), lines=3 if _inches(ax) < NARROW else 2)
     pad = 8 + 1.4 * FONT * (subtitle.count("\n") + 1) * bool(subtitle)
     ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=pad, parse_math=False)

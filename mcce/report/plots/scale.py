@@ -116,8 +116,8 @@ def _typical(distances: Floats, width: float) -> float:
     return float(np.median(away)) if away.size else np.inf
 
 
-def scale_of(values: Sequence[Any], marks: tuple[Any, Any]) -> tuple[LineScale, tuple[Any, Any]]:
-    """Return the scale on which values and two marks are distinguishable, and the labels of its ends."""
+def scale_of(values: Sequence[Any], marks: Sequence[Any]) -> tuple[LineScale, tuple[Any, Any]]:
+    """Return the scale on which values and marks are distinguishable, and the labels of its ends."""
     numbers = np.array([as_number(value) for value in values])
     first, last = (float(np.quantile(numbers, share, method="nearest")) for share in SHOWN)
     inside = [value for value, number in zip(values, numbers) if number in (first, last)]
@@ -125,8 +125,8 @@ def scale_of(values: Sequence[Any], marks: tuple[Any, Any]) -> tuple[LineScale, 
     return bent_scale(numbers, as_number(ends[0]), as_number(ends[-1])), (ends[0], ends[-1])
 
 
-def scale_of_range(low: Any, high: Any, marks: tuple[Any, Any]) -> LineScale:
-    """Return a scale over a range, on which two marks near one end of it are apart."""
+def scale_of_range(low: Any, high: Any, marks: Sequence[Any]) -> LineScale:
+    """Return a scale over a range, on which marks near one end of it are apart."""
     begin, end = as_number(low), as_number(high)
     near = max(as_number(mark) - begin for mark in marks)
     far = max(end - as_number(mark) for mark in marks)

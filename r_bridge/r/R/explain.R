@@ -63,9 +63,14 @@ explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = NULL, n_s
     constraints = read_constraints(constraints), ...
   )
   for (name in intersect(names(options), c("feature_weights", "measures"))) options[[name]] <- as.list(options[[name]])
+  ask_for_rows("explain", x, newdata, options, keep, progress)
+}
+
+# the result of explain() or recourse()
+ask_for_rows <- function(name, x, newdata, options, keep, progress) {
   newdata <- as_plain_frame(newdata, "newdata")
   sent <- send_table(newdata, "newdata", x$template)
-  told <- with_progress(progress, call_python("explain", revive(x), sent, Filter(Negate(is.null), options)))
+  told <- with_progress(progress, call_python(name, revive(x), sent, Filter(Negate(is.null), options)))
   state <- new.env(parent = emptyenv())
   state$python <- told$found
   measures <- receive_table(told$measures)
@@ -86,6 +91,10 @@ explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = NULL, n_s
 # parts of a result that are made when they are first asked for, and kept in its state
 LATER <- list(
   changes = function(python) receive_table(call_python("changes", python)),
+  consequences = function(python) {
+    told <- call_python("consequences", python)
+    if (is.null(told)) NULL else receive_table(told)
+  },
   sentences = function(python) {
     told <- call_python("sentences", python)
     stats::setNames(split_texts(told$texts), receive_ids(told$ids))
@@ -106,11 +115,12 @@ LATER <- list(
 
 #' Results of an explanation
 #'
-#' Methods for what [explain()] returns.
+#' Methods for what [explain()] and [recourse()] return.
 #'
-#' @param x,object What [explain()] returned.
+#' @param x,object What [explain()] or [recourse()] returned.
 #' @param row.names,optional Ignored.
-#' @param what Which table: "all", the counterfactuals with id, rank and measures; or one of the parts.
+#' @param what Which table: "all", the counterfactuals with id, rank and measures; or one of the parts. "consequences"
+#'   are of [recourse()].
 #' @param id A row name of `newdata`, as a number or as text: what its counterfactual changes, in the engine's picture (needs the package png).
 #'   Without it, a bar for each feature: how often the best counterfactuals change it.
 #' @param rank Which of its counterfactuals.
@@ -136,7 +146,7 @@ NULL
 #' @rdname results
 #' @export
 as.data.frame.mcce_counterfactuals <- function(x, row.names = NULL, optional = FALSE, ...,
-                                               what = c("all", "rows", "measures", "changes", "unexplained")) {
+                                               what = c("all", "rows", "measures", "changes", "consequences", "unexplained")) {
   what <- match.arg(what)
   if (what == "all") cbind(x$index, x$rows, x$measures) else x[[what]]
 }

@@ -182,3 +182,51 @@ def test_what_comes_along_stands_below_with_a_dashed_arrow_and_a_note():
     assert_texts_fit(ax)
     plain = change_plot(before, after, kinds=kinds, ranges=ranges)
     assert "Dashed" not in plain.get_xlabel()
+
+
+def arrows_of(ax):
+    return [text for text in ax.texts if getattr(text, "arrow_patch", None) is not None]
+
+
+def bars_of(ax):
+    """Return the bars: thick lines, by row, with their two ends."""
+    thick = [line for line in ax.lines if line.get_linewidth() == 5]
+    return {int(line.get_ydata()[0]): tuple(line.get_xdata()) for line in thick}
+
+
+def test_actions_are_arrows_and_consequences_are_bars():
+    before = pd.Series({"school": "none", "salary": 30.0, "savings": 5.0, "rent": 9.0, "job": "cook"}, dtype=object)
+    after = pd.Series({"school": "degree", "salary": 50.0, "savings": 20.0, "rent": 9.0, "job": "chef"}, dtype=object)
+    ranges = dict.fromkeys(["salary", "savings", "rent"], (0.0, 100.0))
+    kinds = {"school": "categorical", "job": "categorical"} | dict.fromkeys(ranges, "numeric")
+    ax = change_plot(
+        before,
+        after,
+        kinds=kinds,
+        ranges=ranges,
+        along=["salary", "job"],
+        consequences={"salary": (40.0, 70.0), "job": ("chef", "chef"), "rent": (9.0, 14.0)},
+        cases=93,
+        predictions=(0.3, 0.6),
+        decision="granted",
+        name=7,
+    )
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == ["school", "savings", "salary (consequence)", "rent (consequence)", "job (consequence)"]
+    assert bars_of(ax) == {2: (0.4, 0.7), 3: pytest.approx((0.09, 0.14))}
+    assert sorted(arrow.xy[1] for arrow in arrows_of(ax)) == [0, 1, 4]  # of the consequences, the level alone
+    written = {text.get_text() for text in ax.texts}
+    assert {"40 to 70", "50", "30", "9 to 14", "granted: 0.6 instead of 0.3; reached in 93 of 100 cases"} <= written
+    assert ax.get_title(loc="left") == "Actions that may change the decision for case 7"
+    assert "Arrow: an action. Bar: a consequence" in " ".join(ax.get_xlabel().split())
+    assert_texts_fit(ax)
+
+
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+def test_long_ends_of_bars_fit(place):
+    names = [f"f{j}" for j in range(3)]
+    before = pd.Series(1_234_567.25, index=names, dtype=object)
+    after = pd.Series(9_876_543.75 * place + 0.5, index=names, dtype=object)
+    asked = {"kinds": dict.fromkeys(names, "numeric"), "ranges": dict.fromkeys(names, (0.0, 9_876_544.25))}
+    usual = dict.fromkeys(names, (9_111_111.125 * place, 9_876_543.875 * place + 0.25))
+    assert_texts_fit(change_plot(before, after, **asked, along=names, consequences=usual))
