@@ -151,7 +151,7 @@ def card(
     | --
     """
     made_with = explainer.fingerprint()
-    sections = {
+    sections: dict[str, list[Block]] = {
         "Explainer": [*as_paragraphs(intro), *_details(explainer, made_with)],
         "Data": list(_data(explainer, made_with)),
         "What may change": list(_constraints(explainer)),
