@@ -331,7 +331,7 @@ def test_recourse_is_reproduced(tmp_path):
         sampler="parametric",
         random_state=1,
     ).fit(X)
-    acting.recourse(X.loc[[26, 27]], ["education"], keep=0.5).write_records(tmp_path)
+    acting.recourse(X.loc[[26, 27]], ["education"]).write_records(tmp_path)
     record = json.loads(next(tmp_path.glob("000001*")).read_text())
     assert [each["role"] for each in record["answers"][0]["changes"]] == ["action", "consequence"]
     assert record["answers"][0]["consequences"][0]["feature"] == "salary"
