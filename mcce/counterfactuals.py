@@ -891,12 +891,12 @@ class Counterfactuals:
         >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], random_state=1).fit(X)
         >>> record = explainer.explain(X.loc[[1]], sparse=True).record(1)
         >>> record["factual"], record["decision"]["score"]
-        ({'age': 51, 'salary': 46700, 'savings': 4100}, 0.467)
+        ({'age': 30, 'salary': 40600, 'savings': 0}, 0.406)
         >>> record["hash"] == mcce.records.hash_of(record)
         True
         """
-        review = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at}
-        return next(make_records(self[id], self._origin(), previous, **review))
+        made = make_records(self[id], self._origin(), previous, reviewed_by=reviewed_by, reviewed_at=reviewed_at)
+        return next(made)
 
     def write_records(
         self,
@@ -929,9 +929,9 @@ class Counterfactuals:
         ['000001-0.json', '000002-1.json']
         """
         hashes = {part: sha256(Path(path).read_bytes()) for part, path in (files or {}).items()}
-        review = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at}
+        how: dict[str, Any] = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at, "files": hashes}
         origin = self._origin()
-        return append_records(folder, lambda last: make_records(self, origin, last, files=hashes, **review))
+        return append_records(folder, lambda last: make_records(self, origin, last, **how))
 
     def _origin(self) -> Origin:
         if self._questions.origin is None:

@@ -140,18 +140,17 @@ def card(
     >>> import mcce
     >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
     >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], random_state=1).fit(X)
-    >>> print(mcce.card(explainer, intro="For loans up to 50,000 dollars.").to_markdown()[:96])
+    >>> text = mcce.card(explainer, intro="For loans up to 50,000 dollars.").to_markdown()
+    >>> print(text[: text.index("|")])
     # Explainer card
     <BLANKLINE>
     ## Explainer
     <BLANKLINE>
     For loans up to 50,000 dollars.
     <BLANKLINE>
-    | what | value |
-    | --
     """
     made_with = explainer.fingerprint()
-    sections = {
+    sections: dict[str, list[Block]] = {
         "Explainer": [*as_paragraphs(intro), *_details(explainer, made_with)],
         "Data": list(_data(explainer, made_with)),
         "What may change": list(_constraints(explainer)),

@@ -6,12 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 
 import mcce
 from mcce import InputError
 from mcce.records import verify
+from mcce.records.canonical import cell
+from mcce.records.verify import rows_of_records
 from tests.records.problem import explainer, found, make_explainer, other_score, table
 
 
@@ -282,3 +286,55 @@ def test_another_file_of_the_same_model_is_a_note(tmp_path):
     checked = verify(tmp_path / "records", explainer(), files={"model": "0" * 64, "explainer": None})
     assert checked
     assert checked.notes == ("the file of the model is another one, which answers the same (1 record)",)
+
+
+def test_values_of_every_dtype_come_back():
+    n = 6
+    times = pd.date_range("2020-02-29 23:59:59.123456789", periods=n, freq="37h")
+    X = pd.DataFrame(
+        {
+            "small": np.arange(n, dtype=np.float32) / 3,
+            "unsigned": np.arange(n, dtype=np.uint8),
+            "nullable": pd.array([1, None, 3, 4, 5, 6], dtype="Int64"),
+            "arrow": pd.array([1.5, None, 2, 3, 4, 5], dtype="double[pyarrow]"),
+            "zoned": times.tz_localize("Europe/Oslo"),
+            "seconds": times.astype("datetime64[s]"),
+            "duration": pd.to_timedelta(np.arange(n) * 1_000_000_007, unit="ns"),
+            "period": pd.period_range("2020-01", periods=n, freq="M"),
+            "truth": pd.array([True, False, None] * 2, dtype="boolean"),
+            "text": pd.array(["a", None, "b", "a", "b", "ü"], dtype="string"),
+            "codes": pd.Categorical([3, 1, 2, 3, 1, np.nan], categories=[3, 1, 2], ordered=True),
+            "bins": pd.cut(np.arange(n), 3),
+            "mixed": pd.Series(["1", 1.0, None, "1", 1.0, "1"], dtype=object),
+            ("a", "tuple"): np.arange(n) * 0.1,
+        }
+    )
+    X.columns = pd.Index([*X.columns], tupleize_cols=False)
+    schema = mcce.Schema.from_data(X, kinds={"unsigned": "categorical", "mixed": "categorical"})
+    names = [str(name) for name in X.columns]
+    cells = X.astype(object).to_numpy()
+    written = [{"id": i, "factual": dict(zip(names, map(cell, row)))} for i, row in enumerate(cells)]
+    again = rows_of_records(json.loads(json.dumps(written)), schema)
+    assert list(again.columns) == list(X.columns)
+    np.testing.assert_array_equal(schema.encode(again).matrix, schema.encode(X).matrix)
+    missing = json.loads(json.dumps([{**written[0], "factual": {**written[0]["factual"], "seconds": None}}]))
+    assert np.isnan(schema.encode(rows_of_records(missing, schema)).matrix[0, 5])
+
+
+@pytest.mark.slow
+def test_recourse_is_reproduced(tmp_path):
+    X = mcce.datasets.load_loans(400).X[["age", "education", "salary"]]
+    acting = mcce.MCCE(
+        lambda rows: rows["salary"] / 100_000,
+        fixed=["age"],
+        graph="age -> education -> salary; age -> salary",
+        sampler="parametric",
+        random_state=1,
+    ).fit(X)
+    acting.recourse(X.loc[[26, 27]], ["education"]).write_records(tmp_path)
+    record = json.loads(next(tmp_path.glob("000001*")).read_text())
+    assert [each["role"] for each in record["answers"][0]["changes"]] == ["action", "consequence"]
+    assert record["answers"][0]["consequences"][0]["feature"] == "salary"
+    jsonschema.validate(record, mcce.records.schema())
+    checked = verify(tmp_path, acting)
+    assert (checked.faults, checked.n_reproduced) == ((), 2)
