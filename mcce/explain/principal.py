@@ -13,8 +13,8 @@ the columns that they are computed from.
    values get the decision. Up to 12 players all 2^p sets are evaluated. With more, `N_ORDERS` random orders of the
    players and their reverses are evaluated (Castro, Gómez and Tejada 2009).
 3. The share of a feature is that of its plausible values, given all else of the person, with which the decision is
-   reached: draws from p(x_j | rest) that constraints and relations allow and that are at or above the floor, if there
-   is one (`mcce.explain.acceptance`). Without demands it is v(all but j).
+   reached, by p(x_j | rest): of all levels, or of drawn numbers, those that constraints and relations allow and that
+   are at or above the floor, if there is one (`mcce.explain.acceptance`). Without demands it is v(all but j).
 4. A feature is repairable alone if its share is at least `LEAST_SHARE`; together with another one if for as many
    of the values of the two, given all else, the row is plausible and reaches the decision, and no longer does so with
    the feature's own value.
@@ -30,7 +30,8 @@ that of the mean over orders. It leaves the bias of weighted means and errors of
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -41,7 +42,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.problem import Problem, fixed_columns
-from mcce.generators.conditioning import RowConditionals
+from mcce.generators.conditioning import MIXED, RowConditionals
 from mcce.model.ask import Asker
 from mcce.report.principal import ALONE, NO_EFFECT, NONE, TOGETHER
 from mcce.rng import RowStreams, derive_key, hash_rows
@@ -97,6 +98,24 @@ def reasons_for(problem: Problem, row: Floats, ids: pd.Index[Any], n_draws: int)
     return table.sort_values("shapley", ascending=False, kind="stable")
 
 
+@dataclass(frozen=True)
+class Varied:
+    """A factual with other values of one feature, and their log weights; `is_exact` if these are all its values."""
+
+    rows: Floats
+    log_weight: Floats
+    is_exact: bool
+
+    def take(self, which: Bools) -> Varied:
+        """Return some of the values."""
+        return Varied(self.rows[which], self.log_weight[which], self.is_exact)
+
+    def estimate(self, reached: Bools) -> Estimate:
+        """Return the share of the values that reach the decision."""
+        found = Estimate.of(reached, self.log_weight)
+        return replace(found, variance=0.0, effective=np.inf) if self.is_exact else found
+
+
 class CoalitionValues:
     """v(S) of one factual (step 1), for sets of players given as rows of a boolean matrix."""
 
@@ -107,8 +126,9 @@ class CoalitionValues:
         self.problem, self.row, self.n_draws = problem, row, n_draws
         self.players: Ints = np.setdiff1d(np.arange(row.size), [*stays, *determined])
         self._always = np.array(sorted(stays), dtype=np.int64)
-        self._conditionals: RowConditionals = problem.generator.conditionals_around(row)
+        self._conditionals: RowConditionals = problem.generator.conditionals_around(row, determined)
         self._asker = Asker(problem.decision, problem.generator.schema_)
+        self._varied: dict[int, Varied] = {}
 
     def kept(self, sets: Bools) -> Bools:
         """Return the columns that are kept: those of the players, and those that relations compute from kept ones."""
@@ -125,18 +145,46 @@ class CoalitionValues:
         kept = self.kept(sets)
         key = np.uint64(derive_key("reasons", int(hash_rows(self.row[None])[0])))
         rows, log_weight = self._conditionals.draw(kept, hash_rows(kept.astype(np.float64)) ^ key, n)
-        if self.problem.relations is not None:
-            flat = rows.reshape(-1, self.row.size)
-            rows = self.problem.relations.complete(flat, np.broadcast_to(self.row, flat.shape)).reshape(rows.shape)
-        return rows, log_weight
+        return self._complete(rows.reshape(-1, self.row.size)).reshape(rows.shape), log_weight
+
+    def vary(self, player: int) -> Varied:
+        """Return the factual with other values of one player, weighted by their density given all else."""
+        if player not in self._varied:
+            column = int(self.players[player])
+            feature = self.problem.features[column]
+            drawn = self.unconditional
+            values = drawn[:, column] if feature.is_numeric else np.arange(float(feature.n_levels))
+            values = values[~np.isnan(values)]
+            rows = np.repeat(self.row[None], values.size, axis=0)
+            rows[:, column] = values
+            rows = self._complete(rows)
+            log_weight = self._conditionals.log_density(rows)
+            if feature.is_numeric:
+                distinct, places = np.unique(values, return_inverse=True)
+                log_weight -= self._conditionals.log_mixture(column, distinct, drawn[:MIXED])[places]
+            self._varied[player] = Varied(rows, log_weight, is_exact=not feature.is_numeric)
+        return self._varied[player]
+
+    @cached_property
+    def unconditional(self) -> Floats:
+        """Rows drawn given the fixed values alone."""
+        return self.draw(np.zeros((1, self.players.size), dtype=bool), self.n_draws)[0][0]
+
+    def _complete(self, rows: Floats) -> Floats:
+        relations = self.problem.relations
+        return rows if relations is None else relations.complete(rows, np.broadcast_to(self.row, rows.shape))
 
     def estimate(self, sets: Bools) -> list[Estimate]:
         """Return v of each set, with more draws for sets of few or nearly all players and for uneven weights."""
         found: dict[int, Estimate] = {}
         size = sets.sum(axis=1)
-        is_edge = np.minimum(size, self.players.size - size) <= 1  # their weights are the largest
+        of_one = np.flatnonzero(size == self.players.size - 1)
+        for i in of_one.tolist():
+            varied = self.vary(int(np.flatnonzero(~sets[i])[0]))
+            found[i] = varied.estimate(self._asker.ask_encoded(varied.rows)[1])
+        is_edge = (size <= 1) | (size == self.players.size)  # their weights are the largest
         for which, n in ((is_edge, self.n_draws), (~is_edge, max(self.n_draws // 4, 1))):
-            left = np.flatnonzero(which)
+            left = np.setdiff1d(np.flatnonzero(which), of_one)
             for more in (1, 4, 16):
                 found |= self._estimate(sets, left, n * more)
                 left = np.array([i for i in left if found[i].effective < ENOUGH], dtype=np.int64)
@@ -168,10 +216,9 @@ def _reached(acceptance: Acceptance, rows: Floats) -> Bools:
 
 def _share(values: CoalitionValues, acceptance: Acceptance, player: int) -> Estimate:
     """Return the share of the plausible values of one player, given all else, that reach the decision (step 3)."""
-    others = np.arange(values.players.size) != player
-    drawn, log_weight = values.draw(others[None], values.n_draws)
-    allowed = _plausible(acceptance, drawn[0])
-    return Estimate.of(_reached(acceptance, drawn[0][allowed]), log_weight[0][allowed])
+    varied = values.vary(player)
+    allowed = _plausible(acceptance, varied.rows)
+    return varied.take(allowed).estimate(_reached(acceptance, varied.rows[allowed]))
 
 
 def _repaired_with_another(values: CoalitionValues, acceptance: Acceptance) -> Bools:
@@ -200,8 +247,7 @@ def _repaired_with_another(values: CoalitionValues, acceptance: Acceptance) -> B
 
 def _have_effect(values: CoalitionValues, acceptance: Acceptance) -> Bools:
     """Return which players change the decision of a drawn row by the person's value (step 5)."""
-    nobody = np.zeros((1, values.players.size), dtype=bool)
-    rows = values.draw(nobody, values.n_draws)[0][0]
+    rows = values.unconditional
     owner, reached = np.zeros(len(rows), dtype=np.int64), _reached(acceptance, rows)
     found = []
     for j in values.players:

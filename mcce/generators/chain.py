@@ -372,8 +372,11 @@ class ChainModel(Generator):
             columns[name] = sampler.log_density(self._layout.given(ordered, k), ordered.matrix[:, k], **left_out)
         return columns
 
-    def conditionals_around(self, row: Floats, seed: int | None = None) -> RowConditionals:
-        """Return the distribution of any features of an encoded row given its others, whatever the decision."""
+    def conditionals_around(self, row: Floats, determined: Sequence[int] = ()) -> RowConditionals:
+        """Return the distribution of any features of an encoded row given its others, whatever the decision.
+
+        `determined` are columns that follow from others.
+        """
         self.check_fitted()
         self._check_missing(self._layout.order(row[None]), "the row", range(len(self._layout.features)))
         wanted = None
@@ -385,8 +388,7 @@ class ChainModel(Generator):
                 )
             own = self.givens_of(row[None])[0, :-1]
             wanted = share_of_wanted(self._layout, self.training_givens_, self.training_weights_, own)
-        seed = self.seed_ if seed is None else seed
-        return RowConditionals(self._layout, list(self.samplers_.values()), row, wanted, seed)
+        return RowConditionals(self._layout, list(self.samplers_.values()), row, determined, wanted, self.seed_)
 
     @one_native_thread()
     def intervene(
