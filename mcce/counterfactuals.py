@@ -553,7 +553,8 @@ class Counterfactuals:
         `contributions` says what each change of a counterfactual adds; this says why the factual itself was refused.
 
         1. A feature matters by its Shapley value: how much the person's value of it lowers the probability of the
-           wanted decision, with the other features drawn given those that are known. It has to be above 0.
+           wanted decision, with the other features drawn given those that are known. It has to exceed two standard
+           errors.
         2. It is repaired "alone" if at least one in a hundred of its plausible values, given all else of the person,
            reaches the decision, or a change of a counterfactual does so alone; "together" if the same holds with a
            change of another feature, or a counterfactual needs the change.

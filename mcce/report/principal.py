@@ -26,12 +26,17 @@ def repaired_by(repair: pd.Series[Any], contributions: pd.DataFrame) -> pd.Serie
     return told.mask(enough, ALONE)
 
 
+def _mattered(table: pd.DataFrame) -> pd.Series[bool]:
+    """Return which features counted against the decision, beyond the Monte Carlo error."""
+    return table["shapley"] > 2.0 * table["standard_error"]
+
+
 def tell_reasons(
     table: pd.DataFrame, own: pd.DataFrame, fixed: Sequence[Hashable], names: Names, n: int | None
 ) -> pd.DataFrame:
     """Return the first `n` reasons with value, code and text; without `n` all features, those of `fixed` last."""
     if n is not None:
-        table = table[(table["shapley"] > 0.0) & table["repair"].isin([ALONE, TOGETHER])].head(n)
+        table = table[_mattered(table) & table["repair"].isin([ALONE, TOGETHER])].head(n)
     else:
         absent = [name for name in own.columns if name in fixed]
         table = table.reindex([*table.index, *absent]).fillna({"repair": FIXED})
@@ -59,7 +64,7 @@ class Reasons:
     @classmethod
     def from_table(cls, table: pd.DataFrame, names: Names, texts: Texts, n: int = MOST) -> Reasons:
         """Read the table of all features."""
-        mattered = table[table["shapley"] > 0.0]
+        mattered = table[_mattered(table)]
         points = []
         for name, value, code in (
             mattered.loc[mattered["repair"].isin([ALONE, TOGETHER]), ["value", "code"]].head(n).itertuples()
@@ -99,6 +104,7 @@ def reasons_sentence(found: Result, id: Hashable, n: int = MOST) -> str:
     >>> explainer = mcce.MCCE(model, decision=True, fixed=["age"], random_state=1).fit(X)
     >>> found = explainer.explain(X[X["salary"] < 50_000].head(1), sparse=True)
     >>> print(mcce.report.reasons_sentence(found, next(iter(found))))
+    This counted most against the application, and a change of it could lead to another decision: salary: 40,600.
     """
     texts = read_texts()
     reasons = Reasons.from_table(found.principal_reasons(id, every=True), found.names, texts, n)
