@@ -55,7 +55,7 @@ BLOCK_ROWS = 32_768  # drawn and queried at a time
 
 
 @dataclass(frozen=True)
-class Estimate:
+class WeightedShare:
     """A weighted mean: its value, its variance, and the effective number of draws."""
 
     value: float
@@ -63,7 +63,7 @@ class Estimate:
     effective: float
 
     @classmethod
-    def of(cls, reached: Bools, log_weight: Floats) -> Estimate:
+    def of(cls, reached: Bools, log_weight: Floats) -> WeightedShare:
         """Return the weighted share of rows that reach the decision; 0 if no row has any weight."""
         if not reached.size or not np.isfinite(log_weight.max()):
             return cls(0.0, 0.0, 0.0)
@@ -110,9 +110,9 @@ class Varied:
         """Return some of the values."""
         return Varied(self.rows[which], self.log_weight[which], self.is_exact)
 
-    def estimate(self, reached: Bools) -> Estimate:
+    def estimate(self, reached: Bools) -> WeightedShare:
         """Return the share of the values that reach the decision."""
-        found = Estimate.of(reached, self.log_weight)
+        found = WeightedShare.of(reached, self.log_weight)
         return replace(found, variance=0.0, effective=np.inf) if self.is_exact else found
 
 
@@ -174,9 +174,9 @@ class CoalitionValues:
         relations = self.problem.relations
         return rows if relations is None else relations.complete(rows, np.broadcast_to(self.row, rows.shape))
 
-    def estimate(self, sets: Bools) -> list[Estimate]:
+    def estimate(self, sets: Bools) -> list[WeightedShare]:
         """Return v of each set, with more draws for sets of few or nearly all players and for uneven weights."""
-        found: dict[int, Estimate] = {}
+        found: dict[int, WeightedShare] = {}
         size = sets.sum(axis=1)
         of_one = np.flatnonzero(size == self.players.size - 1)
         for i in of_one.tolist():
@@ -190,14 +190,14 @@ class CoalitionValues:
                 left = np.array([i for i in left if found[i].effective < ENOUGH], dtype=np.int64)
         return [found[i] for i in range(len(sets))]
 
-    def _estimate(self, sets: Bools, which: Ints, n: int) -> dict[int, Estimate]:
-        found: dict[int, Estimate] = {}
+    def _estimate(self, sets: Bools, which: Ints, n: int) -> dict[int, WeightedShare]:
+        found: dict[int, WeightedShare] = {}
         together = max(BLOCK_ROWS // n, 1)
         for begin in range(0, which.size, together):
             some = which[begin : begin + together]
             rows, log_weight = self.draw(sets[some], n)
             reached = self._asker.ask_encoded(rows.reshape(-1, self.row.size))[1].reshape(log_weight.shape)
-            found |= {int(i): Estimate.of(*each) for i, *each in zip(some, reached, log_weight)}
+            found |= {int(i): WeightedShare.of(*each) for i, *each in zip(some, reached, log_weight)}
         return found
 
 
@@ -214,7 +214,7 @@ def _reached(acceptance: Acceptance, rows: Floats) -> Bools:
     return acceptance.query(rows)[1] if len(rows) else np.zeros(0, dtype=bool)
 
 
-def _share(values: CoalitionValues, acceptance: Acceptance, player: int) -> Estimate:
+def _share(values: CoalitionValues, acceptance: Acceptance, player: int) -> WeightedShare:
     """Return the share of the plausible values of one player, given all else, that reach the decision (step 3)."""
     varied = values.vary(player)
     allowed = _plausible(acceptance, varied.rows)
@@ -240,7 +240,7 @@ def _repaired_with_another(values: CoalitionValues, acceptance: Acceptance) -> B
             own = acceptance.with_own(rows[reached], np.zeros(reached.size, dtype=np.int64), columns)
             needed = np.zeros(len(rows), dtype=bool)
             needed[reached] = ~_reached(acceptance, own)
-            shares = [Estimate.of(*each).value for each in zip(needed.reshape(log_weight.shape), log_weight)]
+            shares = [WeightedShare.of(*each).value for each in zip(needed.reshape(log_weight.shape), log_weight)]
             np.logical_or.at(repaired, pairs[some, side], np.array(shares) >= LEAST_SHARE)
     return repaired
 

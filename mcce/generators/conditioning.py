@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.generators.drawing import Conditional
@@ -109,7 +109,10 @@ class RowConditionals:
         some, n = Table(self.layout.features, self.layout.order(rows, _decisions(len(rows)) == 1).matrix), len(values)
         given = self.layout.given(some, k).take(np.repeat(np.arange(len(rows)), n))
         density = self.samplers[k - self.layout.n_given].log_density(given, np.tile(values, len(rows)))
-        return np.asarray(logsumexp(density.reshape(-1, n) + log_weight[:, None], axis=0) - logsumexp(log_weight))
+        return np.asarray(
+            scipy.special.logsumexp(density.reshape(-1, n) + log_weight[:, None], axis=0)
+            - scipy.special.logsumexp(log_weight)
+        )
 
     def _log_shares(self, n: int) -> Floats:
         """Return the log weights of draws for the two decisions in turn (step 3)."""

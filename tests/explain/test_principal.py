@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import mcce
-from mcce.explain.principal import LEAST_SHARE, Estimate, exact_coefficients, random_orders, sets_before
+from mcce.explain.principal import LEAST_SHARE, WeightedShare, exact_coefficients, random_orders, sets_before
 from tests.datasets.paper_data import paper_folder
 
 SLOPES, THRESHOLD = np.array([0.5, 1.0, -0.7, 0.8]), 1.5
@@ -128,10 +128,10 @@ def test_sets_before_are_those_of_the_first_players():
 
 
 def test_estimate_is_a_weighted_share():
-    found = Estimate.of(np.array([True, False, True]), np.log([1.0, 2.0, 1.0]))
+    found = WeightedShare.of(np.array([True, False, True]), np.log([1.0, 2.0, 1.0]))
     assert found.value == pytest.approx(0.5)
     assert found.effective == pytest.approx(16 / 6)
-    assert Estimate.of(np.array([True]), np.array([-np.inf])) == Estimate(0.0, 0.0, 0.0)
+    assert WeightedShare.of(np.array([True]), np.array([-np.inf])) == WeightedShare(0.0, 0.0, 0.0)
 
 
 # ---- German credit, by enumeration
