@@ -86,8 +86,14 @@ def write_letters(found: Counterfactuals, letters: Letters, row_numbers: Sequenc
     """Return the letters of a part; `row_numbers` are those of its factuals in the whole source."""
     names, decision = found.names.replaced_by(letters.names), letters.decision or found.decision
     told = replace(found, names=names, decision=decision)
-    asked = {"all": letters.all, "language": letters.language, "texts": letters.texts, "reasons": letters.reasons}
-    pages = report.letters(told, html=True, **asked)
+    pages = report.letters(
+        told,
+        all=letters.all,
+        html=True,
+        language=letters.language,
+        texts=letters.texts,
+        reasons=letters.reasons,
+    )
     number_of = dict(zip(found.factuals.index, row_numbers))
     without = report.unlettered(told, all=letters.all)
     without = without[without != NOT_REFUSED]

@@ -175,7 +175,7 @@ def explain_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def given_names(arguments: argparse.Namespace) -> Names:
     """Return what features, values and predictions are called."""
-    reasons = arguments.reasons if isinstance(arguments.reasons, dict) else None
+    reasons = arguments.reasons if isinstance(arguments.reasons, dict) else {}
     return Names(labels=arguments.labels, units=arguments.units, formats=arguments.formats, reasons=reasons)
 
 

@@ -168,7 +168,8 @@ class CoalitionValues:
     @cached_property
     def unconditional(self) -> Floats:
         """Rows drawn given the fixed values alone."""
-        return self.draw(np.zeros((1, self.players.size), dtype=bool), self.n_draws)[0][0]
+        rows: Floats = self.draw(np.zeros((1, self.players.size), dtype=bool), self.n_draws)[0][0]
+        return rows
 
     def _complete(self, rows: Floats) -> Floats:
         relations = self.problem.relations

@@ -101,7 +101,7 @@ class RowConditionals:
                 if self._column[k] not in self.determined:
                     total += sampler.log_density(self.layout.given(table, k), table.matrix[:, k])
             by_decision.append(total)
-        return np.logaddexp(*by_decision)
+        return np.asarray(np.logaddexp(*by_decision))
 
     def log_mixture(self, column: int, values: Floats, rows: Floats) -> Floats:
         """Return the log density of values of a column, over drawn `rows` with no kept feature (q of step 4)."""
@@ -135,7 +135,7 @@ def _supported(log_density: Floats) -> Floats:
     """Return log densities, a row for each set, that are no lower than a share of the set's largest (step 5)."""
     largest = log_density.max(axis=1, keepdims=True)
     largest = np.where(np.isfinite(largest), largest, 0.0)
-    return np.maximum(log_density, largest + np.log(LEAST_DENSITY))
+    return np.asarray(np.maximum(log_density, largest + np.log(LEAST_DENSITY)))
 
 
 def share_of_wanted(layout: ChainLayout, givens: Floats, weights: Floats | None, own: Floats) -> float:
