@@ -34,6 +34,7 @@ from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import result_page, result_table
 from mcce.report.names import Names
 from mcce.report.plots import change_plot
+from mcce.report.principal import repaired_by, tell_reasons
 from mcce.report.reasons import ALREADY
 from mcce.report.result_letters import as_paragraphs
 from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
@@ -81,6 +82,7 @@ _FRAMES = (
     "consequences",
 )
 _SERIES = ("factual_predictions", "draws")
+_OF_ONE = ("ask", "usual", "alike", "origin", "reasons")  # questions about a factual alone
 _COLUMNS = {
     "measures": ("prediction", "L0", "gower"),
     "unexplained": ("reason", "prediction"),
@@ -157,6 +159,8 @@ class Questions:
     usual : what is usual among training rows; for `Counterfactuals.suspicious`, if it is not known yet
     alike : rows drawn with the fixed values of a factual, given as a table of one row; for `Counterfactuals.plot`
     origin : what the result was made with; for `Counterfactuals.record`
+    reasons : for a factual, given as a table of one row, and a number of draws, share, Shapley value and repair of each
+        feature; for `Counterfactuals.principal_reasons`
     """
 
     ask: Ask | None = None
@@ -168,6 +172,7 @@ class Questions:
     usual: Callable[[], Usual | None] | None = None
     alike: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     origin: Callable[[], Origin] | None = None
+    reasons: Callable[[pd.DataFrame, int], pd.DataFrame] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -231,7 +236,8 @@ class Counterfactuals:
     ============================== ============================================================================
     to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
                                    `by`, `to_frame`; `table` returns any of them as the user's kind of frame
-    querying the model again       `contributions`, `why_unexplained`, `standard_errors`; not for a saved result
+    querying the model again       `contributions`, `principal_reasons`, `why_unexplained`, `standard_errors`; not for a
+                                   saved result
     to read                        `sentence`, `to_html`, printing it; `mcce.report.sentences`, `mcce.report.answers`,
                                    `mcce.report.letter` and `mcce.report.letters`
     to look at                     `plot`; `mcce.plots.changes_plot`
@@ -368,9 +374,7 @@ class Counterfactuals:
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
             _standard_errors={},
-            _questions=replace(
-                Questions(), **{name: getattr(self._questions, name) for name in ("ask", "usual", "alike", "origin")}
-            ),
+            _questions=replace(Questions(), **{name: getattr(self._questions, name) for name in _OF_ONE}),
             **by_id,
         )
 
@@ -555,6 +559,73 @@ class Counterfactuals:
         before, changed = compare_rows(self, np.array([row]))
         table = ask_about_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
         return contributions_in_words(table, self.names) if words else table
+
+    def principal_reasons(self, id: Hashable, n: int = 4, *, every: bool = False, n_draws: int = 1000) -> pd.DataFrame:
+        """Return the features that mattered most for a refusal and that a plausible change would repair, in order.
+
+        `contributions` says what each change of a counterfactual adds; this says why the factual itself was refused.
+
+        1. A feature matters by its Shapley value: how much the person's value of it lowers the probability of the
+           wanted decision, with the other features drawn given those that are known. It has to exceed two standard
+           errors.
+        2. It is repaired "alone" if at least one in a hundred of its plausible values, given all else of the person,
+           reaches the decision, or a change of a counterfactual does so alone; "together" if the same holds with a
+           change of another feature, or a counterfactual needs the change.
+
+        See `mcce.explain.principal` for the definitions.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `factuals`, of one without the wanted decision.
+        n : int
+            How many features, at most.
+        every : bool
+            Whether to return all features instead. Of those that cannot be changed, `repair` is "none" if no plausible
+            change was found that helps, and "fixed" if none is allowed; it is "no effect" if the model does not seem to
+            read the feature.
+        n_draws : int
+            Draws for a set of features; more draws make the standard errors smaller.
+
+        Returns
+        -------
+        DataFrame, a row for each feature: `value`, the person's own; `shapley` and its Monte Carlo `standard_error`;
+        `share`, that of its plausible values which reach the decision, and the `effective_draws` behind it; `repair`;
+        `code` and `text`, those of ``names["reasons"]``, else an empty code, and feature and value in words.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+        >>> reasons = {"salary": {"code": "R1", "text": "Income is too low"}}
+        >>> explainer = mcce.MCCE(
+        ...     lambda rows: rows["salary"] > 60_000,
+        ...     decision=True,
+        ...     fixed=["age"],
+        ...     names={"reasons": reasons},
+        ...     random_state=1,
+        ... )
+        >>> found = explainer.fit(X).explain(X[X["salary"] < 50_000].head(1), sparse=True)
+        >>> found.principal_reasons(next(iter(found)))[["repair", "code", "text"]]
+                repair code               text
+        feature
+        salary   alone   R1  Income is too low
+        """
+        factual, row = find_row(self, id, 1)
+        own = self.factuals[self.frame.columns].iloc[[factual]]
+        n = check_count(n, "n")
+        n_draws = check_count(n_draws, "n_draws", least=4)
+        if row is None and ALREADY in unexplained_sentence(self.unexplained, id):
+            raise InputError(f"factual {spell(id)} has the wanted decision; there are no reasons for a refusal.")
+        if self._questions.reasons is None:
+            raise InputError(
+                "this result was saved, or built without the model; explain again to ask for the reasons of a refusal."
+            )
+        table = self._questions.reasons(own, n_draws)
+        answers = (owners(self) == factual) & ~self.below_floor().to_numpy()
+        for rank in self.frame.index.get_level_values("rank")[answers]:
+            table["repair"] = repaired_by(table["repair"], self.contributions(id, rank))
+        return tell_reasons(table, own, self.fixed, self.names, None if every else n)
 
     def why_unexplained(self, id: Hashable) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.

@@ -173,7 +173,8 @@ class MCCE(Learner):
         training rows that disagree with a formula.
     names : Names, dict or None
         What features, values and predictions are called in sentences, letters, pages and pictures: `mcce.Names`, or a
-        dict of its `labels`, `units` and `formats`. Tables to compute with keep the names and values of the data.
+        dict of its `labels`, `units`, `formats` and `reasons`. Tables to compute with keep the names and values of the
+        data.
 
     Notes
     -----

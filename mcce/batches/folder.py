@@ -347,6 +347,7 @@ def describe_letters(explainer: Explainer, letters: Letters | None) -> dict[str,
     texts = None if letters.texts is None else _checksum(json.dumps(letters.texts, sort_keys=True).encode())
     names = repr(explainer.names_.replaced_by(letters.names))
     told = {"language": letters.language, "texts": texts, "all": letters.all, "decision": letters.decision}
+    told |= {"reasons": True} if letters.reasons else {}
     return {"letters": {**told, "names": _checksum(names.encode())}}
 
 

@@ -30,7 +30,7 @@ class Letters:
     ----------
     folder : str or path
         A new or empty folder, or that of the run that goes on.
-    language, texts, all : as in `mcce.report.letters`
+    language, texts, all, reasons : as in `mcce.report.letters`
     names : Names, optional
         What features and values are called, beside or instead of the explainer's names.
     decision : str, optional
@@ -53,6 +53,7 @@ class Letters:
     language: str = "en"
     texts: OwnTexts = None
     all: bool = False
+    reasons: bool = False
     names: Names | None = None
     decision: str | None = None
 
@@ -85,7 +86,14 @@ def write_letters(found: Counterfactuals, letters: Letters, row_numbers: Sequenc
     """Return the letters of a part; `row_numbers` are those of its factuals in the whole source."""
     names, decision = found.names.replaced_by(letters.names), letters.decision or found.decision
     told = replace(found, names=names, decision=decision)
-    pages = report.letters(told, all=letters.all, html=True, language=letters.language, texts=letters.texts)
+    pages = report.letters(
+        told,
+        all=letters.all,
+        html=True,
+        language=letters.language,
+        texts=letters.texts,
+        reasons=letters.reasons,
+    )
     number_of = dict(zip(found.factuals.index, row_numbers))
     without = report.unlettered(told, all=letters.all)
     without = without[without != NOT_REFUSED]

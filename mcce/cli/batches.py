@@ -130,6 +130,7 @@ def _letters(arguments: argparse.Namespace) -> Letters | None:
         language=arguments.language,
         texts=arguments.texts,
         all=arguments.all,
+        reasons=bool(arguments.reasons),
         names=given_names(arguments),
         decision=arguments.in_words,
     )

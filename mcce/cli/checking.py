@@ -193,7 +193,8 @@ def explain_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def given_names(arguments: argparse.Namespace) -> Names:
     """Return what features, values and predictions are called."""
-    return Names(labels=arguments.labels, units=arguments.units, formats=arguments.formats)
+    reasons = arguments.reasons if isinstance(arguments.reasons, dict) else {}
+    return Names(labels=arguments.labels, units=arguments.units, formats=arguments.formats, reasons=reasons)
 
 
 def demands(arguments: argparse.Namespace) -> list[Constraint]:

@@ -315,6 +315,15 @@ OPTIONS = (
     Option("all", read.flag, "", "write letters with such examples, too", False, group="letters"),
     Option("language", read.text, "CODE", "language of the letters ({}); there are {languages}", "en", group="letters"),
     Option("texts", read.path, "FILE", "texts of the letters of your own, as TOML", is_path=True, group="letters"),
+    Option(
+        "reasons",
+        read.reasons,
+        "",
+        "add the principal reasons to the letters, and the rights to give one's own view and to a person's review; "
+        "in a TOML file also a table of your own texts, or codes and texts, by feature",
+        False,
+        group="letters",
+    ),
     Option("in_words", read.text, "TEXT", 'the wanted decision in words, as in "the loan is granted"', group="what"),
     Option(
         "labels",
@@ -373,7 +382,7 @@ def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, wi
         about = option.help.replace("%", "%%").replace("{}", str(option.default))
         for family, names in registered.items():
             about = about.replace(f"{{{family}}}", names)
-        if option.read is read.flag:
+        if option.read in (read.flag, read.reasons):
             action: Any = argparse.BooleanOptionalAction if option.default else "store_true"
             parser.add_argument(option.flag, dest=option.name, action=action, default=argparse.SUPPRESS, help=about)
         else:

@@ -248,7 +248,14 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
     """Write a letter about each row, under its name as far as files can be called so; say who gets none, and why."""
     folder.mkdir(exist_ok=True)
     force = arguments.force
-    letters = report.letters(found, all=arguments.all, html=True, language=arguments.language, texts=arguments.texts)
+    letters = report.letters(
+        found,
+        all=arguments.all,
+        html=True,
+        language=arguments.language,
+        texts=arguments.texts,
+        reasons=bool(arguments.reasons),
+    )
     taken: set[str] = set()
     for place, who in enumerate(found.factuals.index, 1):
         name = letter_name(who)

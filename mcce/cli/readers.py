@@ -96,6 +96,11 @@ def formats(value: Any) -> dict[str, Any]:
     return _by_name(value, "a=0.0%,b=0", lambda each: dict(each) if isinstance(each, Mapping) else text(each))
 
 
+def reasons(value: Any) -> bool | dict[str, Any]:
+    """Read true or false; in a file also features with texts, or codes and texts, as a table."""
+    return formats(value) if isinstance(value, Mapping) else flag(value)
+
+
 def numbers_by_name(value: Any) -> dict[str, float]:
     """Read names with numbers, as in a=2,b=0.5 or as a table."""
     return _by_name(value, "a=2,b=0.5", number)

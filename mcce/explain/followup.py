@@ -32,11 +32,13 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.progress import progress_bar, working
+from mcce.base.threads import one_native_thread
 from mcce.counterfactuals import Agreement, Counterfactuals, Questions
 from mcce.distances.measures import changed_columns
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.draw import draw_block, draw_own_block, draw_pools
 from mcce.explain.pipeline import MOST_DRAWS, Explanation, explain_blocks, explain_factuals, search_block
+from mcce.explain.principal import reasons_for
 from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys, searched
 from mcce.explain.tabulate import tabulate
 from mcce.explain.winners import Winners
@@ -70,7 +72,11 @@ def questions_of(
     """
     generator, decision = explained.problem.generator, explained.problem.decision
     asker = Asker(decision, generator.schema_)
-    questions = Questions(ask=partial(_ask_frame, asker, explained.problem.relations), usual=usual)
+    questions = Questions(
+        ask=partial(_ask_frame, asker, explained.problem.relations),
+        usual=usual,
+        reasons=partial(_find_reasons, explained.problem, progress),
+    )
     if generator.conditions_on_decision_:
         questions = replace(questions, alike=partial(_draw_alike, generator))
     if explained.drawn is None:
@@ -174,6 +180,14 @@ def _draw_alike(generator: Generator, factual: pd.DataFrame) -> pd.DataFrame:
     matrix = generator.schema_.encode(factual, "the row").matrix
     keys = pool_keys(generator, matrix, fixed_columns(generator))
     return generator.schema_.decode(draw_pools(generator, matrix, keys, SHADED_DRAWS).rows)
+
+
+@one_native_thread()
+def _find_reasons(problem: Problem, progress: bool | None, factual: pd.DataFrame, n_draws: int) -> pd.DataFrame:
+    """Return what `reasons_for` says of a factual, given as a table of one row."""
+    matrix = problem.generator.schema_.encode(factual, "the row").matrix
+    with working("looking for reasons", progress):
+        return reasons_for(problem, matrix[0], factual.index, n_draws)
 
 
 def _ask_frame(

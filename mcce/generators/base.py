@@ -293,6 +293,13 @@ class Generator(Learner, ABC):
             "all features at once, without causes and effects; use mcce.ChainModel."
         )
 
+    def conditionals_around(self, *args: Any, **options: Any) -> Any:
+        """Return the distribution of any features of a row given its others; only a chain has conditionals."""
+        raise InputError(
+            f"features of a person given all others are drawn by the conditionals of a chain, and a "
+            f"{type(self).__name__} has none; use a chain."
+        )
+
     def givens_of(self, matrix: Floats, decision: bool | Bools = True) -> Floats:
         """Return the givens of encoded rows (columns in data order): their fixed values, then the decision."""
         positions = [self.schema_.position(name) for name in self.fixed_]

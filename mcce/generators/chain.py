@@ -40,6 +40,7 @@ from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, SamplerError, listing, spell
 from mcce.generators.auto import Choice, threads_of
 from mcce.generators.base import Donors, Generator, stored_as
+from mcce.generators.conditioning import RowConditionals, share_of_wanted
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.graph import Graph
 from mcce.generators.intervening import CausalWorld, ComputedColumn, read_values
@@ -370,6 +371,24 @@ class ChainModel(Generator):
             left_out: dict[str, Any] = {"training_rows": own} if training else {}
             columns[name] = sampler.log_density(self._layout.given(ordered, k), ordered.matrix[:, k], **left_out)
         return columns
+
+    def conditionals_around(self, row: Floats, determined: Sequence[int] = ()) -> RowConditionals:
+        """Return the distribution of any features of an encoded row given its others, whatever the decision.
+
+        `determined` are columns that follow from others.
+        """
+        self.check_fitted()
+        self._check_missing(self._layout.order(row[None]), "the row", range(len(self._layout.features)))
+        wanted = None
+        if self.conditions_on_decision_:
+            if not len(self.training_givens_):
+                raise InputError(
+                    "this chain was saved with donors='none', without the decisions of training rows, so that the "
+                    "share of the wanted decision is not known; use one saved with donors='all'."
+                )
+            own = self.givens_of(row[None])[0, :-1]
+            wanted = share_of_wanted(self._layout, self.training_givens_, self.training_weights_, own)
+        return RowConditionals(self._layout, list(self.samplers_.values()), row, determined, wanted, self.seed_)
 
     @one_native_thread()
     def intervene(

@@ -1,9 +1,10 @@
 """A letter to the person whom a decision is about: one case, only what would have to be different, in sentences.
 
-1. The decision as it is, and the one that was asked for.
+1. The decision as it is, and the one that was asked for; with reasons, what counted most against it.
 2. Examples that would have led to it, one or the other; without any, what is known of why.
 3. What was held fixed, and the rules that every example keeps to.
-4. What it is not: no promise, not the only way, and what nobody looked at.
+4. What it is not: no promise, not the only way, and what was not considered.
+5. With reasons: the right to give one's own view, and to ask for a review by a person.
 
 It is read by somebody who knows neither the method nor the table, so it has none of their words. Names, units and
 formats are the user's; without them underscores become spaces. All other texts are those of the reader's language
@@ -21,6 +22,7 @@ from typing import Any, TypeAlias
 
 from mcce.report.languages import Texts
 from mcce.report.names import PREDICTION, Names, kept_together
+from mcce.report.principal import Reasons
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.words import Change, changes_text
 
@@ -52,11 +54,12 @@ LONG, LONGER = 2000, 3600  # letters, beyond which the type is smaller in print
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs, and points below them."""
+    """A heading, paragraphs, points below them, and paragraphs below these."""
 
     heading: str
     paragraphs: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
+    closing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class Letter:
             parts += [section.heading, "-" * len(section.heading), *_wrapped(section.paragraphs)]
             if section.points:
                 parts += [*(_filled(point, "- ", "  ") for point in section.points), ""]
+            parts += _wrapped(section.closing)
         return "\n".join(parts + _wrapped(self.closing)).rstrip() + "\n"
 
     def as_html(self) -> str:
@@ -86,6 +90,7 @@ class Letter:
         for section in self.sections:
             parts += [f"<h2>{escape(section.heading)}</h2>", *_tagged(section.paragraphs)]
             parts += ["<ul>", *_tagged(section.points, "li"), "</ul>"] if section.points else []
+            parts += _tagged(section.closing)
         body = "\n".join([*parts, *_tagged(self.closing)])
         size = "longer" if len(body) > LONGER else "long" if len(body) > LONG else "short"
         return (
@@ -113,6 +118,7 @@ class Case:
     n_tried : how many possible cases were tried; None if that is not known
     rules : what examples had to keep to, and which of it stood in the way
     acts : whether the examples are actions, whose consequences the sentence of each way tells
+    reasons : the principal reasons of the refusal; None if the letter has none
     """
 
     id: Hashable
@@ -127,6 +133,7 @@ class Case:
     rules: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
     acts: bool = False
+    reasons: Reasons | None = None
 
 
 def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[str], closing: Sequence[str]) -> Letter:
@@ -136,7 +143,8 @@ def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[st
         sections: tuple[Section, ...] = (Section(texts.say("letter.decision_heading"), (text,)),)
     else:
         found = _ways(case, texts) if case.ways else _none(case, texts)
-        sections = (_decision(case, texts), found, _fixed(case, texts), _care(case, texts))
+        reasons, rights = _reasons_and_rights(case.reasons, texts)
+        sections = (_decision(case, texts), *reasons, found, _fixed(case, texts), _care(case, texts), *rights)
     about = texts.say("letter.case", id=case.id)
     title = texts.say("letter.title_acts" if case.acts else "letter.title") if title is None else title
     return Letter(title, about, tuple(intro), sections, tuple(closing), texts.language)
@@ -154,6 +162,16 @@ def _decision(case: Case, texts: Texts) -> Section:
         now = case.names.text(PREDICTION, case.prediction, 3)
         text += " " + texts.say("letter.now", name=case.names.label(PREDICTION), value=now)
     return Section(texts.say("letter.decision_heading"), (text,))
+
+
+def _reasons_and_rights(reasons: Reasons | None, texts: Texts) -> tuple[tuple[Section, ...], tuple[Section, ...]]:
+    """Return the section of reasons and that of rights; none if the letter has no reasons."""
+    if reasons is None:
+        return (), ()
+    first, others = reasons.sentences(texts)
+    heading, closing = texts.say("reasons.heading", len(reasons.told)), (others,) if others else ()
+    rights = Section(texts.say("rights.heading"), (texts.say("rights.view"), texts.say("rights.review")))
+    return (Section(heading, (first,), reasons.told, closing),), (rights,)
 
 
 def _ways(case: Case, texts: Texts) -> Section:

@@ -1,6 +1,6 @@
 """Features, their values and the prediction as people call them: labels, units and formats.
 
-1. The user gives three plain dicts by feature (`Names`); "prediction" is what the model says, unless a feature is
+1. The user gives plain dicts by feature (`Names`); "prediction" is what the model says, unless a feature is
    called so.
 2. A format says how a value is written:
    a number by the number zero as it should look: "0" (whole), "0.00" (two decimals), "0,000" (thousands marked),
@@ -333,7 +333,7 @@ PREDICTION = "prediction"
 BEFORE = ("$", "£", "¥")  # units that stand before a number
 MOST_DECIMALS = 14
 FIRST_YEAR, LAST_YEAR = 1800, 2200
-ROLES = ("labels", "units", "formats")
+ROLES = ("labels", "units", "formats", "reasons")
 FLOATS = ("float16", "float32", "float64")
 
 
@@ -341,7 +341,7 @@ FLOATS = ("float16", "float32", "float64")
 class Names:
     """Names of features, of their values and of the prediction, for sentences, letters, pages and pictures.
 
-    `MCCE` takes it as `names`, or a dict of the same three. Tables to compute with keep the names and values of the
+    `MCCE` takes it as `names`, or a dict of the same four. Tables to compute with keep the names and values of the
     data.
 
     Parameters
@@ -354,6 +354,10 @@ class Names:
         Feature to how its values are written: a number by the number zero as it should look ("0,000.00", "0.0 %"), a
         date by `strftime`'s codes ("%d.%m.%Y"), a level by a dict of words ({True: "yes", False: "no"}). See
         `mcce.report.names`.
+    reasons : dict or None
+        Feature to your own words for it as a reason of a refusal: a text, or a dict of `text` and `code`, as in
+        {"salary": {"code": "12", "text": "Income is too low for the loan"}}. `Counterfactuals.principal_reasons` and
+        letters with reasons use them.
     missing : str
         What a missing value is called.
 
@@ -371,6 +375,7 @@ class Names:
     units: Mapping[Any, str] = None  # type: ignore[assignment]
     formats: Mapping[Any, Any] = None  # type: ignore[assignment]
     _: KW_ONLY
+    reasons: Mapping[Any, Any] = None  # type: ignore[assignment]
     missing: str = stored(str, default="missing")
     ends: tuple[float, ...] = stored(tuple, of=(float, int), default=(), repr=False)  # of predictions, not rounded to
     exact: Mapping[Any, str] = field(default_factory=dict, repr=False)  # written in full, as which floats
@@ -393,6 +398,8 @@ class Names:
             for name, text in getattr(self, role).items():
                 if not isinstance(text, str) or not text.strip():
                     raise InputError(entry(role, name), " is ", Value(text), "; give a text.")
+        for name, given in self.reasons.items():
+            _check_reason(name, given)
         patterns = {name: read_pattern(form, name) for name, form in self.formats.items()}
         object.__setattr__(self, "patterns", patterns)
 
@@ -411,7 +418,7 @@ class Names:
         Parameters
         ----------
         names : Names, dict or None
-            A dict has the entries "labels", "units" and "formats", or some of them.
+            A dict has the entries "labels", "units", "formats" and "reasons", or some of them.
         columns : iterable
             The columns that may be named.
         """
@@ -439,8 +446,8 @@ class Names:
                 Parameter("names"),
                 f" is a {type(given).__name__}; give ",
                 Either(
-                    (PythonOnly("mcce.Names(labels=..., units=..., formats=...), or a dict of these"),),
-                    "labels, units and formats by feature",
+                    (PythonOnly("mcce.Names(labels=..., units=..., formats=..., reasons=...), or a dict of these"),),
+                    "labels, units, formats and reasons by feature",
                 ),
                 ".",
             )
@@ -463,6 +470,7 @@ class Names:
             labels={**self.labels, **others.labels},
             units={**self.units, **others.units},
             formats={**self.formats, **others.formats},
+            reasons={**self.reasons, **others.reasons},
         )
 
     def check_state(self) -> None:
@@ -521,6 +529,11 @@ class Names:
     def label(self, name: Hashable) -> str:
         """Return what a feature is called."""
         return self.labels.get(name, visible(str(name)))
+
+    def reason(self, name: Hashable) -> tuple[str, str]:
+        """Return the code and the text of a feature as a reason of a refusal; empty ones if it has none."""
+        given = self.reasons.get(name, "")
+        return ("", given) if isinstance(given, str) else (given.get("code", ""), given["text"])
 
     def heading(self, name: Hashable) -> str:
         """Return what a feature is called above numbers that stand without their unit."""
@@ -697,6 +710,23 @@ def _check_words(pattern: WordPattern, levels: list[Any], where: Part) -> None:
             )
 
 
+def _check_reason(name: object, given: Any) -> None:
+    """Raise unless a reason is a text, or a dict of a text and a code."""
+    parts = {"text": given} if isinstance(given, str) else given
+    if not isinstance(parts, Mapping) or "text" not in parts:
+        raise InputError(
+            entry("reasons", name),
+            " is ",
+            Value(given),
+            '; give a text, or {"code": "12", "text": "Income is too low"}.',
+        )
+    for part, text in parts.items():
+        if part not in ("code", "text"):
+            raise InputError(entry("reasons", name), f" has {spell(part)}; {did_you_mean(part, ('code', 'text'))}")
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(entry("reasons", name), f" has the {part} ", Value(text), "; give a text.")
+
+
 def _check_different(labels: Mapping[Any, str], known: list[Any]) -> None:
     """Refuse a label that is also another feature's."""
     called = [labels.get(name, str(name)) for name in known]
@@ -709,12 +739,22 @@ def _check_different(labels: Mapping[Any, str], known: list[Any]) -> None:
 
 
 def _write_state(names: Names) -> dict[str, Any]:
-    return {name: getattr(names, name) for name in ("labels", "units", "patterns", "missing", "ends", "exact", "years")}
+    parts = (
+        "labels",
+        "units",
+        "patterns",
+        "missing",
+        "ends",
+        "exact",
+        "years",
+        *(["reasons"] if names.reasons else []),
+    )
+    return {name: getattr(names, name) for name in parts}
 
 
 def _read_state(read: dict[str, Any]) -> Names:
     patterns = read.pop("patterns", {})
-    for name in ("labels", "units"):
+    for name in ("labels", "units", "reasons"):
         check_type(read.get(name, {}), name, dict)
     check_type(patterns, "patterns", dict)
     for pattern in patterns.values():

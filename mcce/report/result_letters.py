@@ -16,6 +16,7 @@ from mcce.base.arrays import Bools
 from mcce.exceptions import InputError, spell
 from mcce.report.languages import Texts, read_texts
 from mcce.report.letter_layout import Case, Letter, write_letter
+from mcce.report.principal import Reasons
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.rows import (
     Result,
@@ -45,6 +46,7 @@ def letter(
     html: bool = False,
     language: str = "en",
     texts: OwnTexts = None,
+    reasons: bool = False,
 ) -> str:
     """Return a letter to the person a factual is about: what would have to differ, and what that does not promise.
 
@@ -67,6 +69,10 @@ def letter(
         but English need babel, the extra `languages`.
     texts : file or dict, optional
         Your own texts instead, as TOML: those of `mcce/report/texts`, with the same keys, in any language.
+    reasons : bool
+        Whether to add the principal reasons of the refusal (`Counterfactuals.principal_reasons`), and the right to give
+        one's own view and to ask for a review by a person. It takes seconds for each person, and a result that was not
+        saved.
 
     Examples
     --------
@@ -88,7 +94,7 @@ def letter(
     With salary 88,100 EUR instead of 68,000 EUR, and everything else as it is,
     the loan would have been granted.
     """
-    (made,) = _write_letters(found, [id], read_texts(language, texts), title, intro, closing)
+    (made,) = _write_letters(found, [id], read_texts(language, texts), title, intro, closing, reasons=reasons)
     return made.as_html() if html else made.as_text()
 
 
@@ -102,6 +108,7 @@ def letters(
     html: bool = False,
     language: str = "en",
     texts: OwnTexts = None,
+    reasons: bool = False,
 ) -> pd.Series[Any]:
     """Return the letters that can be sent, by id: none has a counterfactual of severity "stop" (`suspicious`).
 
@@ -114,7 +121,7 @@ def letters(
     found : Counterfactuals
     all : bool
         Whether counterfactuals of severity "stop" are in letters like the others.
-    title, intro, closing, html, language, texts : as in `letter`
+    title, intro, closing, html, language, texts, reasons : as in `letter`
 
     Examples
     --------
@@ -131,7 +138,7 @@ def letters(
     listed = np.zeros(len(found), dtype=bool) if all else found.frame.index.isin(held_back(found).index)
     without = unlettered(found, all=all)
     ids = found.factuals.index[find_labels(without.index, found.factuals.index) < 0]
-    made = _write_letters(found, ids, known, title, intro, closing, without=listed)
+    made = _write_letters(found, ids, known, title, intro, closing, without=listed, reasons=reasons)
     told = [each.as_html() if html else each.as_text() for each in made]
     return pd.Series(told, index=ids, name="letter", dtype=object)
 
@@ -179,6 +186,8 @@ def _write_letters(
     intro: Paragraphs,
     closing: Paragraphs,
     without: Bools | None = None,
+    *,
+    reasons: bool = False,
 ) -> list[Letter]:
     """Return the letters about factuals; the rows of `frame` marked in `without` are left out of them."""
     whose = [(id, find_row(found, id)[0]) for id in ids]
@@ -223,6 +232,9 @@ def _write_letters(
             rules=tuple(point for points in rules.values() for point in points),
             in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
             acts=found.consequences is not None,
+            reasons=None
+            if not reasons or reason == ALREADY
+            else Reasons.from_table(found.principal_reasons(id, every=True), names, texts),
         )
         made.append(write_letter(case, texts, title, as_paragraphs(intro), as_paragraphs(closing)))
     return made

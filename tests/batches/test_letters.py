@@ -32,6 +32,16 @@ def test_they_are_those_of_explain_in_the_words_that_are_given(tmp_path):
 
 
 @pytest.mark.slow
+def test_they_have_reasons_if_asked_for(tmp_path):
+    letters = Letters(tmp_path / "letters", all=True, reasons=True)
+    done = explainer().explain_batches(WHO.head(3), tmp_path / "out", **SETTINGS, letters=letters)
+    assert done.totals["letters"] > 0
+    assert all("Your rights" in page for page in pages(tmp_path / "letters").values())
+    with pytest.raises(InputError, match="letters"):
+        explainer().explain_batches(WHO.head(3), tmp_path / "out", **SETTINGS, letters=replace(letters, reasons=False))
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
 def test_a_spreadsheet_runs_nothing_of_the_list_of_who_gets_none(tmp_path):
     some = WHO.assign(who=["=cmd()", *WHO["who"][1:]], job=["astronaut", *WHO["job"][1:]])

@@ -55,6 +55,22 @@ def test_letters_are_in_the_words_of_the_job(folder, capsys):
 
 
 @pytest.mark.slow
+def test_letters_have_reasons_in_the_words_of_the_job(folder, capsys):
+    own = '\n[reasons]\nincome = {code = "R1", text = "Income is too low"}\n'
+    (folder / "job.toml").write_text(CONFIG + own)
+    assert main(["explain", "--config", "job.toml", "--out", "out.csv"]) == 0
+    pages = sorted((folder / "letters").iterdir())
+    assert all("<li>Income is too low (code R1)</li>" in page.read_text(encoding="utf-8") for page in pages)
+    assert 'income = {code = "R1"' in (folder / "out.job.toml").read_text()
+    (folder / "job.toml").write_text(CONFIG)
+    assert main(["explain", "--config", "job.toml", "--letters", "by_flag", "--reasons"]) == 0
+    assert all("Your rights" in page.read_text(encoding="utf-8") for page in (folder / "by_flag").iterdir())
+    (folder / "job.toml").write_text(CONFIG + '\n[reasons]\nincom = "Income is too low"\n')
+    assert main(["explain", "--config", "job.toml", "--letters", "more"]) == 2
+    assert "'incom', which is not a column" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_samplers_may_be_chosen_by_evidence(folder):
     assert main(["explain", "--config", "job.toml", "--sampler", "auto", "--letters", "more"]) == 0
 

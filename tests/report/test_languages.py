@@ -14,6 +14,7 @@ from mcce.exceptions import InputError
 from mcce.report.languages import available_languages, read_texts, text_of
 from mcce.report.letter_layout import Case, write_letter
 from mcce.report.names import Names
+from mcce.report.principal import Reasons
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.rows import consequences_in_words
 from mcce.report.rules import rules_in_words
@@ -159,6 +160,11 @@ def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
         assert "{" not in write_letter(acts, texts, None, [], []).as_text()
     assert "{" not in write_letter(replace(case, ways=(), acts=True), texts, None, [], []).as_text()
     assert "{" not in consequences_in_words(recourse(), 0, texts=texts)
+    for points in ((), ("a",), ("a", "b")):
+        with_reasons = replace(case, reasons=Reasons(points, points))
+        assert "{" not in write_letter(with_reasons, texts, None, [], []).as_text()
+    table = pd.DataFrame({"shapley": 0.2, "standard_error": 0.01, "repair": "alone", "value": 1, "code": "R"}, ["job"])
+    assert Reasons.from_table(table, case.names, texts).told[0].endswith(" R)")
     months = replace(case.names, units={"months": texts.say("words.month_words").split(", ")[0]})
     rules = rules_in_words(RULES, months, COLUMNS, texts)
     assert all(points and "{" not in "".join(points) for points in rules.values())

@@ -13,12 +13,13 @@ import pytest
 import mcce
 from mcce.exceptions import InputError
 from mcce.report.names import Names
+from mcce.storage.state import from_state, to_state
 
 COLUMNS = ["salary", "loan_amount", "rate", "home", "since", "year"]
 
 
-def names(labels=None, units=None, formats=None) -> Names:
-    return Names.read(Names(labels, units, formats), COLUMNS)
+def names(labels=None, units=None, formats=None, reasons=None) -> Names:
+    return Names.read(Names(labels, units, formats, reasons=reasons), COLUMNS)
 
 
 def test_without_anything_said_values_are_as_before():
@@ -77,6 +78,13 @@ def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
         ({"labels": ["salary"]}, "labels is a list; give values by feature, as in labels={'salary': "),
         ({"labels": {"salary": 3}}, r"labels\['salary'\] is 3; give a text"),
         ({"units": {"salary": " "}}, r"units\['salary'\] is ' '"),
+        (
+            {"reasons": {"salery": "too low"}},
+            "reasons names 'salery', which is not a column of X; did you mean 'salary'",
+        ),
+        ({"reasons": {"salary": {"code": "1"}}}, r"reasons\['salary'\] is .*; give a text, or \{\"code\""),
+        ({"reasons": {"salary": {"text": "low", "kode": "1"}}}, r"has 'kode'; did you mean 'code'"),
+        ({"reasons": {"salary": {"text": "low", "code": 1}}}, "has the code 1; give a text"),
         ({"labels": {"salary": "loan_amount"}}, "as another feature is called"),
         ({"labels": {"salary": "sum", "loan_amount": "sum"}}, "as another feature is called"),
     ],
@@ -109,6 +117,16 @@ def test_names_are_read_from_an_object_a_dict_or_nothing():
 def test_names_that_cannot_be_read_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         Names.read(given, COLUMNS)
+
+
+def test_reasons_have_a_text_and_maybe_a_code():
+    made = names(reasons={"salary": {"code": "R1", "text": "Income is too low"}, "rate": "The rate is too high"})
+    assert made.reason("salary") == ("R1", "Income is too low")
+    assert made.reason("rate") == ("", "The rate is too high")
+    assert made.reason("loan_amount") == ("", "")
+    other = made.replaced_by(Names(reasons={"rate": "Rate"}))
+    assert (other.reason("salary")[0], other.reason("rate")[1]) == ("R1", "Rate")
+    assert from_state(to_state(other)) == other
 
 
 def test_a_feature_may_be_called_prediction():

@@ -12,6 +12,9 @@ import pytest
 
 import mcce
 from mcce.exceptions import InputError
+from mcce.report.languages import read_texts
+from mcce.report.letter_layout import Letter, _reasons_and_rights
+from mcce.report.principal import Reasons
 
 JARGON = ("factual", "gower", "l0", "mcce", "sample", "draw", "candidate", "plausib", "feature", "prediction", "row")
 
@@ -194,3 +197,38 @@ def test_a_letter_is_about_a_factual(explainer, table):
     found = explainer.explain(poor(table).head(2), sparse=True)
     with pytest.raises(InputError, match="no factual has the id 'nobody'"):
         mcce.report.letter(found, "nobody")
+
+
+@pytest.mark.parametrize(
+    ("language", "headings"),
+    [
+        ("en", ("The main reason", "Your rights")),
+        ("de", ("Der wichtigste Grund", "Ihre Rechte")),
+        ("fr", ("La raison principale", "Vos droits")),
+        ("nb", ("Den viktigste grunnen", "Dine rettigheter")),
+    ],
+)
+def test_reasons_come_with_the_rights_to_one_s_view_and_to_a_review(table, language, headings):
+    named = {"reasons": {"salary": {"code": "R1", "text": "Income is too low"}}}
+    small = table[["age", "salary"]]
+    model = mcce.MCCE(lambda rows: rows["salary"] / 60_000, fixed=["age"], random_state=1, names=named).fit(small)
+    found = model.explain(small[small["salary"] < 20_000].head(1), n_samples=100)
+    id = found.factuals.index[0]
+    letter = mcce.report.letter(found, id, reasons=True, language=language)
+    assert all(f"\n{heading}\n" in letter for heading in headings)
+    assert re.search(r"^- Income is too low \([Cck]ode R1\)$", letter, re.MULTILINE)
+    without = mcce.report.letter(found, id, language=language)
+    assert not any(heading in without for heading in headings)
+    assert "Income is too low" not in without
+    if language == "en":
+        assert without_jargon(letter) == []
+        page = mcce.report.letters(found, reasons=True, html=True)[id]
+        assert "<li>Income is too low (code R1)</li>" in page
+        assert "ask for a review of this decision by a person" in page
+
+
+def test_without_reasons_that_can_be_repaired_a_letter_says_so():
+    reasons = Reasons((), ("savings", "home"))
+    text = " ".join(Letter("t", "a", (), _reasons_and_rights(reasons, read_texts())[0], ()).as_text().split())
+    assert "none was found whose change" in text
+    assert "Savings and home counted against it too, but no realistic change of them was found" in text

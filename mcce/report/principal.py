@@ -1,0 +1,112 @@
+"""Principal reasons as a table, a sentence and the parts of a letter; `mcce.explain.principal` finds them.
+
+A reason is told in the bank's own words if ``names["reasons"]`` has some, else by the feature and the person's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from mcce.report.languages import Texts, read_texts
+from mcce.report.names import Names
+from mcce.report.rows import Result
+
+ALONE, TOGETHER, NONE, NO_EFFECT, FIXED = "alone", "together", "none", "no effect", "fixed"  # how features are repaired
+MOST = 4  # reasons, as regulators and readers take them
+
+
+def repaired_by(repair: pd.Series[Any], contributions: pd.DataFrame) -> pd.Series[Any]:
+    """Return how features are repaired, with what the changes of a counterfactual contribute."""
+    enough, needed = (repair.index.isin(contributions.index[contributions[name]]) for name in ("enough", "needed"))
+    told = repair.mask(repair.isin([NONE, NO_EFFECT]) & needed, TOGETHER)
+    return told.mask(enough, ALONE)
+
+
+def _mattered(table: pd.DataFrame) -> pd.Series[bool]:
+    """Return which features counted against the decision, beyond the Monte Carlo error."""
+    return table["shapley"] > 2.0 * table["standard_error"]
+
+
+def tell_reasons(
+    table: pd.DataFrame, own: pd.DataFrame, fixed: Sequence[Hashable], names: Names, n: int | None
+) -> pd.DataFrame:
+    """Return the first `n` reasons with value, code and text; without `n` all features, those of `fixed` last."""
+    if n is not None:
+        table = table[_mattered(table) & table["repair"].isin([ALONE, TOGETHER])].head(n)
+    else:
+        absent = [name for name in own.columns if name in fixed]
+        table = table.reindex([*table.index, *absent]).fillna({"repair": FIXED})
+    table = table.rename_axis("feature")
+    cells = own.astype(object)
+    values = [cells[name].iloc[0] for name in table.index]
+    told = [names.reason(name) for name in table.index]
+    texts = [
+        text or f"{names.label(name)} {names.text(name, value)}"
+        for (_, text), name, value in zip(told, table.index, values)
+    ]
+    columns = {"value": values, "code": [code for code, _ in told], "text": texts}
+    table = table.assign(**{name: pd.Series(each, index=table.index, dtype=object) for name, each in columns.items()})
+    order = ["value", "shapley", "standard_error", "share", "effective_draws", "repair", "code", "text"]
+    return table[order]
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The reasons of one refusal in words: those to be told, and those that mattered but cannot be changed."""
+
+    told: tuple[str, ...]
+    unchangeable: tuple[str, ...]
+
+    @classmethod
+    def from_table(cls, table: pd.DataFrame, names: Names, texts: Texts, n: int = MOST) -> Reasons:
+        """Read the table of all features."""
+        mattered = table[_mattered(table)]
+        points = []
+        for name, value, code in (
+            mattered.loc[mattered["repair"].isin([ALONE, TOGETHER]), ["value", "code"]].head(n).itertuples()
+        ):
+            text = names.reason(name)[1] or texts.say(
+                "reasons.own", feature=names.label(name), value=names.text(name, value)
+            )
+            points.append(texts.say("reasons.coded", text=text, code=code) if code else text)
+        without = [names.label(name) for name in mattered.index[mattered["repair"] == NONE]]
+        return cls(tuple(points), tuple(without))
+
+    def sentences(self, texts: Texts) -> tuple[str, str]:
+        """Return what stands before the reasons, and what is said of those that cannot be changed; empty if none."""
+        first = texts.say("reasons.found", len(self.told)) if self.told else texts.say("reasons.none")
+        if not self.unchangeable:
+            return first, ""
+        others = texts.say("reasons.unchangeable", len(self.unchangeable), names=texts.listed(self.unchangeable))
+        return first, others[:1].upper() + others[1:]
+
+
+def reasons_sentence(found: Result, id: Hashable, n: int = MOST) -> str:
+    """Return the principal reasons of a refusal in plain words.
+
+    Parameters
+    ----------
+    found : Counterfactuals
+    id : hashable
+        A label of the index of `found.factuals`.
+    n : int
+        How many reasons, at most.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+    >>> model = lambda rows: rows["salary"] > 60_000
+    >>> explainer = mcce.MCCE(model, decision=True, fixed=["age"], random_state=1).fit(X)
+    >>> found = explainer.explain(X[X["salary"] < 50_000].head(1), sparse=True)
+    >>> print(mcce.report.reasons_sentence(found, next(iter(found))))
+    This counted most against the application, and a change of it could lead to another decision: salary: 40,600.
+    """
+    texts = read_texts()
+    reasons = Reasons.from_table(found.principal_reasons(id, every=True), found.names, texts, n)
+    first, last = reasons.sentences(texts)
+    return " ".join(part for part in (first, "; ".join(reasons.told) + "." if reasons.told else "", last) if part)
