@@ -33,8 +33,8 @@ def file_name(number: int, who: object) -> str:
 
     Examples
     --------
-    >>> file_name(12, "../Kari Nordmann")
-    '000012-___Kari_Nordmann.json'
+    >>> file_name(12, "../customer 7")
+    '000012-___customer_7.json'
     """
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in str(who)[:LONGEST])
     return f"{number:0{DIGITS}d}-{safe}{ENDING}"
