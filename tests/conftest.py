@@ -42,17 +42,20 @@ LONG = ["trees/test_kernels.py", "test_site.py", "test_docs.py", "fuzz/test_work
 
 def pytest_configure(config):
     """Choose how many examples hypothesis tries, before the files of the tests are read."""
-    settings.load_profile("quick" if _is_quick(config) else "thorough")
+    settings.load_profile("thorough" if _is_nightly(config) else "quick")
 
 
 def pytest_itemcollected(item):
-    """Let `-m slow` try all examples of hypothesis, of which the quick run tries a few."""
-    if not _is_quick(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-        item.add_marker("slow")
+    """Keep nightly tests out of `-m slow`, and let `-m nightly` try all examples of hypothesis."""
+    if item.get_closest_marker("nightly"):
+        item.own_markers = [mark for mark in item.own_markers if mark.name != "slow"]
+    elif _is_nightly(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("nightly")
 
 
-def _is_quick(config):
-    return "not slow" in config.option.markexpr
+def _is_nightly(config):
+    expression = config.option.markexpr
+    return "nightly" in expression and "not nightly" not in expression
 
 
 def pytest_collection_modifyitems(items):

@@ -223,6 +223,7 @@ NOT_FOR_MCCE = [  # loaded when one of them is used
 ]
 
 
+@pytest.mark.slow
 def test_importing_loads_nothing_that_takes_long():
     """Neither the package nor `MCCE` after it; of pyarrow a part, since pandas itself loads the rest.
 

@@ -121,6 +121,7 @@ def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch
     assert path.read_text(encoding="utf-8").endswith("</html>\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "why"), [("", "it is empty"), *slow_rows(("a\0b", "it holds a NUL character"))])
 def test_what_is_no_name_of_a_file(name, why):
     X = load_loans(50).X[["age", "salary"]]

@@ -160,6 +160,7 @@ def test_all_of_it_in_a_saved_explainer(own, tmp_path):
     assert mcce.MCCE(score, fixed=FIXED, generator="own.rows", random_state=1).fit(X).generator_.seed_ == 1
 
 
+@pytest.mark.slow
 def test_all_of_it_in_a_job(own, tmp_path, capsys):
     X.to_csv(tmp_path / "train.csv", index=False)
     POOR.to_csv(tmp_path / "rows.csv", index=False)

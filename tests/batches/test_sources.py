@@ -136,6 +136,7 @@ def test_a_row_group_that_cannot_be_read_is_named_or_listed_whole(tmp_path):
     assert ids_of(tmp_path / "out") == {*range(120)} - {*range(60, 90)}
 
 
+@pytest.mark.slow
 def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
     source = tmp_path / "in"
     source.mkdir()
@@ -156,6 +157,7 @@ def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
         explainer().explain_batches(source, tmp_path / "other", skip_bad=True, n_samples=40)
 
 
+@pytest.mark.slow
 def test_rows_that_the_model_refuses_are_bad_but_a_broken_model_is_an_error(tmp_path):
     def picky(frame):
         if (frame["income"] == 12345.0).any():

@@ -131,6 +131,7 @@ def case():
     return next(problems.networks(problems.prepare("german", None, problems.CODE, most=300), 5, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [problems.TEXT, pytest.param(problems.CODE, marks=[needs_weights, pytest.mark.slow])],

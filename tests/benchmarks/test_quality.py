@@ -99,6 +99,7 @@ def test_the_walk_without_fixed_features_is_free():
     pd.testing.assert_frame_equal(held, free)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seen", [pytest.param(True, marks=pytest.mark.slow), False], ids=["training", "held out"])
 def test_rows_are_judged_as_by_hand(seen):
     X = table()

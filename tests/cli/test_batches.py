@@ -72,6 +72,7 @@ def test_wrong_arguments_are_told(saved, tmp_path, capsys):
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
     made = explainer()
     made.save(tmp_path / "explainer.mcce")

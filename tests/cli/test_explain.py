@@ -47,6 +47,7 @@ def test_the_same_seed_gives_the_same_file_for_any_number_of_jobs(folder, capsys
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_without_out_a_table_for_people_is_printed(folder, capsys):
     assert trained(folder, "--visit-sequence", "correlation") == 0
     assert "Counterfactuals: " in capsys.readouterr().out

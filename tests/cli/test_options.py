@@ -70,6 +70,7 @@ def no_training(monkeypatch):
     monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys):
     (folder / "results").mkdir()
@@ -280,6 +281,7 @@ def test_samplers_that_cannot_be_read(given, message):
         samplers(given)
 
 
+@pytest.mark.slow
 def test_a_formula_with_a_comma_stands_beside_another_sampler(folder, capsys):
     sampler = "size=cart,income=norm(~ bs(rent, 4)),*=cart"
     visited = ["--visit-sequence", "rent,size,income"]

@@ -182,6 +182,7 @@ def texts_of(path):
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize(("people", "out"), [("people.parquet", "safe.csv"), ("people.csv", "safe.csv.gz")])
 def test_csv_files_hold_no_formulas_unless_asked(people, out):
@@ -222,6 +223,7 @@ def test_texts_of_a_workbook_are_texts(command):
     assert {(cell.data_type, cell.quotePrefix) for cell in formulas} == {("s", True)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 def test_what_was_written_safely_is_read_back():
     assert run("explain", "people.csv", "--out", "first.csv") == DONE

@@ -201,6 +201,7 @@ def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypat
     assert "could be 'paid', 'Paid'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
     """Who was born before 1985 gets it: dates are found, trained on, drawn, and written as they were."""
     monkeypatch.chdir(tmp_path)
@@ -218,6 +219,7 @@ def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
     assert (pd.to_datetime(found["born"], format="%d.%m.%Y") < "1985-06").all()
 
 
+@pytest.mark.slow
 def test_two_sheets_of_one_workbook(seen, tmp_path, capsys):
     openpyxl = pytest.importorskip("openpyxl", reason="pip install openpyxl")
     table = truth()

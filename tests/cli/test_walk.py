@@ -115,6 +115,7 @@ def test_a_workbook_of_answers_has_the_changed_cells_marked(desk):
     assert first["sentence"].startswith("With ")
 
 
+@pytest.mark.slow
 def test_one_unknown_level_stops_nobody_else_and_a_stranger_file_is_told(desk, tmp_path, capsys):
     people = pd.read_excel(desk / "people.xlsx")
     people.to_csv(tmp_path / "people.csv", sep=";", decimal=",", index=False)

@@ -124,6 +124,7 @@ def shown_in_every_way(found, folder):
     return found.sentence(id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blank", "shown"),
     [("\u200b", '"\\u200b"'), *slow_rows((" ", '" "'), ("\ufeff", '"\\ufeff"'), ("\u00a0", '"\\xa0"'), ("", '""'))],

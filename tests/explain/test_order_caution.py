@@ -137,6 +137,7 @@ def test_roles_are_kept_in_a_file(tmp_path):
     pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").changes(), found.changes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("floor", [0.0, 0.1, *slow(0.5)])
 @pytest.mark.parametrize("measures", [("L0", "gower"), *slow(("gower",))])
 def test_no_change_is_there_for_nothing_and_none_does_harm(floor, measures):
@@ -163,6 +164,7 @@ def test_the_plain_method_has_no_roles():
     assert "role" not in found.changes()
 
 
+@pytest.mark.slow
 def test_caution_buys_margin_with_distance():
     near, far = explained(0.1, caution=0.0).measures, explained(0.1, caution=4.0).measures
     assert near["L0"].mean() == far["L0"].mean()

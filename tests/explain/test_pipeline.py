@@ -60,6 +60,7 @@ def same(one, two):
     assert cost.asked == other_cost.asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, *slow(True)])
 @pytest.mark.parametrize("independent", [False, *slow(True)])
 def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
@@ -75,6 +76,7 @@ def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch,
     same(joined(away, factuals), joined(here, factuals))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse}

@@ -238,6 +238,7 @@ def test_changes_are_actions_and_consequences(found, refused):
     )
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_answer_for_any_batch(explainer, refused, found):
     for ids in (refused.index[:1], refused.index[::-1]):
         again = explainer.recourse(refused.loc[ids], ["education", "savings"], n_samples=300)
@@ -255,6 +256,7 @@ def test_one_seed_gives_one_answer_for_any_number_of_jobs(people, refused, found
     pd.testing.assert_frame_equal(again.consequences, found.consequences)
 
 
+@pytest.mark.slow
 def test_several_recommendations_act_on_different_features(explainer, refused):
     several = explainer.recourse(refused, n_samples=300, n_counterfactuals=2, assurance=0.8)
     acts = several.changes().query("role == 'action'")
@@ -264,6 +266,7 @@ def test_several_recommendations_act_on_different_features(explainer, refused):
     assert all(not (one <= other or other <= one) for one, other in pairs)
 
 
+@pytest.mark.slow
 def test_constraints_hold_for_consequences(explainer, refused, found):
     low = mcce.allow("salary", high=40)
     kept = explainer.recourse(refused, ["education", "savings"], n_samples=300, constraints=[low])
@@ -272,6 +275,7 @@ def test_constraints_hold_for_consequences(explainer, refused, found):
     assert (kept.frame["salary"] <= 40).all()
 
 
+@pytest.mark.slow
 def test_the_number_of_actions_is_limited(explainer, people):
     poor = people[score(people) < 0.36].head(4)
     free = explainer.recourse(poor, n_samples=300, assurance=0.8)
@@ -314,6 +318,7 @@ def test_recourse_needs_a_graph(people, refused):
         plain.recourse(refused)
 
 
+@pytest.mark.slow
 def test_actions_that_do_not_cause_the_outcome_are_warned_of(people, refused):
     graph = mcce.Graph.from_text(GRAPH + "; salary -> default", outcome="default")
     made = MCCE(score, fixed=["age"], graph=graph, sampler=mcce.MixtureSampler(max_components=1), random_state=1)
@@ -345,6 +350,7 @@ def test_letters_name_action_consequence_and_probability(found, language):
     assert str(min(cases, 99)) in rest
 
 
+@pytest.mark.slow
 def test_results_and_explainers_are_stored(explainer, refused, found, tmp_path):
     found.save(tmp_path / "found.mcce")
     again = mcce.Counterfactuals.load(tmp_path / "found.mcce")

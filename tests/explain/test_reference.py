@@ -125,6 +125,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
 def test_data_sets_are_quiet_but_for_what_is_right(name):
     data = mcce.datasets.load_loans() if name == "loans" else PAPER[name](paper_folder(name))

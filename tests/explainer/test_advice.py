@@ -86,11 +86,13 @@ def test_one_line_silences_the_warning_and_no_other():
     assert issubclass(AdviceWarning, mcce.MCCEWarning)
 
 
+@pytest.mark.slow
 def test_grain_is_the_direction_that_helps_the_refused():
     usual = answers()._known_usual()
     assert usual.directions == {"education": 1, "years_employed": 1, "salary": 1, "savings": 1, "loan_amount": -1}
 
 
+@pytest.mark.slow
 def test_a_feature_that_helps_some_and_harms_others_has_no_usual_direction():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.uniform(-1, 1, (600, 4)), columns=list("abcd"))
@@ -197,6 +199,7 @@ def test_one_person_alone_is_judged_by_the_training_rows():
     assert found[who[0]].suspicious()["reasons"].tolist() == ["contradicts a level"]
 
 
+@pytest.mark.slow
 def test_no_letter_is_written_for_a_suspicious_answer():
     found = answers()
     letters = mcce.report.letters(found)
@@ -271,6 +274,7 @@ def short_of_money(n=1200):
     return X, score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3])
 def test_answers_without_a_reason_not_to_be_sent_are_preferred(k):
     X, score = short_of_money()

@@ -52,6 +52,7 @@ def assert_follows_the_rule(explainer, X, **how):
     assert found.draws.nunique() > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["label", *slow("score", "rare")])
 def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
     model, decision = MODELS[name]
@@ -66,6 +67,7 @@ def test_other_measures_and_bounds_follow_the_same_rule(explainer, short_rounds)
     assert_follows_the_rule(explainer, DENIED, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, *slow(True)])
 @pytest.mark.parametrize("independent", [False, *slow(True)])
 def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_rounds):
@@ -90,6 +92,7 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
         assert_series_equal(pd.concat([part.draws for part in parts])[whole.draws.index], whole.draws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 @pytest.mark.parametrize(("name", "value"), [("BLOCK_FACTUALS", 3), *slow_rows(("POOL_BYTES", 1))])
 def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
@@ -146,6 +149,7 @@ def test_who_has_nothing_is_drawn_for_to_the_end(short_rounds):
     assert found.unexplained["reason"].str.contains("none of the 320 candidates").sum() == 40
 
 
+@pytest.mark.slow
 def test_the_result_says_how_many_draws(explainer):
     found = explainer.explain(TABLE, n_samples=30)
     wanted = found.unexplained.index[found.unexplained["reason"].str.startswith("already")]

@@ -112,6 +112,7 @@ def free(explainer):
     return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
+@pytest.mark.slow
 @examples(6)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
@@ -165,6 +166,7 @@ def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstra
         pd.testing.assert_frame_equal(with_it.measures, without.measures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, sparse):
     names = ["salary rises", "savings step", "a case", "grade step"]
@@ -271,6 +273,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
         explainer.explain(REFUSED, constraints=["age > 100"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sparse", "n"), [(False, 2), *slow_rows((True, 5))])
 def test_what_would_help_is_found_by_trying(explainer, sparse, n):
     names = ["salary share", "savings step", "job stays", "grade step"]
@@ -299,6 +302,7 @@ def test_a_duration_of_numpy_is_a_limit():
     assert (found.frame["waited"] <= np.timedelta64(3, "D")).all()
 
 
+@pytest.mark.slow
 def test_the_nearest_row_is_told_with_its_score():
     def score(rows):
         return rows["salary"].to_numpy() / 1_000

@@ -103,6 +103,7 @@ def fitted():
     return explainer()
 
 
+@pytest.mark.slow
 @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sparse=st.booleans(),
@@ -131,6 +132,7 @@ def test_every_answer_has_the_columns_that_pandas_computes(
     assert (score(rows) >= 0.3).all()
 
 
+@pytest.mark.slow
 def test_functions_compute_derived_columns():
     made = explainer(
         {
@@ -165,6 +167,7 @@ def test_without_derived_columns_answers_contradict_themselves():
     assert (found[list(FORMULAS)] != recomputed(found)).any(axis=1).sum() > 2
 
 
+@pytest.mark.slow
 def test_rows_that_disagree_are_counted_and_named():
     X = bank()
     X.index = [f"person {i}" for i in range(len(X))]
@@ -323,6 +326,7 @@ def test_letters_do_not_list_derived_columns_among_the_facts(fitted):
             assert not any(name.replace("_", " ") in facts + held for name in FORMULAS)
 
 
+@pytest.mark.slow
 def test_ties_and_copies_are_not_told():
     X = bank().drop(columns=list(FORMULAS))
     X = X.assign(income_copy=X["income"], cost=X["rent"] + X["instalment"])
@@ -386,6 +390,7 @@ def test_batches_are_those_of_one_call(fitted, tmp_path):
     assert found["dti"].tolist() == expected["dti"].tolist() == recomputed(expected)["dti"].tolist()
 
 
+@pytest.mark.slow
 def test_proposals_are_told_with_what_to_paste():
     X = bank(1000)
     X.loc[[3, 5], "dti"] = 9.0

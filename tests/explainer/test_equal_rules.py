@@ -63,6 +63,7 @@ def test_a_rule_that_the_present_breaks_does_not_undo_one_that_it_obeys(bank, sp
     assert found.frame.index.get_level_values("id").nunique() == len(POOR)
 
 
+@pytest.mark.slow
 def test_bounds_by_a_rule_draw_the_same_rows_as_bounds_by_allow(bank):
     """A rule that bounds one feature is a limit on it: the same pools, the same bytes."""
     for sparse in (True, False):
@@ -75,6 +76,7 @@ def test_bounds_by_a_rule_draw_the_same_rows_as_bounds_by_allow(bank):
         np.testing.assert_array_equal(by_rule.constraints.to_numpy(), by_limit.constraints.to_numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("said", ["loan_amount <= 30000", mcce.allow("loan_amount", high=30_000)], ids=str)
 def test_an_upper_bound_that_nobody_granted_obeys_keeps_what_is_below_it(said, sparse):
@@ -227,6 +229,7 @@ def explained(said, sparse):
     return set(found.frame.index.get_level_values("id"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_examples", [3, *slow(10)])
 def test_the_same_people_are_explained_however_it_is_said(n_examples):
     asked = given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))

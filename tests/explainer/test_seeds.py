@@ -35,6 +35,7 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
     assert_same(found, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
@@ -55,6 +56,7 @@ def test_block_sizes_do_not_matter(found, module, name, value, monkeypatch):
     assert_same(found, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("independent", [True, *slow(False)])
 def test_order_and_batches_of_factuals_do_not_matter(explainer, independent):
     def explain(X):
@@ -102,6 +104,7 @@ def test_numpys_global_state_is_neither_read_nor_written(found):
     assert_same(found, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("exhaustive", [True, *slow(False)])
 def test_explain_is_generate_then_select(explainer, independent, exhaustive):

@@ -84,6 +84,7 @@ def plausibility(explainer, found):
     return np.array(shares)
 
 
+@pytest.mark.slow
 @examples(5)
 @example("label", 3, 0.95, None, None, 150, False, 1, 0.0)  # of rows taken inwards from below, one stayed below
 @given(
@@ -205,6 +206,7 @@ def staff_explainer():
     return mcce.MCCE(model, decision=decision, fixed=["sex"], random_state=1).fit(staff(), relations=())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("floor", "n_samples"), [(0.25, 200), (0.9, 30), *slow_rows((0.25, "auto"), (0.05, 1000))])
 def test_levels_and_counts_reach_the_floor_where_a_candidate_does(floor, n_samples):
     explainer = staff_explainer()
@@ -224,6 +226,7 @@ def test_levels_and_counts_reach_the_floor_where_a_candidate_does(floor, n_sampl
         assert (scorer.of_candidates(matrix, factual) < floor).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rare", *slow("label")])
 def test_nobody_whom_the_plain_method_explains_is_left_unexplained(name):
     plain = explainer_of(name).explain(DENIED, n_samples=15)
@@ -249,6 +252,7 @@ def found():
     return explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
@@ -299,6 +303,7 @@ def far_from_home(candidates, factual):
     return (candidates["income"] - factual["income"]).abs()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measures", "columns"),
     [

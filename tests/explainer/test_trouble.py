@@ -127,6 +127,7 @@ def test_two_threads_on_one_explainer(asked):
         assert_same(found[i], alone[i])
 
 
+@pytest.mark.slow
 def test_a_model_is_never_asked_by_two_threads_at_once(asked):
     inside = threading.Lock()
 
@@ -146,6 +147,7 @@ def in_a_process(explainer, asked, sending):
     sending.close()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", *slow("spawn")])
 def test_other_processes_give_the_same(method):

@@ -208,6 +208,7 @@ people <- data.frame(n = 101:500, m = 1)
 """
 
 
+@pytest.mark.slow
 def test_the_r_call_is_r(session, table, refused, tmp_path):
     if shutil.which("Rscript") is None:
         pytest.skip("no R on this machine; install the system's package r-base")
@@ -231,6 +232,7 @@ def test_the_r_call_is_r(session, table, refused, tmp_path):
     assert f"rows 1 {101 + refused} " in said
 
 
+@pytest.mark.slow
 def test_letters_are_those_of_the_result(session, fitted, table, refused):
     found = found_by(fitted, table, refused)
     assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == mcce.report.letter(

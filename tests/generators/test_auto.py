@@ -84,6 +84,7 @@ def test_no_candidate_has_seen_the_rows_that_it_is_judged_by():
     assert chosen(X, Auto({"norm": "norm", "memory": Memory()}, score="draws")) == "norm"
 
 
+@pytest.mark.slow
 def test_a_feature_with_a_candidate_without_density_is_judged_by_draws():
     rng = np.random.default_rng(2)
     X = linear(300, rng).assign(z=rng.choice(["a", "b"], 300))
@@ -212,6 +213,7 @@ def test_the_seed_decides_and_not_the_threads(chain):
     assert other.choice_ != chain.choice_  # other folds, other scores
 
 
+@pytest.mark.slow
 def test_what_was_chosen_is_fitted_as_if_it_had_been_named(chain):
     by_name = {each.feature: each.sampler for each in chain.choice_.features}
     named = ChainModel(sampler=by_name, fixed=["age", "sex"], random_state=3).fit(loans())

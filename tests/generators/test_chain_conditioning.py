@@ -130,6 +130,7 @@ def shop():
     return pd.DataFrame({"size": size, "colour": colour, "price": price})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numeric", *slow("ordered")])
 @pytest.mark.parametrize(
     ("within", "keeps"),

@@ -25,6 +25,7 @@ def probabilities(n, seed, slope=1.0):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [100, *slow(5)])
 def test_right_probabilities_pass_at_the_level_for_few_draws_too(n_draws):
     p = [calibrate(counted(q, q, n_draws, seed)).p for seed in range(250) for q in [probabilities(150, seed)]]

@@ -38,6 +38,7 @@ def test_a_right_conditional_passes_at_its_level(right, tests, seeds):
         assert abs(stats.spearmanr([each.p_shape for each in found], [each.p_where for each in found])[0]) < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "power", "words"),
     [

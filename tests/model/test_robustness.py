@@ -37,6 +37,7 @@ def share_of_refits(rows):
     return np.mean([refit.predict_proba(rows)[:, 1] >= 0.5 for refit in refits()], axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 @pytest.mark.parametrize("robust", [1.0, *slow(0.5)])
 def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):

@@ -108,6 +108,7 @@ def test_more_exceptions_than_one_in_a_hundred_are_too_many():
     assert "t" not in [name for each in found for name in each.columns if each.kind != "order"]
 
 
+@pytest.mark.slow
 def test_the_identity_of_diabetes_holds_in_all_rows():
     X = load_diabetes(as_frame=True, scaled=False).frame
     assert mcce.find_relations(X).frame[["relation", "rows"]].to_numpy().tolist() == [
@@ -155,6 +156,7 @@ def test_no_answer_on_breast_cancer_breaks_an_order():
         assert (found[f"mean {each}"] <= found[f"worst {each}"]).all(), each
 
 
+@pytest.mark.slow
 def test_means_are_below_worst_values_in_breast_cancer():
     X = load_breast_cancer(as_frame=True).frame
     said = {each.says for each in mcce.find_relations(X) if each.kind == "order"}

@@ -176,6 +176,7 @@ def test_the_chance_of_an_order_is_that_of_all_permutations(seed):
     assert math.isclose(math.exp(told), kept) if near < 7 and (near >= 3 or by_chance >= 0.05) else told == np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *slow(1, 2, 3)])
 def test_the_chance_of_a_function_is_at_least_that_of_all_permutations(seed):
     r = rng(seed)
@@ -190,6 +191,7 @@ def test_the_chance_of_a_function_is_at_least_that_of_all_permutations(seed):
     assert math.exp(told) >= np.mean(functions) - 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [*slow(0, 1), 2])
 @pytest.mark.parametrize("words", slow_but(DIRECTIONS, *DIRECTIONS[::3]))
 def test_the_finest_column_is_determined_in_every_order_of_the_columns(words, decimals):
@@ -199,6 +201,7 @@ def test_the_finest_column_is_determined_in_every_order_of_the_columns(words, de
     assert {tuple(said(X[order])) for order in orders_of(X)} == {(words,)}
 
 
+@pytest.mark.slow
 def test_a_sum_is_found_when_the_total_rises_with_its_largest_part():
     r = rng(5)
     X = pd.DataFrame({"price": r.integers(0, 10_000, 300) * 100, "fee": r.integers(0, 50, 300)})
@@ -228,6 +231,7 @@ def test_functions_of_the_parts_of_a_sum_are_found_beside_it():
     assert found == ["chf == 0.97 * usd", "eur == 0.92 * usd"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [np.arange(200) % 91, np.array(list("abcde") * 40)])
 def test_copies_are_not_compared_with_each_other(of, monkeypatch):
     compared = []
@@ -329,6 +333,7 @@ def test_values_that_nearly_always_come_together_are_soft(words):
     assert words not in said(X)
 
 
+@pytest.mark.slow
 def test_soft_relations_are_kept_by_answers_of_rows_that_keep_them():
     r = rng(3)
     a = r.poisson(9, 1500)

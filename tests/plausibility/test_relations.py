@@ -117,6 +117,7 @@ def test_copies_and_sums_are_neither_told_nor_counted():
     assert changed[["salary", "debt"]].any(axis=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixed", ["salary", *slow("pay")])
 def test_what_is_tied_to_a_fixed_feature_stays(fixed):
     found = fitted(fixed=(fixed,)).explain(denied(15), sparse=True, n_samples=100)
@@ -143,6 +144,7 @@ def test_a_factual_that_breaks_a_relation_is_explained_all_the_same():
     assert keeps(rest).all()
 
 
+@pytest.mark.slow
 def test_the_published_method_stays_as_it_is_unless_relations_are_given():
     plain = fitted().explain(denied(), n_samples=300)
     pd.testing.assert_frame_equal(plain.frame, fitted(()).explain(denied(), n_samples=300).frame)
@@ -160,6 +162,7 @@ def test_neither_order_nor_threads_change_what_is_found():
     pd.testing.assert_frame_equal(found.sort_index(), turned.sort_index())
 
 
+@pytest.mark.slow
 def test_a_missing_value_of_a_tied_feature_is_no_obstacle():
     X = people().astype({"salary": float, "pay": float})
     X.loc[X.index % 7 == 0, ["salary", "pay"]] = np.nan
@@ -177,6 +180,7 @@ def test_a_missing_value_of_a_tied_feature_is_no_obstacle():
     assert (found["income"] == found["salary"] + found["bonus"])[known & found["income"].notna()].all()
 
 
+@pytest.mark.slow
 def test_one_warning_names_what_was_found_and_giving_it_confirms_it():
     X = people()
     explainer = mcce.MCCE(score, decision=(180.0, np.inf), fixed=["age"], random_state=1)
@@ -239,6 +243,7 @@ def test_tied_needs_two_columns():
         mcce.tied("salary")
 
 
+@pytest.mark.slow
 def test_rows_without_weight_count_for_nothing():
     X = people()
     X.loc[:20, "pay"] += 1
@@ -247,6 +252,7 @@ def test_rows_without_weight_count_for_nothing():
         mcce.MCCE(score, decision=(180.0, np.inf), random_state=1).fit(X, sample_weight=weights)
 
 
+@pytest.mark.slow
 def test_a_loaded_explainer_keeps_relations(tmp_path):
     explainer = fitted()
     explainer.save(tmp_path / "people.mcce")
@@ -345,6 +351,7 @@ def wrong_answers(words, decimals, order, sampler):
     return len(rows), int(((rows.eval(expression).round(decimals) - rows[target]).abs() > 1e-6).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "sampler"),
     [
@@ -421,6 +428,7 @@ def test_an_explainer_with_many_chained_relations_is_loaded(tmp_path):
     assert [each.says for each in again.relations_] == sums_of(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *slow(5, 7)])
 def test_sums_of_sums_leave_everybody_explained(seed):
     r = rng(seed)

@@ -139,6 +139,7 @@ def margin_quantiles(X, rows):
     return (np.searchsorted(np.sort(reference), total, side="right") + 1) / (len(X) + 1)
 
 
+@pytest.mark.slow
 def test_rows_that_do_not_belong_together_are_rejected_far_more_often_than_by_the_margins():
     scorer, schema, _, fresh = fitted(gaussian, 2_000, 0)
     wrong = shuffled(fresh, np.random.default_rng(1))
@@ -243,6 +244,7 @@ def test_the_distance_is_that_of_a_brute_force_search_however_it_is_asked():
         assert found[i] == pytest.approx(np.sort(steps.sum(axis=1))[:NEAREST].mean(), abs=1e-10)
 
 
+@pytest.mark.slow
 def test_what_is_known_of_the_rows_that_others_are_made_from_changes_nothing():
     rng = np.random.default_rng(8)
     common = rng.standard_normal(400)
@@ -356,6 +358,7 @@ def differs(x, y):
     return x != y and not (np.isnan(x) and np.isnan(y))
 
 
+@pytest.mark.slow
 def test_what_a_candidate_keeps_does_not_count_unless_it_becomes_less_likely():
     rng = np.random.default_rng(11)
     X = atoms(600, rng).join(categorical(600, rng))

@@ -66,6 +66,7 @@ def correlated(kind, margin, n, seed):
 KINDS, MARGINS = ("gaussian", "clayton", "skewed", "curved"), ("real", "money", "whole", "count")
 
 
+@pytest.mark.slow
 def test_correlated_columns_are_in_no_order():
     tables = [(kind, margin, 1000, 7) for kind in KINDS for margin in MARGINS]
     assert [each for each in tables if soft(correlated(*each))] == []
@@ -89,6 +90,7 @@ def test_columns_that_are_0_together_and_far_apart_elsewhere_are_in_no_order(wro
     assert [each.says for each in (*found, *found.soft) if each.kind == "order"] == []
 
 
+@pytest.mark.slow
 def test_the_bound_is_above_the_chance_of_random_orders():
     r = rng(5)
     a, b = r.normal(size=(2, 40))

@@ -115,6 +115,7 @@ def chances(scores, sensitivity):
     return p / p.sum()
 
 
+@pytest.mark.slow
 def test_choices_of_all_small_tables_are_as_private_as_they_say():
     """Every table of up to five rows with a side, another side and a bin, and every row more: exact probabilities."""
     rows = np.array([[a, b, y] for a in (0, 1) for b in (0, 1) for y in (0, 1)])

@@ -154,6 +154,7 @@ def stored(explainer, path):
         return b"".join(archive.read(name) for name in archive.namelist())
 
 
+@pytest.mark.slow
 def test_no_training_value_is_stored(explainer, tmp_path):
     explainer.explain(FACTUALS.head(5), sparse=True, n_samples=50, progress=False)  # what is learned late is there too
     assert leaks(stored(explainer, tmp_path / "private.mcce")) == []
@@ -198,6 +199,7 @@ def everything_said(rows):
     return "\n".join([*said, *(str(each.message) for each in warned)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_category", [True, *slow(False)])
 def test_no_training_value_is_said(as_category):
     """Levels that only a dtype declares are not public either, unless that is stated."""
@@ -205,6 +207,7 @@ def test_no_training_value_is_said(as_category):
     assert leaks(everything_said(rows).encode()) == []
 
 
+@pytest.mark.slow
 def test_odd_rows_say_nothing():
     """A person far outside what is stated is in no answer, and stops no fit."""
     odd = X.copy()
@@ -335,6 +338,7 @@ def test_nothing_passes_but_the_counts(nothing_is_counted, odd):
     assert held_by(ODD[odd](X.astype({"job": object}))) == held_by_plain_rows()
 
 
+@pytest.mark.slow
 def test_nothing_passes_without_the_decision(nothing_is_counted):
     assert held_by(table(77, 5), condition_on_decision=False) == held_by(X, condition_on_decision=False)
 

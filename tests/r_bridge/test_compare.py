@@ -46,6 +46,7 @@ def test_different_margins_and_different_dependence_are_found(X):
     assert by_test["correlations"] == by_test["classifier"] == "different"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["rpart", *slow("party")])
 def test_r_trees_and_ours_draw_alike(r, need, X, engine):
     need(engine)
@@ -57,6 +58,7 @@ def test_r_trees_and_ours_draw_alike(r, need, X, engine):
     assert compared.same, compared
 
 
+@pytest.mark.slow
 def test_result_shows_itself(X):
     compared = compare_samplers("cart", {"*": "marginal"}, X, fixed=["age"], n_samples=200, random_state=1)
     table = compared.table

@@ -150,6 +150,7 @@ def test_probabilities_are_those_of_multinom_for_one_row_and_for_many(r, need, n
     compared("draws by functions of R", found.size)
 
 
+@pytest.mark.slow
 def test_rows_are_drawn_by_the_same_model_one_at_a_time_as_by_lm(r, compared):
     problem = make_problem("numeric", 3, by_sex=True)
     draw = "function(object, newdata) predict(object, newdata) + sigma(object) * rnorm(1)"
@@ -194,6 +195,7 @@ def test_restricted_draws_are_exact_and_weighted(r):
     np.testing.assert_allclose(np.exp(drawn.log_mass), 0.2, atol=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["own generator", "mice's norm.nob"])
 def test_restricted_draws_of_functions_that_draw_themselves(r, need, name):
     if name != "own generator":
@@ -282,6 +284,7 @@ def test_options_of_a_mice_method_reach_it(r, need):
         assert np.unique(drawn_from(sampler, one)).size == donors
 
 
+@pytest.mark.slow
 def test_random_state_of_r_is_left_alone(r, need):
     need("ranger")
     problem = make_problem("numeric", 0, givens=("sex", "height"))
@@ -307,6 +310,7 @@ def test_probabilities_that_are_equal_leave_the_random_state_of_r_alone(r):
     assert list(r.call("evaluate", "sum(.Random.seed)", None)) == before
 
 
+@pytest.mark.slow
 def test_in_a_chain_and_an_explainer(r, need):
     need("nnet")
     loans = mcce.datasets.load_loans(300)
@@ -477,6 +481,7 @@ def with_gaps(kind, n=400):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "kind"), [("norm", "numeric"), ("pmm", "numeric"), ("logreg", "categorical")])
 def test_mice_draws_with_missing_givens_and_targets(r, need, method, kind):
     need("mice")
@@ -534,6 +539,7 @@ def test_mice_gets_missing_givens_as_zero_and_an_indicator(r, need, compared):
     compared("draws by methods of mice", 40)
 
 
+@pytest.mark.slow
 def test_mice_in_a_chain_with_missing_values(r, need):
     need("mice")
     air = mcce.datasets.load_airquality().X

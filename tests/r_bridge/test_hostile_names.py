@@ -121,6 +121,7 @@ QUICK = [  # one of each way to call R
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of", "name"), [*QUICK, *slow_rows(*(case for case in CASES if case not in QUICK))])
 def test_samplers_draw_what_they_draw_with_plain_names(need, of, name):
     package = {"RpartSampler": "rpart", "PartyCtreeSampler": "party", "RSampler": "nnet"}.get(name, name.split()[0])
@@ -152,6 +153,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but(MODELS, "lm", "rpart"))
 def test_models_predict_what_they_predict_with_plain_names(need, name):
     package, code, refused_by_r = MODELS[name]
@@ -192,6 +194,7 @@ def test_parity_is_compared_under_any_name(need, engine, package, kind):
     assert NOT_COMPARED not in set(report.table["verdict"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["backtick", "newline", "double quote"])
 def test_the_command_compares_under_any_name(need, kind, tmp_path, capsys):
     need("rpart")

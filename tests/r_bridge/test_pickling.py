@@ -69,6 +69,7 @@ def test_models_and_chains_in_a_process_without_r(r, need, package):
     np.testing.assert_array_equal(found, np.concatenate(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", [*slow(*SAMPLERS), "RModel"])
 def test_batches_by_two_processes_give_what_one_gives(r, need, package, tmp_path):
     if package == "RModel":

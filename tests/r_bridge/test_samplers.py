@@ -67,6 +67,7 @@ def make_table(seed):
     return table.first(X.shape[1]), table.column(X.shape[1]), np.asfortranarray(new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 10), *slow_rows(("rpart", 40), ("party", 40))])
 def test_arrays_route_as_r_does(r, need, engine, n_tables, compared):
     need(engine)
@@ -131,6 +132,7 @@ def test_state_needs_no_r(r, need, sampler, monkeypatch):
     np.testing.assert_array_equal(again, drawn)
 
 
+@pytest.mark.slow
 def test_in_a_chain_and_an_explainer(r, need):
     need("rpart")
     need("party")

@@ -80,6 +80,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_an_explainer_fitted_by_r_answers_as_one_fitted_here():
     data = people()
     ask = PlayedR(data)
@@ -94,6 +95,7 @@ def test_an_explainer_fitted_by_r_answers_as_one_fitted_here():
     assert len(ask.asked) < 25  # in blocks, not row by row
 
 
+@pytest.mark.slow
 def test_bytes_give_the_explainer_and_the_result_again():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
@@ -252,6 +254,7 @@ def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_r
     check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng), goodness_of_fit=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *slow_rows((False, False))])
 def test_draws_that_are_not_allowed_are_drawn_again_by_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)
@@ -428,6 +431,7 @@ class StrictR(PlayedR):
         return {**reply, "states": states}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [False, True])
 def test_rows_with_missing_cells_that_the_model_cannot_read_leave_the_others_explained(stops):
     data = people()
@@ -461,6 +465,7 @@ def test_refused_rows_are_found_by_few_questions():
     assert len(ask.asked) < 20
 
 
+@pytest.mark.slow
 def test_results_are_judged_and_facts_suggested():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data.iloc[:200]), OPTIONS)

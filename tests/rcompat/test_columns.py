@@ -88,6 +88,7 @@ def cells(sent: dict[str, Any], values: bytes, states: bytes, texts: bytes, n_ro
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_tables", [40, *slow(160)])
 def test_what_r_sends_comes_back(n_tables):
     settings(max_examples=n_tables)(given(tables())(comes_back))()
@@ -102,6 +103,7 @@ def comes_back(sent: tuple[int, list[dict[str, Any]]]) -> None:
         assert cells({**each, "na_level": column.na_level}, *map(bytes, parts), n_rows) == before, each
 
 
+@pytest.mark.slow
 @examples(100)
 @given(tables(), st.randoms(use_true_random=False))
 def test_rows_of_the_frame_cross_like_the_whole(sent, random):

@@ -37,6 +37,7 @@ def ask(row):
     return MODEL.predict_proba(pd.DataFrame([row])[NUMBERS.columns].astype(NUMBERS.dtypes))[0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, *slow(2)])
 def test_each_change_is_taken_alone_and_left_out(found, rank):
     lost = 0

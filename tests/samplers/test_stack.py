@@ -78,6 +78,7 @@ def mixture_cdf(stack, values):
     return stats.norm.cdf(values[:, None], [-2.0, 2.0]) @ stack.weights_
 
 
+@pytest.mark.slow
 def test_weights_maximise_the_mean_log_density():
     rng = np.random.default_rng(2)
     log_densities, rows = rng.normal(size=(300, 2)), rng.uniform(0.5, 2.0, 300)

@@ -335,6 +335,7 @@ def test_everything_that_is_read_is_checked():
         add_check(int, lambda made: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["ivdm", *slow("mad", "hvdm")])
 def test_distances_learned_from_the_training_rows_are_loaded(measure, tmp_path):
     explainer = good.explainer()

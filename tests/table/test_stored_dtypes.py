@@ -97,6 +97,7 @@ def test_the_list_has_every_dtype_of_pandas():
     assert len(WHOLE) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kinds_tried", "least"), [((None,), 100), *slow_rows(((None, *KINDS), 300))], ids=["as read", "all"]
 )

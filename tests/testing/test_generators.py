@@ -202,6 +202,7 @@ SOUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but(SOUND, "hot deck"))
 def test_a_sound_generator_passes(name):
     check_generator(SOUND[name])

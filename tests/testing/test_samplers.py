@@ -88,6 +88,7 @@ def test_and_no_other(sampler, name):
             check(sampler)
 
 
+@pytest.mark.slow
 def test_check_sampler_raises_the_first_failure():
     with pytest.raises(ConformanceError, match=r"^check_marginal, LowerHalf: numeric target: draws are not"):
         check_sampler(broken_draws.LowerHalf(), goodness_of_fit=True)

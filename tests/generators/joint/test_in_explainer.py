@@ -48,6 +48,7 @@ def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
     assert_frame_equal(found, together, check_exact=True, check_dtype=False, check_categorical=False)
 
 
+@pytest.mark.slow
 def test_it_can_be_sent_to_another_process(explainer):
     again = pickle.loads(pickle.dumps(explainer))
     one, two = (each.explain(DENIED.head(5), n_samples=50, constraints=[ANY_MISSING]) for each in (explainer, again))

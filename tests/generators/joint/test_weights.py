@@ -75,6 +75,7 @@ def test_weights_have_no_scale_and_zeros_are_absent(make, X):
     assert found.schema_.features[3].high < 10**9
 
 
+@pytest.mark.slow
 def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
     fitted = make(fixed=FIXED).fit(X, sample_weight=1.5 * counts)
     fitted.save(tmp_path / "generator")

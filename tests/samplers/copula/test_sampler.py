@@ -50,6 +50,7 @@ def test_draws_follow_the_conditional(training, joint, target):
             assert same_shares(drawn, truth[: 10 * n])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["grade", *slow("smoker", "drink")])
 def test_probabilities_follow_the_conditional(training, joint, target):
     """Within 0.02, the errors of the fit and of the joint sample included."""
@@ -149,6 +150,7 @@ def test_probabilities_sum_to_one(training, target):
     np.testing.assert_allclose(total, 1.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_density_of_numbers_integrates_to_one(training):
     sampler, given = fit(training[["smoker", "drink", "height"]][:3000], "height")
     row = given.take(np.zeros(4001, dtype=int))

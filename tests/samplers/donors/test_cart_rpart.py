@@ -17,6 +17,7 @@ from tests.marks import slow
 from tests.samplers.donors.cart_problem import draw, fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler",
     [

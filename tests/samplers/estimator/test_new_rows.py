@@ -39,6 +39,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but(ESTIMATORS, "forest", "tree"))
 def test_residuals_are_as_wide_as_the_noise(name):
     """Truth: a sd of 2. Fits in-sample drew 0.9 (forest) and 0.0 (tree), errors on new rows 2.4 and 2.9.

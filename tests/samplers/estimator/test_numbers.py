@@ -208,6 +208,7 @@ def test_quantiles_have_the_right_tails(process):
     assert sampler.supports(given.take(rows), drawn).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.35, *slow(0.1)])
 def test_quantiles_keep_zeros_that_many_rows_share(share):
     """Predictions near a point mass are seldom exactly there: 6 to 10 points of the zeros became small numbers."""

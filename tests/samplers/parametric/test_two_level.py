@@ -37,10 +37,12 @@ def at(fitted, given, x, school, n):
     return Table(given.features, np.asfortranarray(np.tile([float(x), float(school)], (n, 1))))
 
 
+@pytest.mark.slow
 def test_the_contract():
     check_sampler("2l.norm", goodness_of_fit=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proper", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_contract_with_a_group(proper):
     sampler = TwoLevelSampler(group="sex", proper=proper)

@@ -22,6 +22,7 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but(NAMES, "gamma"))
 def test_the_contract(name):
     check_sampler(name)

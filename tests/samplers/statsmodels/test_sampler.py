@@ -69,6 +69,7 @@ def test_the_wrong_family_is_found_out_by_the_same_test(target):
     assert stats.kstest(sampler._distribution(GIVEN).distribution.cdf(values), "uniform").pvalue < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "model"), [("count", "Poisson"), *slow_rows(("overdispersed", "NegativeBinomial"))])
 def test_proper_parameters_vary_as_their_covariance_says(target, model):
     estimate = fitted(StatsmodelsSampler(model), target)

@@ -73,6 +73,7 @@ def naive_density(generator, row, columns):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [[3, 5], *slow([0, 40, 100])], ids=str)
 def test_densities_are_those_of_brute_force(forest, places):
     rows = X.copy()
