@@ -19,7 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # neither numpy, which reads this setting when it is loaded, nor the package: the process that shares out the tests
 # needs none of them, and all others wait for it
 from tests.browser import Browser, find_browser
-from tests.marks import QUICK, THOROUGH
+from tests.marks import QUICK, THOROUGH, without_nightly
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 
@@ -41,21 +41,19 @@ LONG = ["trees/test_kernels.py", "test_site.py", "test_docs.py", "fuzz/test_work
 
 
 def pytest_configure(config):
-    """Choose how many examples hypothesis tries, before the files of the tests are read."""
+    """Leave nightly tests to `-m nightly`, which tries all examples of hypothesis; the other runs try a few."""
+    config.option.markexpr = without_nightly(config.option.markexpr)
     settings.load_profile("thorough" if _is_nightly(config) else "quick")
 
 
 def pytest_itemcollected(item):
-    """Keep nightly tests out of `-m slow`, and let `-m nightly` try all examples of hypothesis."""
-    if item.get_closest_marker("nightly"):
-        item.own_markers = [mark for mark in item.own_markers if mark.name != "slow"]
-    elif _is_nightly(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+    """Let `-m nightly` run every test of hypothesis."""
+    if _is_nightly(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker("nightly")
 
 
 def _is_nightly(config):
-    expression = config.option.markexpr
-    return "nightly" in expression and "not nightly" not in expression
+    return "nightly" in config.option.markexpr.replace("not nightly", "")
 
 
 def pytest_collection_modifyitems(items):

@@ -16,6 +16,11 @@ def examples(most, **more):
     return settings(max_examples=max(3, most * settings.default.max_examples // THOROUGH), **more)
 
 
+def without_nightly(expression):
+    """Return an expression of `pytest -m` that selects no nightly test unless it names them."""
+    return f"({expression}) and not nightly" if expression and "nightly" not in expression else expression
+
+
 def slow(*values):
     """Return slow parameters, for a test of one argument."""
     return _marked("slow", values)
@@ -31,16 +36,6 @@ def slow_but(values, *quick):
     return _marked_but("slow", values, quick)
 
 
-def slow_among(values, *slow):
-    """Return the values of a list, quick all but the slow ones."""
-    return slow_but(values, *(value for value in values if value not in slow))
-
-
-def slow_but_named(functions, *quick):
-    """Return the functions of a list, slow all but those of the quick names."""
-    return slow_but(functions, *(each for each in functions if each.__name__ in quick))
-
-
 def nightly(*values):
     """Return nightly parameters, for a test of one argument."""
     return _marked("nightly", values)
@@ -54,11 +49,6 @@ def nightly_rows(*rows):
 def nightly_but(values, *others):
     """Return the values of a list, nightly all but the others."""
     return _marked_but("nightly", values, others)
-
-
-def nightly_among(values, *nightly):
-    """Return the values of a list, nightly those that are named."""
-    return nightly_but(values, *(value for value in values if value not in nightly))
 
 
 def nightly_but_named(functions, *others):

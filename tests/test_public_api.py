@@ -14,6 +14,7 @@ import pytest
 
 import mcce
 import r_bridge
+from tests.marks import nightly
 
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
@@ -250,7 +251,7 @@ def test_what_is_not_loaded_yet_is_found_by_name():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("before", ["", f"import mcce; [getattr(mcce, name) for name in {mcce.__all__}]; "])
+@pytest.mark.parametrize("before", ["", *nightly(f"import mcce; [getattr(mcce, name) for name in {mcce.__all__}]; ")])
 def test_every_name_is_loaded_when_it_is_first_used(before):
     """All at once by the star; and one after the other, each where nothing but the ones before is loaded."""
     by_star = "from mcce import *; print(MCCE.__name__, diagnostics.stability.__name__)"

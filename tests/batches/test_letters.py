@@ -9,7 +9,7 @@ import mcce
 from mcce import InputError
 from mcce.batches import Letters, folder
 from tests.batches.problem import ROWS, SETTINGS, explainer, written
-from tests.marks import slow
+from tests.marks import nightly
 
 WHO = ROWS.head(40).assign(who=[f"case {i}" if i % 3 else f"c{i}" for i in range(40)])
 
@@ -57,7 +57,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.6, *slow(0.02)])
+@pytest.mark.parametrize("share", [0.6, *nightly(0.02)])
 def test_killed_and_resumed_there_is_one_letter_for_each(tmp_path, monkeypatch, share):
     done = explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS, letters=Letters(tmp_path / "whole", all=True))
     left = int(share * done.totals["letters"])

@@ -15,7 +15,7 @@ import mcce
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
-from tests.marks import slow
+from tests.marks import nightly
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [1, *slow(2)])
+@pytest.mark.parametrize("n_jobs", [1, *nightly(2)])
 def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
     """Each part had a warning of its own."""
     odd = ROWS.copy()

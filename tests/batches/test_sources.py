@@ -12,7 +12,7 @@ import pytest
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, ModelError
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, score
-from tests.marks import slow
+from tests.marks import nightly
 
 BAD = {
     "line 36": ("children", "two"),
@@ -91,7 +91,7 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
     pd.testing.assert_frame_equal(rows, found, check_exact=True, check_dtype=False, check_categorical=False)
 
 
-@pytest.mark.parametrize("batch_size", [16, *slow(1)])
+@pytest.mark.parametrize("batch_size", [16, *nightly(1)])
 def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp_path, batch_size):
     """Also where all rows of a part have one; the reason and the tables are those of `explain` of the whole."""
     some = ROWS.head(24).copy()

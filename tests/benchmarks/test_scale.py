@@ -16,7 +16,7 @@ from benchmarks import scale
 from benchmarks.settings import Probability
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-in is small
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(scale, "measure_apart", lambda **call: json.loads(json.dumps(scale.measure(call))))

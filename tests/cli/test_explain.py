@@ -90,7 +90,7 @@ def test_categorical_numbers_and_codes_that_look_like_numbers_survive(tmp_path, 
     assert set(found["code"]) == {"x"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_parquet_ids_and_a_saved_row_index(folder, tmp_path, capsys):
     train = pd.read_csv(folder / "train.csv")
     train.to_parquet(tmp_path / "train.parquet")
@@ -116,7 +116,7 @@ def test_nothing_to_explain_is_no_failure(folder, tmp_path, capsys):
     assert "<img" not in html.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_html_is_a_page_with_picture_and_table(folder, tmp_path, capsys):
     assert trained(folder, "--html", tmp_path / "r.html") == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from mcce.cli import main
 from mcce.cli.options import OPTIONS, job_text, read_config
 from mcce.cli.readers import samplers
 from tests.cli.problem import customers
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -241,9 +241,9 @@ def test_an_option_that_python_does_not_have_is_refused(name, folder, capsys):
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        *slow_rows(("~ job * C(decision)", "")),
+        *nightly_rows(("~ job * C(decision)", "")),
         ("~ open('written', 'w')", "the function 'open' is not available"),
-        *slow_rows(("~ job.__class__", "uses 'job.__class__', which is not among its predictors")),
+        *nightly_rows(("~ job.__class__", "uses 'job.__class__', which is not among its predictors")),
     ],
 )
 def test_formulas_of_a_job_are_checked_before_anything_is_computed(formula, message, folder, capsys):

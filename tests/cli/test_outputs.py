@@ -14,7 +14,7 @@ from mcce.cli.outputs import write_workbook
 from mcce.report.reasons import ALREADY
 from mcce.table.spreadsheet import escape_formulas
 from tests.cli.conftest import Rule
-from tests.marks import slow
+from tests.marks import nightly, slow
 
 openpyxl = pytest.importorskip("openpyxl", reason="needs pip install 'mcce[excel]'")
 pa = pytest.importorskip("pyarrow", reason="needs pip install 'mcce[parquet]'")
@@ -77,7 +77,7 @@ def check_holes(table):
     assert found.all(axis=1).tolist() == [i % 4 == 2 for i in range(len(table))]
 
 
-OUTPUTS = ["all.csv", *slow("all.csv.gz"), "all.xlsx", "all.parquet"]
+OUTPUTS = ["all.csv", *nightly("all.csv.gz"), *slow("all.xlsx", "all.parquet")]
 
 
 @pytest.mark.usefixtures("bank")
@@ -156,7 +156,7 @@ def shop_explainer(dtype):
     return explainer
 
 
-@pytest.fixture(params=[object, *slow(ARROW)], ids=str)
+@pytest.fixture(params=[object, *nightly(ARROW)], ids=str)
 def shop(request, tmp_path, monkeypatch):
     """A saved explainer of formulas, and eight people as Parquet and as a CSV that is written as it is."""
     monkeypatch.chdir(tmp_path)
@@ -238,7 +238,7 @@ def test_what_was_written_safely_is_read_back():
         assert others["id"].tolist() == [f"=A{i}" for i in range(8)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("shop")
 def test_escaped_and_plain_rows_get_the_same_answers():
     escape_formulas(pd.read_csv("people.csv")).to_csv("escaped.csv", index=False)

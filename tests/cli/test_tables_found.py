@@ -14,6 +14,7 @@ import pytest
 from mcce.cli import main
 from mcce.exceptions import InputError
 from tests.cli.files_of_people import NAMES, N, as_cells, as_text, csv, explain, truth, workbook, workbook_with_notes
+from tests.marks import nightly_but
 
 
 def parquet(path, table):
@@ -96,7 +97,7 @@ QUICK = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in GOOD])
+@pytest.mark.parametrize("name", nightly_but(list(GOOD), *QUICK))
 def test_the_values_are_those_that_were_written(name, seen, tmp_path, capsys):
     ending, write, options = GOOD[name]
     if ending == "parquet":

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 
 import mcce
 from mcce.diagnostics import Discriminator, discriminator
-from tests.marks import slow
+from tests.marks import nightly
 
 LEVELS = ["clerk", "manager", "pilot"]
 
@@ -54,7 +54,7 @@ def within_chance(d: Discriminator, level=1e-3):
 # ---------------------------------------------------------------- statistics
 
 
-@pytest.mark.parametrize("sample", [mixed, *slow(normal)])
+@pytest.mark.parametrize("sample", [mixed, *nightly(normal)])
 def test_two_samples_of_one_distribution_cannot_be_told_apart(sample):
     d = discriminator(sample(1000, 1), sample(1000, 2), n_trees=25)
     assert within_chance(d), d

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import mcce
 from mcce.report.names import Names
-from tests.marks import examples, slow
+from tests.marks import examples, nightly
 
 N = 500
 FORMATS = {"income": "0,000", "rate": "0.0 %", "narrow": "0.0", "debt": "0.000,0"}
@@ -63,7 +63,7 @@ def told_rows(found, X) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "names", [*slow(None), Names(formats=FORMATS, units={"income": "EUR"})], ids=["plain", "formats"]
+    "names", [*nightly(None), Names(formats=FORMATS, units={"income": "EUR"})], ids=["plain", "formats"]
 )
 def test_what_is_printed_is_the_row_and_is_accepted(names):
     X = people()

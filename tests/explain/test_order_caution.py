@@ -28,7 +28,7 @@ from tests.explain.small_cases import (
     plausibility,
     problem_of,
 )
-from tests.marks import examples, slow
+from tests.marks import examples, nightly
 
 MARGINS = Margins(-np.inf, 0.4, Scale(np.linspace(0.0, 0.4, 50)))
 row = st.tuples(*(st.sampled_from(values) for values in VALUES))
@@ -138,8 +138,8 @@ def test_roles_are_kept_in_a_file(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("floor", [0.0, 0.1, *slow(0.5)])
-@pytest.mark.parametrize("measures", [("L0", "gower"), *slow(("gower",))])
+@pytest.mark.parametrize("floor", [0.0, 0.1, *nightly(0.5)])
+@pytest.mark.parametrize("measures", [("L0", "gower"), *nightly(("gower",))])
 def test_no_change_is_there_for_nothing_and_none_does_harm(floor, measures):
     found = explained(floor, measures=measures)
     table = found.changes()

@@ -16,12 +16,12 @@ from mcce.explain.pipeline import Cost, explain_block, explain_factuals, join_bl
 from mcce.explain.winners import Winners
 from tests.explainer.problem import DENIED, FIXED, TABLE, fitted, score
 from tests.generators.row_bootstrap import RowBootstrap
-from tests.marks import slow
+from tests.marks import nightly
 
 FEW = DENIED.iloc[:24]
 
 
-@pytest.fixture(scope="module", params=["chain", *slow("bootstrap")])
+@pytest.fixture(scope="module", params=["chain", *nightly("bootstrap")])
 def explainer(request):
     if request.param == "chain":
         return fitted()
@@ -61,8 +61,8 @@ def same(one, two):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
-@pytest.mark.parametrize("independent", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
+@pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse, "independent": independent}
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
@@ -77,7 +77,7 @@ def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sparse", [True, *slow(False)])
+@pytest.mark.parametrize("sparse", [True, *nightly(False)])
 def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse}
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)

@@ -16,7 +16,7 @@ from mcce.datasets import load_loans
 from mcce.exceptions import InputError
 from mcce.explain.followup import pooled_error
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
-from tests.marks import examples, slow, slow_rows
+from tests.marks import examples, nightly, nightly_rows
 
 FEW = DENIED.iloc[:12]
 ANY_MISSING = mcce.allow("*", missing=True)
@@ -53,7 +53,7 @@ def assert_follows_the_rule(explainer, X, **how):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["label", *slow("score", "rare")])
+@pytest.mark.parametrize("name", ["label", *nightly("score", "rare")])
 def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
     model, decision = MODELS[name]
     explainer = fitted(model, decision)
@@ -68,8 +68,8 @@ def test_other_measures_and_bounds_follow_the_same_rule(explainer, short_rounds)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
-@pytest.mark.parametrize("independent", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
+@pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_rounds):
     def explain(X):
         return explainer.explain(
@@ -93,8 +93,8 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sparse", [True, *slow(False)])
-@pytest.mark.parametrize(("name", "value"), [("BLOCK_FACTUALS", 3), *slow_rows(("POOL_BYTES", 1))])
+@pytest.mark.parametrize("sparse", [True, *nightly(False)])
+@pytest.mark.parametrize(("name", "value"), [("BLOCK_FACTUALS", 3), *nightly_rows(("POOL_BYTES", 1))])
 def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
     one = explainer.explain(FEW, n_samples="auto", sparse=sparse)
     monkeypatch.setattr(mcce.explain.problem, name, value)

@@ -15,7 +15,7 @@ import mcce
 from mcce.constraints import reading
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.marks import examples, slow, slow_rows
+from tests.marks import examples, nightly, nightly_rows, slow
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -127,7 +127,7 @@ def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
 
 
 @pytest.mark.parametrize("name", sorted(READINGS))
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_each_alone_is_obeyed_and_leaves_something(explainer, free, name, sparse):
     found = ask(explainer, [name], sparse=sparse)
     assert broken(found, [name]) == []
@@ -152,11 +152,13 @@ def unconstrained(explainer):
     "excludes_nothing",
     [
         [mcce.allow("salary", low=-1e9, high=1e9)],
-        [mcce.allow("job", levels=["none", "office", "field"])],
-        [mcce.allow("grade", never=[])],
-        [mcce.rule("salary >= 0")],
         [mcce.rule("salary + 1 > 0 or was(salary) > 0")],
-        [mcce.allow("savings", direction="increase", low=0), mcce.rule("age >= 18")],
+        *slow(
+            [mcce.allow("job", levels=["none", "office", "field"])],
+            [mcce.allow("grade", never=[])],
+            [mcce.rule("salary >= 0")],
+            [mcce.allow("savings", direction="increase", low=0), mcce.rule("age >= 18")],
+        ),
     ],
 )
 def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstrained, excludes_nothing):
@@ -167,7 +169,7 @@ def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstra
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, sparse):
     names = ["salary rises", "savings step", "a case", "grade step"]
     whole = ask(explainer, names, sparse=sparse)
@@ -252,7 +254,7 @@ class Marginals(mcce.generators.Generator):
         return mcce.generators.requests.Drawn(np.asfortranarray(rows), np.zeros(len(rows), dtype=bool))
 
 
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_a_generator_without_restrictions_is_held_to_them_by_rejection(sparse):
     explainer = mcce.MCCE(None, decision=says_yes, fixed=["age"], generator=Marginals()).fit(TABLE)
     names = ["salary share", "a case", "grade step"]
@@ -274,7 +276,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sparse", "n"), [(False, 2), *slow_rows((True, 5))])
+@pytest.mark.parametrize(("sparse", "n"), [(False, 2), *nightly_rows((True, 5))])
 def test_what_would_help_is_found_by_trying(explainer, sparse, n):
     names = ["salary share", "savings step", "job stays", "grade step"]
     found = ask(explainer, names, sparse=sparse).with_why_unexplained(n)
@@ -348,7 +350,7 @@ def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
     assert explainer.explain(REFUSED.head(2), n_samples=50).allowed is None
 
 
-@pytest.mark.parametrize("call", ["explain", "generate", "select"])
+@pytest.mark.parametrize("call", ["explain", *slow("generate", "select")])
 def test_constraints_are_read_once_a_call(call, tmp_path, monkeypatch):
     files = [tmp_path / "own.json", tmp_path / "also.json"]
     for path, feature in zip(files, ("salary", "savings"), strict=True):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mcce
 from mcce import InputError, MCCEWarning
 from mcce.exceptions import AdviceWarning
-from tests.marks import examples
+from tests.marks import examples, slow_but
 from tests.plausibility.related_tables import rng
 
 FORMULAS = {
@@ -293,7 +293,7 @@ def without_savings(fitted):
     return fitted.explain(refused(), sparse=True, n_samples=100, constraints=[stays])
 
 
-@pytest.mark.parametrize("language", FOLLOWS)
+@pytest.mark.parametrize("language", slow_but(list(FOLLOWS), "en"))
 def test_letters_say_what_becomes_of_derived_columns(without_savings, language):
     found = without_savings
     begin, *ways = FOLLOWS[language]

@@ -250,7 +250,7 @@ def test_a_spreadsheet_runs_nothing_of_a_row(fitted, table, refused, dtype):
     assert "'=cmd()" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_statistician_sees_the_refused_as_a_whole(session, fitted, table):
     found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
     figures, changed, *_ = ask(session, "whole")["tables"]
@@ -263,7 +263,7 @@ def test_the_statistician_sees_the_refused_as_a_whole(session, fitted, table):
     assert len(ask(session, "by", feature=at(table, "salary"))["tables"][0]["rows"]) == 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_floors_and_conditionals_are_judged(fitted, table):
     new = people(450).iloc[300:]
     session = ExplorerSession(fitted, new)
@@ -293,7 +293,7 @@ INTERNAL = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_features_and_levels_have_one_spelling_and_no_word_is_internal():
     X = mcce.datasets.load_loans(400).X
     fixed = ["age", "sex", "defaulted_last_year"]

@@ -41,11 +41,11 @@ def chosen(X, auto, seed=1, **settings):
     ("process", "auto", "model"),
     [
         pytest.param(
-            linear, "auto", "norm", marks=pytest.mark.slow
+            linear, "auto", "norm", marks=pytest.mark.nightly
         ),  # parametric and copula contain it too, but are dearer
         (step, Auto(score="draws"), "cart"),  # forest draws the same, and is dearer
         pytest.param(
-            noise, "auto", "marginal", marks=pytest.mark.slow
+            noise, "auto", "marginal", marks=pytest.mark.nightly
         ),  # ctree without a split is the same, and dearer
     ],
 )

@@ -64,7 +64,7 @@ def test_worst_cells_are_no_smaller_than_mean_cells():
     assert {f"`mean {name}` <= `worst {name}`" for name in MEASURES} <= found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_answer_has_worst_cells_smaller_than_mean_cells():
     data = load_breast_cancer(as_frame=True)
     explainer, rows = twenty_answers(data.data, data.target)

@@ -11,7 +11,7 @@ import pytest
 import mcce
 from mcce.plausibility.relations import Relation, Relations, keep_relations
 from tests.datasets.paper_data import PAPER, paper_folder
-from tests.marks import slow, slow_rows
+from tests.marks import nightly, nightly_rows
 from tests.plausibility.related_tables import (
     DIRECTIONS,
     beside,
@@ -87,7 +87,7 @@ def test_the_table_keeps_what_is_said_of_it():
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"caution": 0.0}, *slow({"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True})]
+    "asked", [{}, {"caution": 0.0}, *nightly({"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True})]
 )
 def test_every_sparse_answer_keeps_the_relations(asked):
     found = fitted().explain(denied(), sparse=True, n_samples=300, **asked)
@@ -118,7 +118,7 @@ def test_copies_and_sums_are_neither_told_nor_counted():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fixed", ["salary", *slow("pay")])
+@pytest.mark.parametrize("fixed", ["salary", *nightly("pay")])
 def test_what_is_tied_to_a_fixed_feature_stays(fixed):
     found = fitted(fixed=(fixed,)).explain(denied(15), sparse=True, n_samples=100)
     assert len(found)
@@ -296,7 +296,7 @@ def test_a_chain_of_relations_is_computed_from_its_beginning():
     assert kept.of_factuals(matrix).hold(full, np.arange(len(full)))[within].all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fico_keeps_its_definitions():
     fico = PAPER["fico"](folder=paper_folder("fico"))
     X = fico.X
@@ -356,7 +356,7 @@ def wrong_answers(words, decimals, order, sampler):
     ("words", "sampler"),
     [
         *((words, "cart") for words in DIRECTIONS[::3]),
-        *slow_rows(*((words, ("norm", "forest")[i % 2]) for i, words in enumerate(DIRECTIONS))),
+        *nightly_rows(*((words, ("norm", "forest")[i % 2]) for i, words in enumerate(DIRECTIONS))),
     ],
 )
 def test_no_answer_breaks_what_was_rounded(words, sampler):
@@ -365,7 +365,7 @@ def test_no_answer_breaks_what_was_rounded(words, sampler):
         assert wrong_answers(words, 1, order, sampler) == (20, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [2, 5])
 def test_twenty_sums_leave_everybody_explained(seed):
     X = chained(20, seed=seed)
@@ -429,7 +429,7 @@ def test_an_explainer_with_many_chained_relations_is_loaded(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, *slow(5, 7)])
+@pytest.mark.parametrize("seed", [0, *nightly(5, 7)])
 def test_sums_of_sums_leave_everybody_explained(seed):
     r = rng(seed)
     X = pd.DataFrame({f"a{i}": r.integers(0, 1000, 300) for i in range(4)})

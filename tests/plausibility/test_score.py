@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcce.plausibility.score import NEAREST, Plausibility, Scale
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
-from tests.marks import examples, slow, slow_rows
+from tests.marks import examples, nightly, nightly_rows
 
 FLOOR = 0.05
 N_FRESH = 10_000
@@ -85,15 +85,15 @@ def four_deviations(n, floor):
     return 4 * math.sqrt(floor * (1 - floor) * (1 / n + 1 / N_FRESH))
 
 
-@pytest.mark.parametrize("n", [200, *slow(2_000, 12_000)])
-@pytest.mark.parametrize("process", [categorical, atoms, *slow(gaussian)])
+@pytest.mark.parametrize("n", [200, *nightly(2_000, 12_000)])
+@pytest.mark.parametrize("process", [categorical, atoms, *nightly(gaussian)])
 def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):
     _, _, found, _ = fitted(process, n, 0)
     for floor in (0.01, FLOOR, 0.1, 0.2):  # level of each comparison: 6e-5
         assert abs((found < floor).mean() - floor) < four_deviations(n, floor)
 
 
-@pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), *slow_rows((12_000, 0), (12_000, 2))])
+@pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), *nightly_rows((12_000, 0), (12_000, 2))])
 def test_no_more_are_rejected_where_many_rows_are_equal(n, seed):
     _, _, found, _ = fitted(binary, n, seed)
     for floor in (FLOOR, 0.2):

@@ -203,7 +203,7 @@ def worst_ratio(before, monkeypatch, cls=DPSampler, added=range(16)):
     return worst
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_whole_trees_are_as_private_as_they_say(monkeypatch):
     """Exact probabilities of all trees of two levels: what the levels cost adds up, what nodes of a level do not."""
     assert 0.6 * BUDGET < worst_ratio(rare(), monkeypatch) <= BUDGET
@@ -215,7 +215,7 @@ def test_whole_trees_are_as_private_as_they_say(monkeypatch):
     assert worst_ratio(rare(), monkeypatch, added=person) > BUDGET
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_chosen_splits_are_not_accused():
     n = 1000
     more = pd.concat([CROWD, PERSON], ignore_index=True)

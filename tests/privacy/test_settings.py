@@ -16,7 +16,7 @@ from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
 from mcce.samplers.dp import PublicBins
 from mcce.storage.learned import disclosed
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 BIG = 10**12
 BOUNDS = {"pay": (0, 100), "code": (0, BIG), "day": ("2000-01-01", "2030-01-01")}
@@ -200,7 +200,7 @@ def everything_said(rows):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("as_category", [True, *slow(False)])
+@pytest.mark.parametrize("as_category", [True, *nightly(False)])
 def test_no_training_value_is_said(as_category):
     """Levels that only a dtype declares are not public either, unless that is stated."""
     rows = X.assign(job=X["job"].astype("category")) if as_category else X
@@ -332,7 +332,7 @@ QUICK = ["other rows, and fewer", "nobody has the decision", "an identifier", "n
 QUICK += ["a date long ago", "a list among levels"]
 
 
-@pytest.mark.parametrize("odd", slow_but(ODD, *QUICK))
+@pytest.mark.parametrize("odd", nightly_but(ODD, *QUICK))
 def test_nothing_passes_but_the_counts(nothing_is_counted, odd):
     """Two tables of which nothing is counted are equal to the last byte, whatever the rows are."""
     assert held_by(ODD[odd](X.astype({"job": object}))) == held_by_plain_rows()

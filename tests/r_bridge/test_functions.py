@@ -16,6 +16,7 @@ from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from mcce.testing.tables import FitProblem, make_problem
 from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, SynthpopSampler, to_r
+from tests.marks import nightly_but
 
 LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
 LM_DRAW = "function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)"
@@ -88,14 +89,14 @@ MANY_DRAWS = ("check_within", "check_sample_within", "check_log_mass")  # hundre
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", nightly_but(list(SAMPLERS), "lm, draw"))
 def test_conformance(r, need, name, check):
     package, sampler = SAMPLERS[name]
     need(package)
     check(sampler, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "check", [c for c in [*CHECKS, *GOODNESS_OF_FIT] if c.__name__ not in MANY_DRAWS], ids=lambda check: check.__name__
 )
@@ -223,7 +224,7 @@ OWN_CALLS = {
 @pytest.mark.parametrize(
     ("of", "method"),
     [
-        pytest.param(of, name, marks=[pytest.mark.slow] * (name in ("midastouch", "polr", "rf", "polyreg")))
+        pytest.param(of, name, marks=[pytest.mark.nightly] * (name in ("midastouch", "polr", "rf", "polyreg")))
         for of in OWN_CALLS
         for name in of.methods
     ],

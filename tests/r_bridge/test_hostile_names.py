@@ -27,7 +27,7 @@ from r_bridge import (
 )
 from r_bridge.parity_report import NOT_COMPARED
 from r_bridge.session import Session
-from tests.marks import slow_but, slow_rows
+from tests.marks import nightly_but, nightly_rows
 
 PLAIN = ("height", "weight", "job")
 HOSTILE = {
@@ -122,7 +122,7 @@ QUICK = [  # one of each way to call R
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("of", "name"), [*QUICK, *slow_rows(*(case for case in CASES if case not in QUICK))])
+@pytest.mark.parametrize(("of", "name"), [*QUICK, *nightly_rows(*(case for case in CASES if case not in QUICK))])
 def test_samplers_draw_what_they_draw_with_plain_names(need, of, name):
     package = {"RpartSampler": "rpart", "PartyCtreeSampler": "party", "RSampler": "nnet"}.get(name, name.split()[0])
     need(package)
@@ -154,7 +154,7 @@ MODELS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", slow_but(MODELS, "lm", "rpart"))
+@pytest.mark.parametrize("name", nightly_but(MODELS, "lm", "rpart"))
 def test_models_predict_what_they_predict_with_plain_names(need, name):
     package, code, refused_by_r = MODELS[name]
     need(package)
@@ -175,7 +175,7 @@ def test_models_predict_what_they_predict_with_plain_names(need, name):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize(("engine", "package"), [("rpart", "rpart"), *slow_rows(("ctree", "party"))])
+@pytest.mark.parametrize(("engine", "package"), [("rpart", "rpart"), *nightly_rows(("ctree", "party"))])
 def test_parity_is_compared_under_any_name(need, engine, package, kind):
     need(package)
     frame = make_frame(hostile_names(kind), HOSTILE[kind])

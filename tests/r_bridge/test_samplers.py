@@ -12,7 +12,7 @@ from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
 from r_bridge.trees import RTree, training_frame
-from tests.marks import slow_but_named, slow_rows
+from tests.marks import nightly_but_named, nightly_rows
 
 SAMPLERS = [RpartSampler(), PartyCtreeSampler()]
 
@@ -27,7 +27,9 @@ KEPT = (
 )
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
 def test_conformance(r, need, sampler, check):
     need("rpart" if isinstance(sampler, RpartSampler) else "party")
@@ -68,7 +70,7 @@ def make_table(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 10), *slow_rows(("rpart", 40), ("party", 40))])
+@pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 10), *nightly_rows(("rpart", 40), ("party", 40))])
 def test_arrays_route_as_r_does(r, need, engine, n_tables, compared):
     need(engine)
     leaves = 0

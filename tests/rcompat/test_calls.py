@@ -20,7 +20,7 @@ from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.testing import check_sampler
 from mcce.testing.tables import make_problem
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 from tests.rcompat.problem import people
 
 
@@ -249,13 +249,15 @@ def lent():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("asks", "own_rng"), [("probs", False), ("quantiles", False), ("draw", False), ("draw", True)])
+@pytest.mark.parametrize(
+    ("asks", "own_rng"), [("probs", False), *nightly_rows(("quantiles", False), ("draw", False), ("draw", True))]
+)
 def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_rng):
     check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng), goodness_of_fit=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *slow_rows((False, False))])
+@pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *nightly_rows((False, False))])
 def test_draws_that_are_not_allowed_are_drawn_again_by_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)
     sampler = LentSampler(name=lent, asks="draw", own_rng=own_rng).fit(problem.given, problem.target)

@@ -23,7 +23,7 @@ from mcce.rcompat.columns import (
     split_texts,
     write_table,
 )
-from tests.marks import examples, slow
+from tests.marks import examples, nightly
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
 SECONDS = {"Date": [86400.0], "POSIXct": [1.0], "difftime": [1.0, 60.0, 3600.0, 86400.0, 604800.0]}
@@ -89,7 +89,7 @@ def cells(sent: dict[str, Any], values: bytes, states: bytes, texts: bytes, n_ro
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_tables", [40, *slow(160)])
+@pytest.mark.parametrize("n_tables", [40, *nightly(160)])
 def test_what_r_sends_comes_back(n_tables):
     settings(max_examples=n_tables)(given(tables())(comes_back))()
 

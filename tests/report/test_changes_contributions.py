@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import mcce
 from mcce.exceptions import InputError
-from tests.marks import slow
+from tests.marks import nightly
 
 LOANS = mcce.datasets.load_loans(500).X
 NUMBERS = LOANS.select_dtypes("number")
@@ -38,7 +38,7 @@ def ask(row):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [1, *slow(2)])
+@pytest.mark.parametrize("rank", [1, *nightly(2)])
 def test_each_change_is_taken_alone_and_left_out(found, rank):
     lost = 0
     for id in found.factuals.index:

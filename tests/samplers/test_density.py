@@ -10,7 +10,7 @@ import mcce
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.table import Schema
-from tests.marks import slow
+from tests.marks import nightly
 
 SAMPLERS = [
     "cart",
@@ -48,7 +48,7 @@ def fit(name, frame):
     return mcce.ChainModel(sampler=name, fixed=["x"], random_state=1, n_jobs=1).fit(frame)
 
 
-@pytest.mark.parametrize("kind", ["zeros", *slow("continuous", "counts", "heaped")])
+@pytest.mark.parametrize("kind", ["zeros", *nightly("continuous", "counts", "heaped")])
 def test_all_samplers_count_the_same_numbers(kind):
     """Else a mean of log densities says more of the measure than of the model."""
     frame = columns(kind, N, 1)

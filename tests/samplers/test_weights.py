@@ -15,7 +15,7 @@ from mcce.samplers.copula.margins import kernel_margin
 from mcce.samplers.predictions import Tails
 from mcce.table import Column, Schema
 from mcce.table.weights import equal_chances
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(SAMPLERS, *SAMPLERS.keys() - {"boosting"}))
+@pytest.mark.parametrize("name", nightly_but(SAMPLERS, *SAMPLERS.keys() - {"boosting"}))
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_numbers_are_drawn_by_weight(name, share, two_groups):
     """Of two groups of rows the share of draws is that of their weights, whatever the sampler fits."""
@@ -95,7 +95,7 @@ def test_numbers_are_drawn_by_weight(name, share, two_groups):
 
 
 @pytest.mark.parametrize("sampler", [mcce.BoostingSampler(max_trees=3), mcce.EstimatorSampler(LogisticRegression())])
-@pytest.mark.parametrize("share", [0.1, *slow(0.9)])
+@pytest.mark.parametrize("share", [0.1, *nightly(0.9)])
 def test_levels_are_drawn_by_weight(sampler, share, two_groups):
     X, group = two_groups
     weights = np.where(group == 1, share, 1 - share) * 3.7

@@ -63,7 +63,7 @@ def test_columns_that_say_nothing_come_back(name, tmp_path):
     pd.testing.assert_frame_equal(mcce.ChainModel.load(tmp_path / "chain.mcce").sample(20), chain.sample(20))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_another_process_draws_the_same(tmp_path):
     drawn = {}
     for name in good.CHAINS:

@@ -48,7 +48,7 @@ def test_conformance(check):
     check(SMALL, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_keeps_the_protocol():
     check_generator(VineGenerator(random_state=1))
 

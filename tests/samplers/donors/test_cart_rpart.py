@@ -13,7 +13,7 @@ from mcce.storage.learned import get_state, set_state
 from mcce.table import Schema
 from mcce.testing import check_sampler
 from mcce.trees.rpart import tree as rpart
-from tests.marks import slow
+from tests.marks import nightly
 from tests.samplers.donors.cart_problem import draw, fit
 
 
@@ -22,7 +22,7 @@ from tests.samplers.donors.cart_problem import draw, fit
     "sampler",
     [
         CartSampler(dialect="rpart", cp=0.01, min_split=20, min_leaf=7, max_depth=30),
-        *slow(CartSampler(dialect="rpart"), CartSampler(dialect="rpart", cp=0.0, min_leaf=1)),
+        *nightly(CartSampler(dialect="rpart"), CartSampler(dialect="rpart", cp=0.0, min_leaf=1)),
     ],
     ids=repr,
 )

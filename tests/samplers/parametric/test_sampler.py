@@ -14,7 +14,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.parametric.design import Design
 from mcce.storage.learned import get_state, set_state
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missing, kinds_of, target_of
 
 of_every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
@@ -25,7 +25,7 @@ QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tes
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler",
-    [*QUICK, *(pytest.param(s, marks=pytest.mark.slow) for s in SAMPLERS if s not in QUICK)],
+    [*QUICK, *(pytest.param(s, marks=pytest.mark.nightly) for s in SAMPLERS if s not in QUICK)],
     ids=repr,
 )
 def test_conformance(sampler):
@@ -74,7 +74,7 @@ def encode_odd(design, targets, kind):
 
 
 @of_every_sampler
-@pytest.mark.parametrize("design", slow_but(odd_frames(), "collinear", "separated"))
+@pytest.mark.parametrize("design", nightly_but(odd_frames(), "collinear", "separated"))
 def test_odd_designs_never_crash(sampler, design):
     for targets, kind in itertools.product(ODD_TARGETS, kinds_of(sampler)):
         given, target = encode_odd(design, targets, kind)

@@ -43,7 +43,7 @@ def test_the_contract():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("proper", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("proper", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_contract_with_a_group(proper):
     sampler = TwoLevelSampler(group="sex", proper=proper)
     for check in (*CHECKS, *(() if proper else GOODNESS_OF_FIT)):
