@@ -18,16 +18,13 @@ from tests.marks import nightly_but
 from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missing, kinds_of, target_of
 
 of_every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
-QUICK = [s for s in SAMPLERS if not s.proper or type(s) is mcce.NormSampler]
-QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tests/samplers/donors has
+KEPT = [s for s in SAMPLERS if not s.proper or type(s) is mcce.NormSampler]
+# smoothing is tested in tests/samplers/donors, the lasso in test_lasso.py
+KEPT = [s for s in KEPT if getattr(s, "smoothing", None) is None and "lasso" not in type(s).__name__.lower()]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "sampler",
-    [*QUICK, *(pytest.param(s, marks=pytest.mark.nightly) for s in SAMPLERS if s not in QUICK)],
-    ids=repr,
-)
+@pytest.mark.parametrize("sampler", nightly_but(SAMPLERS, *KEPT), ids=repr)
 def test_conformance(sampler):
     for check in (*CHECKS, *GOODNESS_OF_FIT):
         # one draw of the parameters is calibrated on average over draws, not by itself
