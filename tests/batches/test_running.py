@@ -295,6 +295,7 @@ def test_wrong_calls_are_told(source, tmp_path):
         explainer().explain_batches(source, tmp_path / "full", **SETTINGS)
 
 
+@pytest.mark.slow
 def test_what_an_interrupted_run_left_is_removed_and_nothing_of_others(source, done, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(InputError, match="no column 'wh'"):  # begun, and nothing finished

@@ -180,6 +180,7 @@ def _broken(frame):
     raise RuntimeError("out of order")
 
 
+@pytest.mark.slow
 def test_a_full_disk_names_the_file_and_finished_parts_stay(tmp_path):
     frames = [ROWS.head(5), pd.concat([ROWS] * 6).assign(who=[f"q{i}" for i in range(720)])]
     out, call = tmp_path / "out", {"id": "who", "batch_size": 1000, "n_samples": 40}

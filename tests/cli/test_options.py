@@ -288,6 +288,7 @@ def test_a_formula_with_a_comma_stands_beside_another_sampler(folder, capsys):
     assert main(["explain", "--config", "my.toml", "--sampler", sampler, *visited]) in (0, 3)
 
 
+@pytest.mark.slow
 def test_further_options_reach_the_method(folder, capsys):
     asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
     asked += ["--id", "who", "--n-samples", "200", "--out", "cf.csv"]

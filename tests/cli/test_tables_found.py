@@ -166,6 +166,7 @@ def test_a_workbook_has_numbers_whatever_the_mark_of_the_other_file(options, see
     assert set(pd.read_csv("cf.csv", sep=";", decimal=",")["amount"]) <= set(table["amount"])
 
 
+@pytest.mark.slow
 def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, tmp_path):
     """1.234 beside 12,5 is a thousand; in a file with points only it is not."""
     table = truth()

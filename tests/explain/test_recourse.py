@@ -163,6 +163,7 @@ def test_people_who_keep_their_noise_get_what_the_equations_say(linear):
     assert (table["low"] == table["high"]).all()
 
 
+@pytest.mark.slow
 def test_the_probability_is_calibrated_and_at_least_the_assurance(linear):
     explainer, X = linear
     people = X[approved(X) < 0.5].head(60).reset_index(drop=True)

@@ -15,7 +15,7 @@ import mcce
 from mcce.constraints import reading
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.marks import examples, nightly, nightly_rows, slow
+from tests.marks import examples, nightly, nightly_rows, slow, slow_but
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -126,7 +126,7 @@ def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
     assert set(found.constraints.index) == {str(READINGS[name][0]) for name in names}
 
 
-@pytest.mark.parametrize("name", sorted(READINGS))
+@pytest.mark.parametrize("name", slow_but(sorted(READINGS), *sorted(READINGS)[::3]))
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_each_alone_is_obeyed_and_leaves_something(explainer, free, name, sparse):
     found = ask(explainer, [name], sparse=sparse)

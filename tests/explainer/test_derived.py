@@ -157,6 +157,7 @@ def test_gower_counts_the_inputs_alone(fitted):
     np.testing.assert_allclose(found.measures["gower"], sum(steps) / X.shape[1], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_without_derived_columns_answers_contradict_themselves():
     X = bank()
     made = mcce.MCCE(score, decision=(0.3, np.inf), fixed=["applied_on"], random_state=1)
@@ -231,6 +232,7 @@ def test_only_leaves_derived_columns_to_follow(fitted):
     assert len(found) >= 1
 
 
+@pytest.mark.slow
 def test_rules_that_cannot_hold_are_contradictions():
     who = refused(3)
     least = int(who["job_years"].max()) + 1

@@ -55,6 +55,7 @@ def test_savings_alone_would_do(bank, said, sparse):
     assert found.frame.index.get_level_values("id").nunique() == len(POOR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, False])
 def test_a_rule_that_the_present_breaks_does_not_undo_one_that_it_obeys(bank, sparse):
     asked = ["abs(salary - was(salary)) <= 50", "savings - was(savings) >= 1000"]

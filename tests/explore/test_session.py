@@ -170,6 +170,7 @@ def test_who_is_granted_needs_no_plan(session, table):
     assert "has the wanted decision" in ask(session, "why", person=granted)["reason"]
 
 
+@pytest.mark.slow
 def test_the_python_call_gives_the_same_row(session, fitted, table, refused):
     rank = 2
     since = table["customer since"].iloc[refused]
@@ -326,6 +327,7 @@ def test_features_and_levels_have_one_spelling_and_no_word_is_internal():
     assert any(text.startswith("no limit on ") for text in words)
 
 
+@pytest.mark.slow
 def test_a_model_that_raises_is_told_and_ends_nothing(table, refused):
     model, few = Moody(), table[["age", "sex", "salary", "savings", "loan_amount"]]
     session = ExplorerSession(explainer(model, few), few)

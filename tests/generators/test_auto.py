@@ -13,6 +13,7 @@ from mcce import Auto, ChainModel, ConditionalSampler, InputError, MarginalSampl
 from mcce.base.progress import progress_bar
 from mcce.samplers.base import SAMPLERS
 from mcce.storage.state import from_state, to_state
+from tests.marks import nightly_rows
 
 QUICK = ["marginal", "norm", "cart", "ctree", "parametric"]
 
@@ -37,16 +38,15 @@ def chosen(X, auto, seed=1, **settings):
     return chain.choice_.features[0].sampler
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("process", "auto", "model"),
     [
-        pytest.param(
-            linear, "auto", "norm", marks=pytest.mark.nightly
-        ),  # parametric and copula contain it too, but are dearer
         (step, Auto(score="draws"), "cart"),  # forest draws the same, and is dearer
-        pytest.param(
-            noise, "auto", "marginal", marks=pytest.mark.nightly
-        ),  # ctree without a split is the same, and dearer
+        *nightly_rows(
+            (linear, "auto", "norm"),  # parametric and copula contain it too, but are dearer
+            (noise, "auto", "marginal"),  # ctree without a split is the same, and dearer
+        ),
     ],
 )
 def test_the_true_model_of_a_feature_is_chosen(process, auto, model):

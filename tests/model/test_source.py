@@ -121,6 +121,7 @@ def test_class_zero_may_be_the_wanted_one():
     assert (low.measures["prediction"] <= 0.3).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["middle", *nightly("low", "high")])
 def test_one_of_three_classes(label):
     three = np.select([LATENT < -0.7, LATENT < 0.7], ["low", "middle"], "high")

@@ -66,7 +66,7 @@ ONE_COLUMN = {
     "t == if(age >= 65, 'old', 'young')": lambda X: np.where(X["age"] >= 65, "old", "young"),
     "t == if(a >= 600, 0, 1)": lambda X: (X["a"] < 600).astype(int),
 }
-QUICK = [*FORMS, *ONE_COLUMN][::4]
+QUICK = [*FORMS, *ONE_COLUMN][::6]
 
 
 @pytest.mark.parametrize("words", slow_but([*FORMS, *ONE_COLUMN], *QUICK))

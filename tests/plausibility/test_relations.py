@@ -207,6 +207,7 @@ def test_relations_of_fixed_features_alone_are_not_told():
     assert len(explainer.relations_) == 0
 
 
+@pytest.mark.slow
 def test_given_relations_are_kept():
     given = ("asked <= asked_in_all", mcce.tied("salary", "pay"), "income == salary + bonus", "asked <= 3 * age")
     explainer = fitted(given)

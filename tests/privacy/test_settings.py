@@ -112,6 +112,7 @@ def test_it_is_sparse_by_synthetic_rows(explainer):
     assert found.measures["plausibility"].between(0, 1).all()
 
 
+@pytest.mark.slow
 def test_two_fits_have_other_noise_and_the_same_random_splits():
     one, other = (fitted(max_depth=3, choosing=0).generator_.samplers_ for _ in range(2))
     for name, sampler in one.items():

@@ -82,6 +82,7 @@ def test_trees_stop_where_other_rows_are_predicted_worse():
     assert growing.classes(x, (x[:, 0] > 0).astype(int)).root.size > 5
 
 
+@pytest.mark.slow
 def test_numbers_drawn_are_training_values_and_prices_stay_multiples():
     rng = np.random.default_rng(0)
     x = rng.normal(size=800)

@@ -153,6 +153,7 @@ STORABLE = {
 }
 
 
+@pytest.mark.slow
 def test_a_stored_chain_draws_the_same_and_holds_no_object_of_statsmodels(tmp_path):
     frame = FRAME[["age", "sex", *STORABLE]]
     chain = ChainModel(sampler=dict(STORABLE), fixed=["age", "sex"], random_state=1).fit(frame)
