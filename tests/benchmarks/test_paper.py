@@ -197,7 +197,7 @@ def run_quick(tmp_path, capsys, *arguments):
     return printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @needs_weights
 def test_experiment1(tmp_path, capsys):
     printed = run_quick(tmp_path, capsys, "experiment1", "--only", "german")

@@ -58,8 +58,8 @@ def test_the_level_is_kept(kind):
     assert (p_values(kind, 0.0, 100) <= 0.05).sum() <= 12
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", nightly_but(KINDS, KINDS[0]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_moderate_dependence_is_found(kind):
     """At a fifth of a standard deviation: at least 28 of 40 (probability of fewer at a power of 0.8: 0.04)."""
     assert (p_values(kind, 0.2, 40) <= 0.05).sum() >= 28

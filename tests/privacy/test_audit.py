@@ -83,7 +83,7 @@ def test_bounds_of_the_data_are_accused():
     assert audit(BoundsOfTheData, 100) > 1.5 * EPSILON
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_right_one_is_not_accused():
     assert 0.5 * EPSILON < audit(DPSampler, 1200) <= EPSILON
     assert 0.2 * EPSILON < audit(DPSampler, 1200, n_trees=2) <= EPSILON

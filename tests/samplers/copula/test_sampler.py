@@ -282,7 +282,7 @@ CONFORMING = GaussianCopulaSampler()  # one object: checks that only draw share 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
-    nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], "check_conditional", "check_log_density", "check_state"),
+    nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], "check_conditional", "check_state"),
     ids=lambda check: check.__name__,
 )
 def test_conformance(check):

@@ -14,7 +14,7 @@ from mcce import InputError, SamplerError, TwoLevelSampler, Within
 from mcce.rng import RowStreams
 from mcce.storage.state import from_state, to_state
 from mcce.table import Column, Table
-from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_no_givens, check_sampler
+from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_no_givens
 from tests.samplers.parametric.problem import encode
 
 NLME = json.loads((Path(__file__).parents[2] / "fixtures" / "nlme" / "lme.json").read_text())["cases"]
@@ -35,11 +35,6 @@ def process(n_groups=100, per_group=8, seed=1):
 def at(fitted, given, x, school, n):
     """Return `n` rows with one x and one group."""
     return Table(given.features, np.asfortranarray(np.tile([float(x), float(school)], (n, 1))))
-
-
-@pytest.mark.slow
-def test_the_contract():
-    check_sampler("2l.norm", goodness_of_fit=True)
 
 
 @pytest.mark.slow
