@@ -101,6 +101,7 @@ def test_no_folder_names_the_file(tmp_path):
     assert caught.value.filename == str(tmp_path / "nowhere" / "result.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch):
     X = load_loans(200).X

@@ -142,6 +142,7 @@ def test_what_resolves_wrongly_is_refused(own):
         explainer.explain(POOR, constraints=[Wrong("salary")])
 
 
+@pytest.mark.slow
 def test_all_of_it_in_a_saved_explainer(own, tmp_path):
     settings = {"fixed": FIXED, "random_state": 1, "constraints": [own.Budget(("salary", "savings"), 90_000)]}
     for how in ({"generator": "own.rows"}, {"sampler": {"salary": "own.shuffled", "*": "cart"}}):

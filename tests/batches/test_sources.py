@@ -119,6 +119,7 @@ def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp
         assert result.totals["unusual"] >= 3
 
 
+@pytest.mark.slow
 def test_a_row_group_that_cannot_be_read_is_named_or_listed_whole(tmp_path):
     path = tmp_path / "rows.parquet"
     ROWS.to_parquet(path, row_group_size=30, compression="gzip")

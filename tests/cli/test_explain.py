@@ -53,6 +53,7 @@ def test_without_out_a_table_for_people_is_printed(folder, capsys):
     assert "Counterfactuals: " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_regression_wants_an_interval_and_3_says_that_some_rows_have_nothing(folder, tmp_path, capsys):
     wanted = ["--response", "Ozone", "--decision", "(-inf,15]", "--fixed", "Wind"]
     files = {"train": "air.csv", "new": "air.csv"}

@@ -168,6 +168,7 @@ def test_ctrl_c_in_a_process_of_its_own(files):
     assert (files / "c.csv").read_text() == "old"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_standard_output_and_devices_need_no_force(files, capsys):
     assert explain("--out", "-", "--html", "/dev/null") == 0

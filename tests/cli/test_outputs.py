@@ -103,6 +103,7 @@ def test_explain_batches_writes_missing_cells_of_every_kind(out):
     check_holes(read_back(out))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_a_result_writes_missing_cells_of_every_kind(explainer, tmp_path):
     found = explainer.explain(holed_table().head(8), n_samples=50, sparse=True)
@@ -210,6 +211,7 @@ def test_unexplained_rows_and_the_job_as_run_are_safe_too():
     assert texts_of("c.unexplained.csv")["id"].iloc[0] == "'=A0"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("command", ["explain", "batches"])
 def test_texts_of_a_workbook_are_texts(command):

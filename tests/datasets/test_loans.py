@@ -138,6 +138,7 @@ def test_loans_binary_columns_follow_their_probabilities(many):
     assert p_of_frequencies(retired[old], sigmoid((a[old] - 26) / 1.5)) > LEVEL
 
 
+@pytest.mark.slow
 def test_loans_continuous_columns_follow_their_distributions(many):
     X = many.X.iloc[1:].sample(5000, random_state=1)  # few enough for rounded values to pass as continuous
     shift = {

@@ -54,6 +54,7 @@ def within_chance(d: Discriminator, level=1e-3):
 # ---------------------------------------------------------------- statistics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", [mixed, *nightly(normal)])
 def test_two_samples_of_one_distribution_cannot_be_told_apart(sample):
     d = discriminator(sample(1000, 1), sample(1000, 2), n_trees=25)

@@ -116,6 +116,7 @@ def explained(floor=0.1, **asked):
     return fitted().explain(X[X["job"] == "none"].head(40), sparse=True, floor=floor, **asked)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_a_job_comes_along_with_a_salary_and_says_so():
     found = explained()

@@ -88,6 +88,7 @@ def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     np.testing.assert_array_equal(FEW.index[found.owner], frame.index.get_level_values("id"))
 
 
+@pytest.mark.slow
 def test_blocks_hold_who_lacks_the_decision_once_and_keep_pools_together(explainer, monkeypatch):
     X = TABLE.iloc[:80]
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, X, n_samples=10)

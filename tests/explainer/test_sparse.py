@@ -134,6 +134,7 @@ def test_rows_are_valid_distinct_sorted_and_within_bounds(
         assert part["plausibility"].ge(floor).all() or part["plausibility"].lt(floor).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["score", *nightly("rare", "label")])
 @pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, independent):

@@ -102,6 +102,7 @@ def test_limits_are_kept(session, table, refused):
         assert values[int(employment)] in (0, 1)
 
 
+@pytest.mark.slow
 def test_a_plan_put_in_by_hand_is_judged_as_the_plan(session, table, refused):
     plan = ask(session, "plans", person=refused, settings=FEW)["plans"][0]
     values = {str(each["feature"]): plan["cells"][each["feature"]]["value"] for each in plan["changes"]}

@@ -202,6 +202,7 @@ def test_several_models_can_make_one_decision():
     check(None, both, both)
 
 
+@pytest.mark.slow
 def test_statsmodels_formula():
     api = pytest.importorskip("statsmodels.formula.api")
     model = api.logit("y ~ income + C(home) + C(job)", data=X.assign(y=Y)).fit(disp=False)

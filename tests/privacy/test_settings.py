@@ -218,6 +218,7 @@ def test_odd_rows_say_nothing():
         assert written not in said
 
 
+@pytest.mark.slow
 def test_a_round_trip(explainer, tmp_path):
     path = tmp_path / "private.mcce"
     explainer.save(path)

@@ -27,7 +27,7 @@ from r_bridge import (
 )
 from r_bridge.parity_report import NOT_COMPARED
 from r_bridge.session import Session
-from tests.marks import nightly_but, nightly_rows
+from tests.marks import nightly_but, nightly_rows, slow_but
 
 PLAIN = ("height", "weight", "job")
 HOSTILE = {
@@ -174,7 +174,7 @@ def test_models_predict_what_they_predict_with_plain_names(need, name):
             np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=kind)
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("kind", slow_but(list(HOSTILE), *list(HOSTILE)[::3]))
 @pytest.mark.parametrize(("engine", "package"), [("rpart", "rpart"), *nightly_rows(("ctree", "party"))])
 def test_parity_is_compared_under_any_name(need, engine, package, kind):
     need(package)

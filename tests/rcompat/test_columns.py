@@ -195,6 +195,7 @@ def test_frames_of_our_own_become_r_s_nearest_vectors():
     assert [column.kind for column in columns_of(frame)] == kinds
 
 
+@pytest.mark.slow
 def test_nullable_columns_give_the_same_counterfactuals():
     """The engine sees R's integers and logicals as nullable; the answers are those for plain ones."""
     rng = np.random.default_rng(1)

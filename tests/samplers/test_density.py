@@ -48,6 +48,7 @@ def fit(name, frame):
     return mcce.ChainModel(sampler=name, fixed=["x"], random_state=1, n_jobs=1).fit(frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["zeros", *nightly("continuous", "counts", "heaped")])
 def test_all_samplers_count_the_same_numbers(kind):
     """Else a mean of log densities says more of the measure than of the model."""

@@ -94,6 +94,7 @@ def test_numbers_are_drawn_by_weight(name, share, two_groups):
     assert abs((drawn > 5.0).mean() - share) < tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", [mcce.BoostingSampler(max_trees=3), mcce.EstimatorSampler(LogisticRegression())])
 @pytest.mark.parametrize("share", [0.1, *nightly(0.9)])
 def test_levels_are_drawn_by_weight(sampler, share, two_groups):

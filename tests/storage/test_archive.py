@@ -208,6 +208,7 @@ def test_an_explainer_explains_the_same_after_a_round_trip(name, tmp_path):
     assert repr(again) == repr(made)
 
 
+@pytest.mark.slow
 def test_constraints_and_plausibility_come_with_the_explainer(tmp_path):
     constraints = [
         mcce.allow("n", low=1, step=2, direction="increase"),

@@ -34,6 +34,7 @@ class Numbers(EstimatorSampler):
     handles = frozenset({"numeric"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler",
     [
