@@ -231,7 +231,7 @@ def test_the_finding_on_visit_sequences_says_which_way_it_went():
     assert "no clear difference on fico (+0.0 points)" in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_sampler_that_fails_or_takes_too_long_is_reported(tmp_path):
     sizes = {"rows": 100, "quick": True, "folder": None, "cache": tmp_path}
     broken = samplers.Workers(limit=60, **sizes).run("german", "cart")  # nothing was prepared

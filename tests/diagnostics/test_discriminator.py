@@ -72,7 +72,7 @@ def test_with_large_leaves_accuracy_is_what_is_possible():
     assert d.accuracy == pytest.approx(norm.cdf(0.5), abs=3.29 * 0.46 / math.sqrt(1200))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_accuracy_grows_with_the_shift_up_to_what_is_possible():
     """Two normals that differ by `shift` are told right with probability Phi(shift / 2) at best."""
     real = normal(2000, 1)[["a"]]

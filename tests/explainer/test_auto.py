@@ -251,7 +251,7 @@ def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
         assert said == pytest.approx(truth[name], rel=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
     """Over 25 standard errors the variance is right within 35 per cent; as if independent it is several times less."""
     explainer, X = one_large_pool

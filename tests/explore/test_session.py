@@ -426,7 +426,7 @@ def malformed(table):
                 yield {"ask": "plans", "person": 0, "settings": {**FEW, "features": {str(j): {part: odd}}}}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_message_makes_a_foreign_error(fitted, table):
     session = ExplorerSession(fitted, table.head(40))
     for message in malformed(table):

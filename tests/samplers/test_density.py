@@ -118,7 +118,7 @@ def test_held_out_loans_are_not_impossible():
         assert np.isfinite(chain.log_density(inside, per_feature=True)["salary"]).all(), name
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_scores_of_new_rows_compare_the_samplers():
     """y is normal given x: the true mean log density is -1.42, that of the margin, whose variance is 5, is -2.22."""
     frame, new = columns("continuous", N, 4), columns("continuous", 2000, 5)

@@ -29,7 +29,7 @@ def two_groups():
     return X, group
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_copula_of_counts_is_that_of_the_repeated_rows():
     """Numbers with atoms, ordered and unordered levels of two and more: margins, correlations, draws, densities."""
     X = mcce.datasets.load_loans(250).X

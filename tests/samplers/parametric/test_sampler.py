@@ -251,7 +251,7 @@ def test_proper_parameters_follow_the_seed_of_the_chain(sampler):
     assert np.array_equal(alone, again, equal_nan=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_over_the_seeds_of_chains_the_coefficients_follow_their_posterior():
     """Both features have their own draws: coefficients over 300 chains spread as sigma^2 V says, and not together."""
     rng = np.random.default_rng(4)

@@ -141,7 +141,7 @@ def test_weights_count_rows():
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_proper_parameters_vary_as_their_posterior_says():
     X, _ = process(60)
     given, target = encode(X)
