@@ -19,7 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # neither numpy, which reads this setting when it is loaded, nor the package: the process that shares out the tests
 # needs none of them, and all others wait for it
 from tests.browser import Browser, find_browser
-from tests.marks import QUICK, THOROUGH
+from tests.marks import QUICK, THOROUGH, without_nightly
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 
@@ -41,18 +41,19 @@ LONG = ["trees/test_kernels.py", "test_site.py", "test_docs.py", "fuzz/test_work
 
 
 def pytest_configure(config):
-    """Choose how many examples hypothesis tries, before the files of the tests are read."""
-    settings.load_profile("quick" if _is_quick(config) else "thorough")
+    """Leave nightly tests to `-m nightly`, which tries all examples of hypothesis; the other runs try a few."""
+    config.option.markexpr = without_nightly(config.option.markexpr)
+    settings.load_profile("thorough" if _is_nightly(config) else "quick")
 
 
 def pytest_itemcollected(item):
-    """Let `-m slow` try all examples of hypothesis, of which the quick run tries a few."""
-    if not _is_quick(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-        item.add_marker("slow")
+    """Let `-m nightly` run every test of hypothesis."""
+    if _is_nightly(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("nightly")
 
 
-def _is_quick(config):
-    return "not slow" in config.option.markexpr
+def _is_nightly(config):
+    return "nightly" in config.option.markexpr.replace("not nightly", "")
 
 
 def pytest_collection_modifyitems(items):

@@ -1,24 +1,29 @@
-"""What the quick run leaves to the slow one.
+"""What the quick run leaves to the slow one, and both leave to the nightly one.
 
-- Slow ones among the parameters of a test: `parametrize("name", ["cart", *slow("forest", "boosting")])`.
-- Most examples of hypothesis: `@examples(25)`. Every test of hypothesis runs in both; the profile says how many.
+- Parameters of a test that are slow or nightly: `parametrize("name", ["cart", *slow("forest"), *nightly("boosting")])`.
+- Most examples of hypothesis: `@examples(25)`. The quick run tries a fifth of them, the nightly run all.
 """
 
 import pytest
 from hypothesis import settings
 
-THOROUGH = 25  # examples of a test in the slow run, unless it says otherwise
+THOROUGH = 25  # examples of a test in the nightly run, unless it says otherwise
 QUICK = 5  # and in the quick one
 
 
 def examples(most, **more):
-    """Return settings for hypothesis: that many examples in the slow run, a fifth, three at least, in the quick one."""
+    """Return settings for hypothesis: that many examples in the nightly run, a fifth, three at least, elsewhere."""
     return settings(max_examples=max(3, most * settings.default.max_examples // THOROUGH), **more)
+
+
+def without_nightly(expression):
+    """Return an expression of `pytest -m` that selects no nightly test unless it names them."""
+    return f"({expression}) and not nightly" if expression and "nightly" not in expression else expression
 
 
 def slow(*values):
     """Return slow parameters, for a test of one argument."""
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+    return _marked("slow", values)
 
 
 def slow_rows(*rows):
@@ -28,14 +33,32 @@ def slow_rows(*rows):
 
 def slow_but(values, *quick):
     """Return the values of a list, slow all but the quick ones."""
-    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
+    return _marked_but("slow", values, quick)
 
 
-def slow_among(values, *slow):
-    """Return the values of a list, quick all but the slow ones."""
-    return slow_but(values, *(value for value in values if value not in slow))
+def nightly(*values):
+    """Return nightly parameters, for a test of one argument."""
+    return _marked("nightly", values)
 
 
-def slow_but_named(functions, *quick):
-    """Return the functions of a list, slow all but those of the quick names."""
-    return slow_but(functions, *(each for each in functions if each.__name__ in quick))
+def nightly_rows(*rows):
+    """Return nightly parameters, for a test of several arguments."""
+    return [pytest.param(*row, marks=pytest.mark.nightly) for row in rows]
+
+
+def nightly_but(values, *others):
+    """Return the values of a list, nightly all but the others."""
+    return _marked_but("nightly", values, others)
+
+
+def nightly_but_named(functions, *others):
+    """Return the functions of a list, nightly all but those of the other names."""
+    return nightly_but(functions, *(each for each in functions if each.__name__ in others))
+
+
+def _marked(mark, values):
+    return [pytest.param(value, marks=getattr(pytest.mark, mark)) for value in values]
+
+
+def _marked_but(mark, values, others):
+    return [value if value in others else pytest.param(value, marks=getattr(pytest.mark, mark)) for value in values]

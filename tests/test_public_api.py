@@ -14,6 +14,7 @@ import pytest
 
 import mcce
 import r_bridge
+from tests.marks import nightly
 
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
@@ -228,6 +229,7 @@ NOT_FOR_MCCE = [  # loaded when one of them is used
 ]
 
 
+@pytest.mark.slow
 def test_importing_loads_nothing_that_takes_long():
     """Neither the package nor `MCCE` after it; of pyarrow a part, since pandas itself loads the rest.
 
@@ -254,7 +256,7 @@ def test_what_is_not_loaded_yet_is_found_by_name():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("before", ["", f"import mcce; [getattr(mcce, name) for name in {mcce.__all__}]; "])
+@pytest.mark.parametrize("before", ["", *nightly(f"import mcce; [getattr(mcce, name) for name in {mcce.__all__}]; ")])
 def test_every_name_is_loaded_when_it_is_first_used(before):
     """All at once by the star; and one after the other, each where nothing but the ones before is loaded."""
     by_star = "from mcce import *; print(MCCE.__name__, diagnostics.stability.__name__)"

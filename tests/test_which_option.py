@@ -39,7 +39,7 @@ def test_a_leaf_without_a_call_is_found():
     assert calls == ["f()", "g()"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_call_runs(tmp_path):
     text = PAGE.read_text(encoding="utf-8")
     cells = re.findall(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", text, re.DOTALL)

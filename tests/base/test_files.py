@@ -9,7 +9,7 @@ import pytest
 from mcce import MCCE, ChainModel, Counterfactuals, InputError
 from mcce.base.files import written_whole
 from mcce.datasets import load_loans
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 OLD, NEW = "the old result", "the new result"
 
@@ -101,6 +101,7 @@ def test_no_folder_names_the_file(tmp_path):
     assert caught.value.filename == str(tmp_path / "nowhere" / "result.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch):
     X = load_loans(200).X
@@ -121,7 +122,8 @@ def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch
     assert path.read_text(encoding="utf-8").endswith("</html>\n")
 
 
-@pytest.mark.parametrize(("name", "why"), [("", "it is empty"), *slow_rows(("a\0b", "it holds a NUL character"))])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "why"), [("", "it is empty"), *nightly_rows(("a\0b", "it holds a NUL character"))])
 def test_what_is_no_name_of_a_file(name, why):
     X = load_loans(50).X[["age", "salary"]]
     explainer = MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)

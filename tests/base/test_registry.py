@@ -142,6 +142,7 @@ def test_what_resolves_wrongly_is_refused(own):
         explainer.explain(POOR, constraints=[Wrong("salary")])
 
 
+@pytest.mark.slow
 def test_all_of_it_in_a_saved_explainer(own, tmp_path):
     settings = {"fixed": FIXED, "random_state": 1, "constraints": [own.Budget(("salary", "savings"), 90_000)]}
     for how in ({"generator": "own.rows"}, {"sampler": {"salary": "own.shuffled", "*": "cart"}}):
@@ -160,6 +161,7 @@ def test_all_of_it_in_a_saved_explainer(own, tmp_path):
     assert mcce.MCCE(score, fixed=FIXED, generator="own.rows", random_state=1).fit(X).generator_.seed_ == 1
 
 
+@pytest.mark.slow
 def test_all_of_it_in_a_job(own, tmp_path, capsys):
     X.to_csv(tmp_path / "train.csv", index=False)
     POOR.to_csv(tmp_path / "rows.csv", index=False)

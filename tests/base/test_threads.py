@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 
 from mcce import MCCE, InputError
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads, without_warning
-from tests.marks import slow
+from tests.marks import nightly
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -129,7 +129,7 @@ class TestNativeThreads:
             thread.join()
         assert seen == [({1}, {1}), {2}], "who ends first does not end it for the other"
 
-    @pytest.mark.parametrize("sparse", [False, *slow(True)])
+    @pytest.mark.parametrize("sparse", [False, *nightly(True)])
     def test_a_model_is_asked_with_one(self, sparse):
         seen = set()
 

@@ -56,6 +56,7 @@ def test_two_threads_of_one_process_are_two_runs(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_many_who_try_are_never_two_inside(tmp_path):
     """The file is removed by each holder, so that some lock a file that is gone."""
     inside, most, entered = 0, 0, 0

@@ -9,7 +9,7 @@ import mcce
 from mcce import InputError
 from mcce.batches import Letters, folder
 from tests.batches.problem import ROWS, SETTINGS, explainer, written
-from tests.marks import slow
+from tests.marks import nightly
 
 WHO = ROWS.head(40).assign(who=[f"case {i}" if i % 3 else f"c{i}" for i in range(40)])
 
@@ -49,6 +49,7 @@ def test_a_spreadsheet_runs_nothing_of_the_list_of_who_gets_none(tmp_path):
     assert pd.read_csv(tmp_path / "out" / "unlettered.csv")["id"].iloc[0] == "'=cmd()"
 
 
+@pytest.mark.slow
 def test_who_gets_none_is_listed_with_the_reason(tmp_path):
     some = WHO.copy()
     some.loc[4, "job"] = "astronaut"
@@ -65,7 +66,8 @@ class Killed(BaseException):
     """Nothing that a run could tidy up after."""
 
 
-@pytest.mark.parametrize("share", [0.6, *slow(0.02)])
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.6, *nightly(0.02)])
 def test_killed_and_resumed_there_is_one_letter_for_each(tmp_path, monkeypatch, share):
     done = explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS, letters=Letters(tmp_path / "whole", all=True))
     left = int(share * done.totals["letters"])
@@ -99,6 +101,7 @@ def test_killed_and_resumed_there_is_one_letter_for_each(tmp_path, monkeypatch, 
     assert written(tmp_path / "out2") == written(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_other_files_and_other_letters_are_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").write_text("private")

@@ -15,7 +15,7 @@ import mcce
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
-from tests.marks import slow
+from tests.marks import nightly
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +138,7 @@ def test_parts_without_rows_have_the_columns_and_types_of_the_others(tmp_path):
     assert list(others["id"]) == list(already["who"])
 
 
+@pytest.mark.slow
 def test_constraints_by_factual_hold_in_every_batch(tmp_path):
     who = ROWS.loc[score(ROWS) < 0.4, "who"].iloc[[0, 9]].tolist()
     said = [per_factual(pd.DataFrame({"feature": "income", "direction": "increase"}, index=who))]
@@ -161,6 +162,7 @@ def test_whole_numbers_as_ids_stay_whole_though_some_rows_have_none(tmp_path):
     assert "it has no id" in (tmp_path / "out" / "bad-rows.csv").read_text()
 
 
+@pytest.mark.slow
 def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
     twice = ROWS.copy()
     twice.loc[90, "who"] = "p7"
@@ -176,7 +178,8 @@ def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
         explainer().explain_batches([twice.iloc[:80], twice.iloc[80:]], tmp_path / "frames", **SETTINGS)
 
 
-@pytest.mark.parametrize("n_jobs", [1, *slow(2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, *nightly(2)])
 def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
     """Each part had a warning of its own."""
     odd = ROWS.copy()
@@ -192,6 +195,7 @@ def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
         explainer().explain(odd.set_index("who"), n_samples=5)
 
 
+@pytest.mark.slow
 def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
     out = tmp_path / "out"
     explainer().explain_batches(source, out, **SETTINGS)
@@ -238,6 +242,7 @@ def _another_score(frame):
     return score(frame) ** 1.01
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_sent_is_told_before_any_work(source, tmp_path):
     model = _Unpicklable()
     asked = MCCE(model, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
@@ -290,6 +295,7 @@ def test_wrong_calls_are_told(source, tmp_path):
         explainer().explain_batches(source, tmp_path / "full", **SETTINGS)
 
 
+@pytest.mark.slow
 def test_what_an_interrupted_run_left_is_removed_and_nothing_of_others(source, done, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(InputError, match="no column 'wh'"):  # begun, and nothing finished

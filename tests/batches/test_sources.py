@@ -12,7 +12,7 @@ import pytest
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, ModelError
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, score
-from tests.marks import slow
+from tests.marks import nightly
 
 BAD = {
     "line 36": ("children", "two"),
@@ -91,7 +91,7 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
     pd.testing.assert_frame_equal(rows, found, check_exact=True, check_dtype=False, check_categorical=False)
 
 
-@pytest.mark.parametrize("batch_size", [16, *slow(1)])
+@pytest.mark.parametrize("batch_size", [16, *nightly(1)])
 def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp_path, batch_size):
     """Also where all rows of a part have one; the reason and the tables are those of `explain` of the whole."""
     some = ROWS.head(24).copy()
@@ -119,6 +119,7 @@ def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp
         assert result.totals["unusual"] >= 3
 
 
+@pytest.mark.slow
 def test_a_row_group_that_cannot_be_read_is_named_or_listed_whole(tmp_path):
     path = tmp_path / "rows.parquet"
     ROWS.to_parquet(path, row_group_size=30, compression="gzip")
@@ -136,6 +137,7 @@ def test_a_row_group_that_cannot_be_read_is_named_or_listed_whole(tmp_path):
     assert ids_of(tmp_path / "out") == {*range(120)} - {*range(60, 90)}
 
 
+@pytest.mark.slow
 def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
     source = tmp_path / "in"
     source.mkdir()
@@ -156,6 +158,7 @@ def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
         explainer().explain_batches(source, tmp_path / "other", skip_bad=True, n_samples=40)
 
 
+@pytest.mark.slow
 def test_rows_that_the_model_refuses_are_bad_but_a_broken_model_is_an_error(tmp_path):
     def picky(frame):
         if (frame["income"] == 12345.0).any():
@@ -178,6 +181,7 @@ def _broken(frame):
     raise RuntimeError("out of order")
 
 
+@pytest.mark.slow
 def test_a_full_disk_names_the_file_and_finished_parts_stay(tmp_path):
     frames = [ROWS.head(5), pd.concat([ROWS] * 6).assign(who=[f"q{i}" for i in range(720)])]
     out, call = tmp_path / "out", {"id": "who", "batch_size": 1000, "n_samples": 40}

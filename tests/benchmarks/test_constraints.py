@@ -38,7 +38,7 @@ def test_its_own_reader_counts_each_constraint(problem):
         assert constraints.count_breaking(one, SimpleNamespace(frame=row)) == expected, change
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-in is small
 def test_runs_and_writes(tmp_path, capsys):
     out = tmp_path / "constraints"

@@ -10,7 +10,7 @@ from mcce import CartSampler, ForestSampler
 from mcce.table import Schema
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_and_writes(tmp_path, capsys):
     assert density.main(["--quick", "--out", str(tmp_path / "density.md")]) == 0
     said = capsys.readouterr().out

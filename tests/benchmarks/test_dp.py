@@ -8,7 +8,7 @@ import mcce
 from benchmarks import dp, dp_others
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(dp, "discriminator", lambda *args, **options: type("Told", (), {"accuracy": 0.5}))
     out = tmp_path / "dp.md"

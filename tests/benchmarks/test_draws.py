@@ -7,7 +7,7 @@ import pytest
 from benchmarks import draws
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     names = ["loans", "adult"]
     monkeypatch.setattr(draws, "PROBLEMS", [one for one in draws.PROBLEMS if one.name in names])

@@ -36,7 +36,7 @@ def test_fresh_rows_are_not_among_those_to_fit(split):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "isolation forest")) for name in SCORERS]
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name == "isolation forest")) for name in SCORERS]
 )
 def test_every_scorer_keeps_the_level_and_finds_shuffled_rows(split, name):
     """Real rows are exchangeable with those that calibrate: at 0.25 within 4 standard errors, if halves are honest."""

@@ -5,7 +5,7 @@ import pytest
 from benchmarks import imports
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_and_writes(tmp_path, capsys):
     assert imports.main(["--runs", "1", "--out", str(tmp_path / "imports.md")]) == 0
     said = capsys.readouterr().out

@@ -67,6 +67,7 @@ def test_only_arrays_are_read():
         lice.ArraysOnly(io.BytesIO(pickle.dumps(Attack()))).load()
 
 
+@pytest.mark.slow
 def test_our_rows_keep_the_rules_and_are_judged_as_by_hand():
     training = table()
     network = make_network(training)

@@ -131,9 +131,10 @@ def case():
     return next(problems.networks(problems.prepare("german", None, problems.CODE, most=300), 5, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
-    [problems.TEXT, pytest.param(problems.CODE, marks=[needs_weights, pytest.mark.slow])],
+    [problems.TEXT, pytest.param(problems.CODE, marks=[needs_weights, pytest.mark.nightly])],
     ids=lambda how: how.name,
 )
 def test_the_worker_has_the_same_network(how, tmp_path):
@@ -196,7 +197,7 @@ def run_quick(tmp_path, capsys, *arguments):
     return printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @needs_weights
 def test_experiment1(tmp_path, capsys):
     printed = run_quick(tmp_path, capsys, "experiment1", "--only", "german")
@@ -221,7 +222,7 @@ def test_experiment2(tmp_path, capsys):
     assert (numbers["L0"].diff().dropna() <= 0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_experiment3(tmp_path, capsys):
     run_quick(tmp_path, capsys, "experiment3", "--only", "fico")
     numbers = output.read("experiment3", tmp_path)
@@ -232,7 +233,7 @@ def test_experiment3(tmp_path, capsys):
     assert all((tmp_path / name).stat().st_size < 100_000 for name in figures)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_experiment4(tmp_path, capsys):
     run_quick(tmp_path, capsys, "experiment4", "--repeats", "1")
     assert len(output.read("experiment4_grid", tmp_path)) == 16
@@ -258,7 +259,7 @@ def test_the_papers_own_grid_grows_as_its_text_says():
     assert found["generate", "K"] == pytest.approx(1, abs=0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @needs_weights
 @pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-ins are small
 def test_appendix(tmp_path, capsys):

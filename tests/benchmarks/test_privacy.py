@@ -5,7 +5,7 @@ import pytest
 from benchmarks import privacy
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(privacy, "WAYS", privacy.WAYS[:2])
     out = tmp_path / "privacy.md"

@@ -14,7 +14,7 @@ from benchmarks import judging, quality, walk
 from benchmarks.paper import peers
 from benchmarks.paper.options import Options
 from benchmarks.settings import Problem, Setting, make_problem
-from tests.marks import slow
+from tests.marks import nightly
 
 LEVELS = ["flat", "house", "tent"]
 
@@ -76,7 +76,7 @@ def walk_by_hand(problem, held):
     return pd.DataFrame(found).T
 
 
-@pytest.mark.parametrize("held", [True, *slow(False)])
+@pytest.mark.parametrize("held", [True, *nightly(False)])
 def test_the_walk_is_the_greedy_one(held):
     X = table()
     X = X[(X["age"] != 22) | (score(X) < 0.9)].reset_index(drop=True)  # nobody of 22 has the wanted decision
@@ -99,7 +99,8 @@ def test_the_walk_without_fixed_features_is_free():
     pd.testing.assert_frame_equal(held, free)
 
 
-@pytest.mark.parametrize("seen", [pytest.param(True, marks=pytest.mark.slow), False], ids=["training", "held out"])
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", [pytest.param(True, marks=pytest.mark.nightly), False], ids=["training", "held out"])
 def test_rows_are_judged_as_by_hand(seen):
     X = table()
     X.loc[len(X)] = X.loc[0]  # another person who is like the first
@@ -187,7 +188,7 @@ def test_peers_are_not_run_on_other_models():
     assert list(quality.run_peers(logistic, Options(peers=()))) == []
 
 
-@pytest.mark.parametrize("model", ["boosting", "logistic", *slow("mlp", "forest")])
+@pytest.mark.parametrize("model", ["boosting", "logistic", *nightly("mlp", "forest")])
 def test_models_take_the_loans_with_their_levels(model):
     problem = make_problem(Setting("t", "t", "loans", model, 5, 10, binarised=False, n_train=300), None)
     scores = problem.score(problem.X)
@@ -198,7 +199,7 @@ def test_models_take_the_loans_with_their_levels(model):
     assert "housing" in problem.categorical
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_quick_run_on_the_loans(tmp_path, capsys):
     out = tmp_path / "results" / "quality.md"
     quality.main(["--quick", "--only", "loans", "--floors", "0,0.25", "--models", "boosting", "--out", str(out)])

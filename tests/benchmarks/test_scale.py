@@ -16,7 +16,7 @@ from benchmarks import scale
 from benchmarks.settings import Probability
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-in is small
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(scale, "measure_apart", lambda **call: json.loads(json.dumps(scale.measure(call))))
@@ -49,6 +49,7 @@ def test_many_workers_wait_for_the_one_that_writes():
     assert [scale.on_workers(found, n) for n in (1, 10, 40, 100)] == [2000.0, 200.0, 50.0, 50.0]
 
 
+@pytest.mark.slow
 def test_a_measurement_is_one_line_of_json(capsys):
     assert scale.main(["--measure", json.dumps({"case": "columns", "size": 3, "quick": True})]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -116,7 +116,7 @@ def test_codes_and_frames_go_back_and_forth():
     pd.testing.assert_frame_equal(problem.decode(problem.encode(problem.X)), problem.X)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_quick_run_on_a_standin(tmp_path, capsys):
     out = tmp_path / "speed.md"
     assert speed.main(["--quick", "--only", "german", "--data", str(tmp_path), "--out", str(out)]) == 0
@@ -148,7 +148,7 @@ def test_a_failed_worker_is_told(tmp_path):
     assert "exit code 1" in result["failed"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
     out = tmp_path / "results" / "samplers.md"
     arguments = ["--quick", "--only", "german", "--samplers", "cart,arf", "--data", str(tmp_path)]
@@ -231,7 +231,7 @@ def test_the_finding_on_visit_sequences_says_which_way_it_went():
     assert "no clear difference on fico (+0.0 points)" in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_sampler_that_fails_or_takes_too_long_is_reported(tmp_path):
     sizes = {"rows": 100, "quick": True, "folder": None, "cache": tmp_path}
     broken = samplers.Workers(limit=60, **sizes).run("german", "cart")  # nothing was prepared

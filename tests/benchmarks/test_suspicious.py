@@ -9,7 +9,7 @@ from benchmarks.suspicious import ERRORS, PAPER, are_accepted, main, make_questi
 from mcce.report.rows import held_back
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_planted_errors_are_listed_and_few_answers_are():
     question = make_question("loans", 1, 200, None)
     found = question.explainer().explain(question.factuals, sparse=True)

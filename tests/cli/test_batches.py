@@ -72,6 +72,7 @@ def test_wrong_arguments_are_told(saved, tmp_path, capsys):
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
     made = explainer()
     made.save(tmp_path / "explainer.mcce")
@@ -117,7 +118,7 @@ def test_files_are_read_as_explain_reads_them(saved, tmp_path, capsys):
     assert "30 rows: " in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
 def test_letters_are_those_of_the_letters_command(saved, tmp_path, capsys):
     """Also for somebody with an unknown level; what is about letters is refused without them."""

@@ -40,7 +40,7 @@ def test_demo_says_where_it_cannot_write(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("no_pictures")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_demo_twice_keeps_the_files_of_the_first_run(tmp_path, capsys):
     arguments = ["demo", "--out", str(tmp_path), "--factuals", "5"]
     (tmp_path / "mcce-demo.html").write_text("my own notes")

@@ -47,11 +47,13 @@ def test_the_same_seed_gives_the_same_file_for_any_number_of_jobs(folder, capsys
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_without_out_a_table_for_people_is_printed(folder, capsys):
     assert trained(folder, "--visit-sequence", "correlation") == 0
     assert "Counterfactuals: " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_regression_wants_an_interval_and_3_says_that_some_rows_have_nothing(folder, tmp_path, capsys):
     wanted = ["--response", "Ozone", "--decision", "(-inf,15]", "--fixed", "Wind"]
     files = {"train": "air.csv", "new": "air.csv"}
@@ -89,7 +91,7 @@ def test_categorical_numbers_and_codes_that_look_like_numbers_survive(tmp_path, 
     assert set(found["code"]) == {"x"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_parquet_ids_and_a_saved_row_index(folder, tmp_path, capsys):
     train = pd.read_csv(folder / "train.csv")
     train.to_parquet(tmp_path / "train.parquet")
@@ -115,7 +117,7 @@ def test_nothing_to_explain_is_no_failure(folder, tmp_path, capsys):
     assert "<img" not in html.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_html_is_a_page_with_picture_and_table(folder, tmp_path, capsys):
     assert trained(folder, "--html", tmp_path / "r.html") == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")

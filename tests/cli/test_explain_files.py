@@ -10,7 +10,7 @@ import pytest
 
 from mcce.cli import main
 from mcce.report.reasons import ALREADY
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 WANTED = ["--response", "y", "--decision", "yes", "--n-samples", "50"]
 
@@ -85,7 +85,7 @@ def test_the_unexplained_rows_of_an_earlier_run_may_be_explained_but_not_overwri
     ("exists", "arguments"),
     [
         ("c.unexplained.csv", ["--out", "c.parquet"]),
-        *slow_rows(
+        *nightly_rows(
             ("c.csv", ["--out", "c.csv"]), ("c.unexplained.csv", ["--out", "c.csv"]), ("c.html", ["--html", "c.html"])
         ),
     ],
@@ -157,7 +157,7 @@ sys.exit(mcce.cli.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ctrl_c_in_a_process_of_its_own(files):
     (files / "c.csv").write_text("old")
     arguments = ["explain", "--train", "train.csv", "--explain", "new.csv", *WANTED, "--out", "c.csv", "--force"]
@@ -168,6 +168,7 @@ def test_ctrl_c_in_a_process_of_its_own(files):
     assert (files / "c.csv").read_text() == "old"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_standard_output_and_devices_need_no_force(files, capsys):
     assert explain("--out", "-", "--html", "/dev/null") == 0

@@ -35,7 +35,7 @@ def test_a_chain(tmp_path, capsys):
     assert f"{n_known} training values of it, and the training rows they are of" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_each_sampler_holds(tmp_path, capsys):
     X = good.table()
     for name in good.CHAINS:

@@ -94,6 +94,7 @@ def test_all_features_that_a_file_lacks_are_named(table, capsys):
     )
 
 
+@pytest.mark.slow
 def test_skops_makes_trusted_types_only(table, capsys):
     io = pytest.importorskip("skops.io", reason=GET_SKOPS)
     io.dump(fitted(table), "m.skops")

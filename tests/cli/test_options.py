@@ -13,7 +13,7 @@ from mcce.cli import main
 from mcce.cli.options import OPTIONS, job_text, read_config
 from mcce.cli.readers import samplers
 from tests.cli.problem import customers
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -70,6 +70,7 @@ def no_training(monkeypatch):
     monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys):
     (folder / "results").mkdir()
@@ -240,9 +241,9 @@ def test_an_option_that_python_does_not_have_is_refused(name, folder, capsys):
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        *slow_rows(("~ job * C(decision)", "")),
+        *nightly_rows(("~ job * C(decision)", "")),
         ("~ open('written', 'w')", "the function 'open' is not available"),
-        *slow_rows(("~ job.__class__", "uses 'job.__class__', which is not among its predictors")),
+        *nightly_rows(("~ job.__class__", "uses 'job.__class__', which is not among its predictors")),
     ],
 )
 def test_formulas_of_a_job_are_checked_before_anything_is_computed(formula, message, folder, capsys):
@@ -280,12 +281,14 @@ def test_samplers_that_cannot_be_read(given, message):
         samplers(given)
 
 
+@pytest.mark.slow
 def test_a_formula_with_a_comma_stands_beside_another_sampler(folder, capsys):
     sampler = "size=cart,income=norm(~ bs(rent, 4)),*=cart"
     visited = ["--visit-sequence", "rent,size,income"]
     assert main(["explain", "--config", "my.toml", "--sampler", sampler, *visited]) in (0, 3)
 
 
+@pytest.mark.slow
 def test_further_options_reach_the_method(folder, capsys):
     asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
     asked += ["--id", "who", "--n-samples", "200", "--out", "cf.csv"]

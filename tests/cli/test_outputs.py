@@ -14,7 +14,7 @@ from mcce.cli.outputs import write_workbook
 from mcce.report.reasons import ALREADY
 from mcce.table.spreadsheet import escape_formulas
 from tests.cli.conftest import Rule
-from tests.marks import slow
+from tests.marks import nightly, slow
 
 openpyxl = pytest.importorskip("openpyxl", reason="needs pip install 'mcce[excel]'")
 pa = pytest.importorskip("pyarrow", reason="needs pip install 'mcce[parquet]'")
@@ -77,7 +77,7 @@ def check_holes(table):
     assert found.all(axis=1).tolist() == [i % 4 == 2 for i in range(len(table))]
 
 
-OUTPUTS = ["all.csv", *slow("all.csv.gz"), "all.xlsx", "all.parquet"]
+OUTPUTS = ["all.csv", *nightly("all.csv.gz"), *slow("all.xlsx", "all.parquet")]
 
 
 @pytest.mark.usefixtures("bank")
@@ -103,6 +103,7 @@ def test_explain_batches_writes_missing_cells_of_every_kind(out):
     check_holes(read_back(out))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_a_result_writes_missing_cells_of_every_kind(explainer, tmp_path):
     found = explainer.explain(holed_table().head(8), n_samples=50, sparse=True)
@@ -156,7 +157,7 @@ def shop_explainer(dtype):
     return explainer
 
 
-@pytest.fixture(params=[object, *slow(ARROW)], ids=str)
+@pytest.fixture(params=[object, *nightly(ARROW)], ids=str)
 def shop(request, tmp_path, monkeypatch):
     """A saved explainer of formulas, and eight people as Parquet and as a CSV that is written as it is."""
     monkeypatch.chdir(tmp_path)
@@ -182,6 +183,7 @@ def texts_of(path):
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize(("people", "out"), [("people.parquet", "safe.csv"), ("people.csv", "safe.csv.gz")])
 def test_csv_files_hold_no_formulas_unless_asked(people, out):
@@ -209,6 +211,7 @@ def test_unexplained_rows_and_the_job_as_run_are_safe_too():
     assert texts_of("c.unexplained.csv")["id"].iloc[0] == "'=A0"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("command", ["explain", "batches"])
 def test_texts_of_a_workbook_are_texts(command):
@@ -222,6 +225,7 @@ def test_texts_of_a_workbook_are_texts(command):
     assert {(cell.data_type, cell.quotePrefix) for cell in formulas} == {("s", True)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 def test_what_was_written_safely_is_read_back():
     assert run("explain", "people.csv", "--out", "first.csv") == DONE
@@ -236,7 +240,7 @@ def test_what_was_written_safely_is_read_back():
         assert others["id"].tolist() == [f"=A{i}" for i in range(8)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("shop")
 def test_escaped_and_plain_rows_get_the_same_answers():
     escape_formulas(pd.read_csv("people.csv")).to_csv("escaped.csv", index=False)

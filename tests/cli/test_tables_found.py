@@ -14,6 +14,7 @@ import pytest
 from mcce.cli import main
 from mcce.exceptions import InputError
 from tests.cli.files_of_people import NAMES, N, as_cells, as_text, csv, explain, truth, workbook, workbook_with_notes
+from tests.marks import nightly_but
 
 
 def parquet(path, table):
@@ -96,7 +97,7 @@ QUICK = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in GOOD])
+@pytest.mark.parametrize("name", nightly_but(list(GOOD), *QUICK))
 def test_the_values_are_those_that_were_written(name, seen, tmp_path, capsys):
     ending, write, options = GOOD[name]
     if ending == "parquet":
@@ -165,6 +166,7 @@ def test_a_workbook_has_numbers_whatever_the_mark_of_the_other_file(options, see
     assert set(pd.read_csv("cf.csv", sep=";", decimal=",")["amount"]) <= set(table["amount"])
 
 
+@pytest.mark.slow
 def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, tmp_path):
     """1.234 beside 12,5 is a thousand; in a file with points only it is not."""
     table = truth()
@@ -201,6 +203,7 @@ def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypat
     assert "could be 'paid', 'Paid'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
     """Who was born before 1985 gets it: dates are found, trained on, drawn, and written as they were."""
     monkeypatch.chdir(tmp_path)
@@ -218,6 +221,7 @@ def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
     assert (pd.to_datetime(found["born"], format="%d.%m.%Y") < "1985-06").all()
 
 
+@pytest.mark.slow
 def test_two_sheets_of_one_workbook(seen, tmp_path, capsys):
     openpyxl = pytest.importorskip("openpyxl", reason="pip install openpyxl")
     table = truth()

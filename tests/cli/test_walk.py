@@ -115,6 +115,7 @@ def test_a_workbook_of_answers_has_the_changed_cells_marked(desk):
     assert first["sentence"].startswith("With ")
 
 
+@pytest.mark.slow
 def test_one_unknown_level_stops_nobody_else_and_a_stranger_file_is_told(desk, tmp_path, capsys):
     people = pd.read_excel(desk / "people.xlsx")
     people.to_csv(tmp_path / "people.csv", sep=";", decimal=",", index=False)
@@ -130,7 +131,7 @@ def test_one_unknown_level_stops_nobody_else_and_a_stranger_file_is_told(desk, t
     assert "there are no letters in 'xx'" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fitted_file_answers_as_the_files_that_it_was_fitted_to(desk, tmp_path, capsys):
     bank = ["--explain", "people.xlsx", "--id", "case", "--n-samples", "100", "--fixed", "age"]
     files = [
@@ -164,7 +165,7 @@ def batches(folder, out, *more):
         return subprocess.Popen(command, cwd=folder, stderr=log)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_batches_of_a_workbook_are_killed_and_go_on(desk):
     people = pd.read_excel(desk / "people.xlsx")
     many = pd.concat([people.head(8)] * 15, ignore_index=True).assign(case=lambda t: [f"{i:03d}" for i in t.index])

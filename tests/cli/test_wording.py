@@ -172,7 +172,7 @@ def say(tmp_path_factory):
         yield said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_line_shows_no_python(say):
     said = {name: say(name) for name in PROVOKED}
     messages = {text for texts in said.values() for text in texts}

@@ -18,7 +18,7 @@ import pytest
 from mcce.exceptions import InputError
 from mcce.report.names import Names
 from tests.counterfactuals.problem import DECISION, Cells, around
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 
 def test_repr_for_a_terminal(found):
@@ -124,9 +124,10 @@ def shown_in_every_way(found, folder):
     return found.sentence(id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blank", "shown"),
-    [("\u200b", '"\\u200b"'), *slow_rows((" ", '" "'), ("\ufeff", '"\\ufeff"'), ("\u00a0", '"\\xa0"'), ("", '""'))],
+    [("\u200b", '"\\u200b"'), *nightly_rows((" ", '" "'), ("\ufeff", '"\\ufeff"'), ("\u00a0", '"\\xa0"'), ("", '""'))],
 )
 def test_names_and_levels_without_ink_are_shown(blank, shown, tmp_path):
     before = pd.DataFrame({blank: [1.0, 2.0], "job": [blank, blank]}, index=[blank, "ann"])

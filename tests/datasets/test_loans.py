@@ -12,7 +12,7 @@ from scipy import stats
 
 from mcce.datasets import Dataset, load_loans, true_default_probability
 from mcce.exceptions import InputError
-from tests.marks import slow
+from tests.marks import nightly
 
 LEVEL = 0.001  # of every statistical test below, all at fixed seeds
 
@@ -138,6 +138,7 @@ def test_loans_binary_columns_follow_their_probabilities(many):
     assert p_of_frequencies(retired[old], sigmoid((a[old] - 26) / 1.5)) > LEVEL
 
 
+@pytest.mark.slow
 def test_loans_continuous_columns_follow_their_distributions(many):
     X = many.X.iloc[1:].sample(5000, random_state=1)  # few enough for rounded values to pass as continuous
     shift = {
@@ -209,7 +210,7 @@ def fitted(kind: str, X, y):
     return make_pipeline(columns, estimator).fit(X, y)
 
 
-@pytest.mark.parametrize("kind", ["logistic", *slow("boosting")])
+@pytest.mark.parametrize("kind", ["logistic", *nightly("boosting")])
 def test_a_fitted_model_tells_the_story_of_the_paper(loans, kind):
     model = fitted(kind, loans.X, loans.y)
     her = loans.X.iloc[[0]]
@@ -225,7 +226,7 @@ def test_a_fitted_model_tells_the_story_of_the_paper(loans, kind):
     assert 0.4 < (model.predict_proba(loans.X)[:, 1] >= 0.1).mean() < 0.6
 
 
-@pytest.mark.parametrize("kind", ["logistic", *slow("boosting")])
+@pytest.mark.parametrize("kind", ["logistic", *nightly("boosting")])
 def test_a_fitted_model_ranks_new_customers(loans, many, kind):
     from sklearn.metrics import roc_auc_score
 

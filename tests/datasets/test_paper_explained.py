@@ -64,6 +64,7 @@ def check_quality(ours, theirs, X, wanted_of, factuals, fixed):
         assert abs(difference.mean()) < 4 * error + 0.02 * other.mean()
 
 
+@pytest.mark.slow
 def test_german():
     data = load_german(paper_folder("german"), binarise=True)
     X, fixed = data.X, data.fixed
@@ -79,6 +80,7 @@ def test_german():
     check_quality(ours, theirs, X, wanted_of, factuals, fixed)
 
 
+@pytest.mark.slow
 def test_german_with_all_its_levels():
     """No factual is left out and no level lost when the categorical features are not coded as 0 and 1."""
     data = load_german(paper_folder("german"))
@@ -111,6 +113,7 @@ def test_adult():
     check_quality(ours, theirs, X, wanted_of, factuals, data.fixed)
 
 
+@pytest.mark.slow
 def test_fico_rows_without_a_record_are_told():
     """ExternalRiskEstimate = -9 is no record; a model that refuses all of them leaves nothing to find."""
     data = load_fico(paper_folder("fico"))

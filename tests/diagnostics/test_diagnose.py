@@ -164,6 +164,7 @@ class Steady:
         return score(X)
 
 
+@pytest.mark.slow
 def test_few_rows_and_nothing_to_explain(explainer):
     d = explainer.diagnose(NEW[score(NEW) < 0.6].head(3), n_samples=50)
     assert d.discriminator is None

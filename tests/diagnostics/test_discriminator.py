@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 
 import mcce
 from mcce.diagnostics import Discriminator, discriminator
-from tests.marks import slow
+from tests.marks import nightly
 
 LEVELS = ["clerk", "manager", "pilot"]
 
@@ -54,7 +54,8 @@ def within_chance(d: Discriminator, level=1e-3):
 # ---------------------------------------------------------------- statistics
 
 
-@pytest.mark.parametrize("sample", [mixed, *slow(normal)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", [mixed, *nightly(normal)])
 def test_two_samples_of_one_distribution_cannot_be_told_apart(sample):
     d = discriminator(sample(1000, 1), sample(1000, 2), n_trees=25)
     assert within_chance(d), d
@@ -71,7 +72,7 @@ def test_with_large_leaves_accuracy_is_what_is_possible():
     assert d.accuracy == pytest.approx(norm.cdf(0.5), abs=3.29 * 0.46 / math.sqrt(1200))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_accuracy_grows_with_the_shift_up_to_what_is_possible():
     """Two normals that differ by `shift` are told right with probability Phi(shift / 2) at best."""
     real = normal(2000, 1)[["a"]]

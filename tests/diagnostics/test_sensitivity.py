@@ -41,6 +41,7 @@ def indicators(found, X):
     return changed[found.draws.to_numpy() > 0]
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_separate_explainers(loans):
     explainer, X = loans
     settings = {"n_samples": 60, "progress": False}

@@ -74,7 +74,7 @@ def test_more_draws_make_it_more_stable(explainer):
     assert many.factuals["gower_sd"].mean() < few.factuals["gower_sd"].mean()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_errors_are_the_spread_of_the_mean_over_redraws(explainer):
     """Many redraws: the spread of the mean itself, and from pools, agree within 30 per cent."""
     s = stability(explainer, DENIED, n_seeds=40, n_samples=50)

@@ -75,7 +75,7 @@ def five_nearest(row: pd.DataFrame, factual: pd.Series, training: pd.DataFrame) 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "seen",
-    [pytest.param(True, id="training rows", marks=pytest.mark.slow), pytest.param(False, id="new rows")],
+    [pytest.param(True, id="training rows", marks=pytest.mark.nightly), pytest.param(False, id="new rows")],
 )
 def test_every_column_is_what_a_loop_finds(explainer, training, seen):
     X = training.head(90) if seen else people(60, 2).set_axis([f"new {i}" for i in range(60)])
@@ -130,7 +130,7 @@ def test_a_floor_costs_changes_and_buys_plausibility(explainer, training):
     assert sparse["explained"].eq(1).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_asked_for_reaches_the_search(explainer, training):
     wide = explainer.trade_off(training, 0.2, n_samples=100, max_factuals=1000)
     bounded = explainer.trade_off(training, 0.2, n_samples=100, max_factuals=1000, max_gower=0.1)

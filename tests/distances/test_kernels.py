@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factual
         assert top.rows[f].tolist() == first + [-1] * (most - len(first))
 
 
+@pytest.mark.slow
 @examples(10)
 @given(
     seed=st.integers(0, 2**32 - 1),

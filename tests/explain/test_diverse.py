@@ -108,6 +108,7 @@ def test_every_step_takes_the_largest_gain(seed, n, k, share, measures):
     assert len(model.asked) == len({str(row) for row in model.asked})  # no row is asked about twice
 
 
+@pytest.mark.slow
 @examples(5)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
 def test_neither_the_order_of_factuals_nor_their_company_matters(seed, k):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 LOANS = mcce.datasets.load_loans(800).X
 WANTED = (LOANS["savings"] > 8_000) & (LOANS["salary"] > 30_000)
@@ -38,7 +38,7 @@ def accepted(explainer, holds, shared=()):
     ("constraint", "holds"),
     [
         (mcce.allow("loan_amount", direction="decrease"), lambda r, f: r["loan_amount"] <= f["loan_amount"]),
-        *slow_rows(
+        *nightly_rows(
             (mcce.allow("salary", max_step=25_000), lambda r, f: abs(r["salary"] - f["salary"]) <= 25_000),
             (mcce.rule("savings <= was(savings) + 40000"), lambda r, f: r["savings"] <= f["savings"] + 40_000),
         ),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import mcce
 from mcce.report.names import Names
-from tests.marks import examples, slow
+from tests.marks import examples, nightly
 
 N = 500
 FORMATS = {"income": "0,000", "rate": "0.0 %", "narrow": "0.0", "debt": "0.000,0"}
@@ -63,7 +63,7 @@ def told_rows(found, X) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "names", [*slow(None), Names(formats=FORMATS, units={"income": "EUR"})], ids=["plain", "formats"]
+    "names", [*nightly(None), Names(formats=FORMATS, units={"income": "EUR"})], ids=["plain", "formats"]
 )
 def test_what_is_printed_is_the_row_and_is_accepted(names):
     X = people()
@@ -81,6 +81,7 @@ def test_what_is_printed_is_the_row_and_is_accepted(names):
     assert below.mean() < 0.1
 
 
+@pytest.mark.slow
 def test_constraints_and_bounds_hold_for_what_is_printed():
     X = people()
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["year"], random_state=1).fit(X)
@@ -176,6 +177,7 @@ def test_random_tables(seed):
     pd.testing.assert_frame_equal(told, found.frame.reset_index(drop=True), check_exact=True)
 
 
+@pytest.mark.slow
 def test_columns_that_belong_together_are_rounded_together():
     X = people()
     X["thousands"] = X["income"] / 1000

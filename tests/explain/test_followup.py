@@ -28,8 +28,8 @@ def changed_sets(found):
     ("name", "n", "how"),
     [
         ("rare", 40, {}),
-        pytest.param("score", 40, {}, marks=pytest.mark.slow),
-        pytest.param("rare", 6, {"sparse": True}, marks=pytest.mark.slow),
+        pytest.param("score", 40, {}, marks=pytest.mark.nightly),
+        pytest.param("rare", 6, {"sparse": True}, marks=pytest.mark.nightly),
     ],
 )
 def test_it_is_how_often_two_drawings_agree(name, n, how):

@@ -53,6 +53,7 @@ def test_crossed_rows_are_not_queried_exhaustively(explainer):
         explainer.select(candidates, FEW, sparse=True, exhaustive=True)
 
 
+@pytest.mark.slow
 def test_given_measures_are_the_order_whatever_they_are(explainer):
     """("L0", "gower") given explicitly is that order, as any other: caution does not alter it."""
     options = {"n_samples": 200, "sparse": True}

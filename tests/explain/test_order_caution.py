@@ -28,7 +28,7 @@ from tests.explain.small_cases import (
     plausibility,
     problem_of,
 )
-from tests.marks import examples, slow
+from tests.marks import examples, nightly
 
 MARGINS = Margins(-np.inf, 0.4, Scale(np.linspace(0.0, 0.4, 50)))
 row = st.tuples(*(st.sampled_from(values) for values in VALUES))
@@ -116,6 +116,7 @@ def explained(floor=0.1, **asked):
     return fitted().explain(X[X["job"] == "none"].head(40), sparse=True, floor=floor, **asked)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_a_job_comes_along_with_a_salary_and_says_so():
     found = explained()
@@ -137,8 +138,9 @@ def test_roles_are_kept_in_a_file(tmp_path):
     pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").changes(), found.changes())
 
 
-@pytest.mark.parametrize("floor", [0.0, 0.1, *slow(0.5)])
-@pytest.mark.parametrize("measures", [("L0", "gower"), *slow(("gower",))])
+@pytest.mark.slow
+@pytest.mark.parametrize("floor", [0.0, 0.1, *nightly(0.5)])
+@pytest.mark.parametrize("measures", [("L0", "gower"), *nightly(("gower",))])
 def test_no_change_is_there_for_nothing_and_none_does_harm(floor, measures):
     found = explained(floor, measures=measures)
     table = found.changes()
@@ -163,6 +165,7 @@ def test_the_plain_method_has_no_roles():
     assert "role" not in found.changes()
 
 
+@pytest.mark.slow
 def test_caution_buys_margin_with_distance():
     near, far = explained(0.1, caution=0.0).measures, explained(0.1, caution=4.0).measures
     assert near["L0"].mean() == far["L0"].mean()

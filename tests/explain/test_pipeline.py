@@ -16,12 +16,12 @@ from mcce.explain.pipeline import Cost, explain_block, explain_factuals, join_bl
 from mcce.explain.winners import Winners
 from tests.explainer.problem import DENIED, FIXED, TABLE, fitted, score
 from tests.generators.row_bootstrap import RowBootstrap
-from tests.marks import slow
+from tests.marks import nightly
 
 FEW = DENIED.iloc[:24]
 
 
-@pytest.fixture(scope="module", params=["chain", *slow("bootstrap")])
+@pytest.fixture(scope="module", params=["chain", *nightly("bootstrap")])
 def explainer(request):
     if request.param == "chain":
         return fitted()
@@ -60,8 +60,9 @@ def same(one, two):
     assert cost.asked == other_cost.asked
 
 
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
-@pytest.mark.parametrize("independent", [False, *slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
+@pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse, "independent": independent}
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
@@ -75,7 +76,8 @@ def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch,
     same(joined(away, factuals), joined(here, factuals))
 
 
-@pytest.mark.parametrize("sparse", [True, *slow(False)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sparse", [True, *nightly(False)])
 def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse}
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
@@ -86,6 +88,7 @@ def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     np.testing.assert_array_equal(FEW.index[found.owner], frame.index.get_level_values("id"))
 
 
+@pytest.mark.slow
 def test_blocks_hold_who_lacks_the_decision_once_and_keep_pools_together(explainer, monkeypatch):
     X = TABLE.iloc[:80]
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, X, n_samples=10)

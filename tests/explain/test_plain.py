@@ -14,7 +14,7 @@ from mcce.explain.draw import Candidates
 from mcce.explain.plain import ROUNDS, Selector
 from mcce.explain.winners import Winners
 from mcce.table import Schema
-from tests.marks import examples, slow
+from tests.marks import examples, nightly
 
 NAN = np.nan
 TRAINING = pd.DataFrame(
@@ -146,8 +146,8 @@ class NumberModel(Model):
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("k", [2, *slow(1, 5)])
-@pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, *slow(0.05)])
+@pytest.mark.parametrize("k", [2, *nightly(1, 5)])
+@pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, *nightly(0.05)])
 def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatch):
     """More than 256 candidates are asked about: the last rounds and the full ranking take part."""
     monkeypatch.setitem(globals(), "Model", NumberModel)

@@ -163,6 +163,7 @@ def test_people_who_keep_their_noise_get_what_the_equations_say(linear):
     assert (table["low"] == table["high"]).all()
 
 
+@pytest.mark.slow
 def test_the_probability_is_calibrated_and_at_least_the_assurance(linear):
     explainer, X = linear
     people = X[approved(X) < 0.5].head(60).reset_index(drop=True)
@@ -238,6 +239,7 @@ def test_changes_are_actions_and_consequences(found, refused):
     )
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_answer_for_any_batch(explainer, refused, found):
     for ids in (refused.index[:1], refused.index[::-1]):
         again = explainer.recourse(refused.loc[ids], ["education", "savings"], n_samples=300)
@@ -264,6 +266,7 @@ def test_one_seed_gives_one_answer_for_any_number_of_jobs(people, refused, found
     pd.testing.assert_frame_equal(again.consequences, found.consequences)
 
 
+@pytest.mark.slow
 def test_several_recommendations_act_on_different_features(explainer, refused):
     several = explainer.recourse(refused, n_samples=300, n_counterfactuals=2, assurance=0.8)
     acts = several.changes().query("role == 'action'")
@@ -273,6 +276,7 @@ def test_several_recommendations_act_on_different_features(explainer, refused):
     assert all(not (one <= other or other <= one) for one, other in pairs)
 
 
+@pytest.mark.slow
 def test_constraints_hold_for_consequences(explainer, refused, found):
     low = mcce.allow("salary", high=40)
     kept = explainer.recourse(refused, ["education", "savings"], n_samples=300, constraints=[low])
@@ -281,6 +285,7 @@ def test_constraints_hold_for_consequences(explainer, refused, found):
     assert (kept.frame["salary"] <= 40).all()
 
 
+@pytest.mark.slow
 def test_the_number_of_actions_is_limited(explainer, people):
     poor = people[score(people) < 0.36].head(4)
     free = explainer.recourse(poor, n_samples=300, assurance=0.8)
@@ -323,6 +328,7 @@ def test_recourse_needs_a_graph(people, refused):
         plain.recourse(refused)
 
 
+@pytest.mark.slow
 def test_actions_that_do_not_cause_the_outcome_are_warned_of(people, refused):
     graph = mcce.Graph.from_text(GRAPH + "; salary -> default", outcome="default")
     made = MCCE(score, fixed=["age"], graph=graph, sampler=mcce.MixtureSampler(max_components=1), random_state=1)
@@ -365,6 +371,7 @@ def test_the_plot_has_what_usually_follows(found):
     plt.close(ax.figure)
 
 
+@pytest.mark.slow
 def test_results_and_explainers_are_stored(explainer, refused, found, tmp_path):
     found.save(tmp_path / "found.mcce")
     again = mcce.Counterfactuals.load(tmp_path / "found.mcce")

@@ -8,6 +8,7 @@ import pytest
 
 import mcce
 from tests.datasets.paper_data import PAPER, paper_folder
+from tests.marks import nightly_but
 
 N = 400
 
@@ -125,7 +126,8 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", nightly_but(list(KNOWN), "loans", "german"))
 def test_data_sets_are_quiet_but_for_what_is_right(name):
     data = mcce.datasets.load_loans() if name == "loans" else PAPER[name](paper_folder(name))
     cut = len(data.X) * 3 // 4

@@ -104,6 +104,7 @@ def test_of_many_levels_none_is_passed_over(ordered):
         assert found.rows.tolist() == [[valid, 0.0, 0.0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crossed_bytes", [1, 2_000])
 def test_how_many_crossings_are_held_at_a_time_does_not_matter(crossed_bytes, monkeypatch):
     rng = np.random.default_rng(4)

@@ -134,6 +134,7 @@ def test_rows_behind_a_picture_have_the_fixed_values_and_mostly_the_wanted_decis
         assert (score(alike) >= 0.5).mean() > 0.5
 
 
+@pytest.mark.slow
 def test_nothing_is_queried_drawn_or_searched_while_tables_are_written(monkeypatch):
     queried = []
 

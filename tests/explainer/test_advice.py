@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import mcce
 from mcce.exceptions import AdviceWarning, InputError
 from mcce.report.rows import held_back, owners
+from tests.marks import nightly_rows
 
 PAST = "defaulted_last_year"
 GRANTED = mcce.Interval(0, 0.1, closed="left", of=True)
@@ -86,11 +87,13 @@ def test_one_line_silences_the_warning_and_no_other():
     assert issubclass(AdviceWarning, mcce.MCCEWarning)
 
 
+@pytest.mark.slow
 def test_grain_is_the_direction_that_helps_the_refused():
     usual = answers()._known_usual()
     assert usual.directions == {"education": 1, "years_employed": 1, "salary": 1, "savings": 1, "loan_amount": -1}
 
 
+@pytest.mark.slow
 def test_a_feature_that_helps_some_and_harms_others_has_no_usual_direction():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.uniform(-1, 1, (600, 4)), columns=list("abcd"))
@@ -117,7 +120,9 @@ def odd_advice(found) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("floor", "most"), [(0.0, 0.2), (0.05, 0.15), (0.1, 0.15), (0.25, 0.2), (0.5, 0.4)])
+@pytest.mark.parametrize(
+    ("floor", "most"), [(0.05, 0.15), *nightly_rows((0.0, 0.2), (0.1, 0.15), (0.25, 0.2), (0.5, 0.4))]
+)
 def test_all_odd_advice_is_listed_and_not_much_else(floor, most):
     found = answers(500, floor)
     listed = found.frame.index.isin(held_back(found).index)
@@ -197,6 +202,7 @@ def test_one_person_alone_is_judged_by_the_training_rows():
     assert found[who[0]].suspicious()["reasons"].tolist() == ["contradicts a level"]
 
 
+@pytest.mark.slow
 def test_no_letter_is_written_for_a_suspicious_answer():
     found = answers()
     letters = mcce.report.letters(found)
@@ -209,7 +215,7 @@ def test_no_letter_is_written_for_a_suspicious_answer():
     assert everybody.iloc[0].startswith("<!doctype html>")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_letter_has_the_ways_that_are_not_suspicious():
     explainer, refused = bank()
     found = explainer.explain(refused.head(30), sparse=True, n_counterfactuals=8, diverse=True)
@@ -239,7 +245,7 @@ def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
     assert "No example was found" in mcce.report.letters(found).iloc[0]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_few_are_advised_a_larger_loan_beside_a_higher_salary():
     """A loan as small as the factual's is rare beside a high salary; other features reach the floor as well."""
     explainer, refused = bank()
@@ -271,6 +277,7 @@ def short_of_money(n=1200):
     return X, score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3])
 def test_answers_without_a_reason_not_to_be_sent_are_preferred(k):
     X, score = short_of_money()

@@ -16,7 +16,7 @@ from mcce.datasets import load_loans
 from mcce.exceptions import InputError
 from mcce.explain.followup import pooled_error
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
-from tests.marks import examples, slow, slow_rows
+from tests.marks import examples, nightly, nightly_rows
 
 FEW = DENIED.iloc[:12]
 ANY_MISSING = mcce.allow("*", missing=True)
@@ -52,7 +52,8 @@ def assert_follows_the_rule(explainer, X, **how):
     assert found.draws.nunique() > 2
 
 
-@pytest.mark.parametrize("name", ["label", *slow("score", "rare")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["label", *nightly("score", "rare")])
 def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
     model, decision = MODELS[name]
     explainer = fitted(model, decision)
@@ -66,8 +67,9 @@ def test_other_measures_and_bounds_follow_the_same_rule(explainer, short_rounds)
     assert_follows_the_rule(explainer, DENIED, **how)
 
 
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
-@pytest.mark.parametrize("independent", [False, *slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
+@pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_rounds):
     def explain(X):
         return explainer.explain(
@@ -90,8 +92,9 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
         assert_series_equal(pd.concat([part.draws for part in parts])[whole.draws.index], whole.draws)
 
 
-@pytest.mark.parametrize("sparse", [True, *slow(False)])
-@pytest.mark.parametrize(("name", "value"), [("BLOCK_FACTUALS", 3), *slow_rows(("POOL_BYTES", 1))])
+@pytest.mark.slow
+@pytest.mark.parametrize("sparse", [True, *nightly(False)])
+@pytest.mark.parametrize(("name", "value"), [("BLOCK_FACTUALS", 3), *nightly_rows(("POOL_BYTES", 1))])
 def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
     one = explainer.explain(FEW, n_samples="auto", sparse=sparse)
     monkeypatch.setattr(mcce.explain.problem, name, value)
@@ -146,6 +149,7 @@ def test_who_has_nothing_is_drawn_for_to_the_end(short_rounds):
     assert found.unexplained["reason"].str.contains("none of the 320 candidates").sum() == 40
 
 
+@pytest.mark.slow
 def test_the_result_says_how_many_draws(explainer):
     found = explainer.explain(TABLE, n_samples=30)
     wanted = found.unexplained.index[found.unexplained["reason"].str.startswith("already")]
@@ -247,7 +251,7 @@ def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
         assert said == pytest.approx(truth[name], rel=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
     """Over 25 standard errors the variance is right within 35 per cent; as if independent it is several times less."""
     explainer, X = one_large_pool

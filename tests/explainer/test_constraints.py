@@ -15,7 +15,7 @@ import mcce
 from mcce.constraints import reading
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.marks import examples, slow, slow_rows
+from tests.marks import examples, nightly, nightly_rows, slow, slow_but
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -112,6 +112,7 @@ def free(explainer):
     return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
+@pytest.mark.slow
 @examples(6)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
@@ -125,8 +126,8 @@ def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
     assert set(found.constraints.index) == {str(READINGS[name][0]) for name in names}
 
 
-@pytest.mark.parametrize("name", sorted(READINGS))
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("name", slow_but(sorted(READINGS), *sorted(READINGS)[::3]))
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_each_alone_is_obeyed_and_leaves_something(explainer, free, name, sparse):
     found = ask(explainer, [name], sparse=sparse)
     assert broken(found, [name]) == []
@@ -151,11 +152,13 @@ def unconstrained(explainer):
     "excludes_nothing",
     [
         [mcce.allow("salary", low=-1e9, high=1e9)],
-        [mcce.allow("job", levels=["none", "office", "field"])],
-        [mcce.allow("grade", never=[])],
-        [mcce.rule("salary >= 0")],
         [mcce.rule("salary + 1 > 0 or was(salary) > 0")],
-        [mcce.allow("savings", direction="increase", low=0), mcce.rule("age >= 18")],
+        *slow(
+            [mcce.allow("job", levels=["none", "office", "field"])],
+            [mcce.allow("grade", never=[])],
+            [mcce.rule("salary >= 0")],
+            [mcce.allow("savings", direction="increase", low=0), mcce.rule("age >= 18")],
+        ),
     ],
 )
 def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstrained, excludes_nothing):
@@ -165,7 +168,8 @@ def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstra
         pd.testing.assert_frame_equal(with_it.measures, without.measures)
 
 
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, sparse):
     names = ["salary rises", "savings step", "a case", "grade step"]
     whole = ask(explainer, names, sparse=sparse)
@@ -250,7 +254,7 @@ class Marginals(mcce.generators.Generator):
         return mcce.generators.requests.Drawn(np.asfortranarray(rows), np.zeros(len(rows), dtype=bool))
 
 
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_a_generator_without_restrictions_is_held_to_them_by_rejection(sparse):
     explainer = mcce.MCCE(None, decision=says_yes, fixed=["age"], generator=Marginals()).fit(TABLE)
     names = ["salary share", "a case", "grade step"]
@@ -271,7 +275,8 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
         explainer.explain(REFUSED, constraints=["age > 100"])
 
 
-@pytest.mark.parametrize(("sparse", "n"), [(False, 2), *slow_rows((True, 5))])
+@pytest.mark.slow
+@pytest.mark.parametrize(("sparse", "n"), [(False, 2), *nightly_rows((True, 5))])
 def test_what_would_help_is_found_by_trying(explainer, sparse, n):
     names = ["salary share", "savings step", "job stays", "grade step"]
     found = ask(explainer, names, sparse=sparse).with_why_unexplained(n)
@@ -299,6 +304,7 @@ def test_a_duration_of_numpy_is_a_limit():
     assert (found.frame["waited"] <= np.timedelta64(3, "D")).all()
 
 
+@pytest.mark.slow
 def test_the_nearest_row_is_told_with_its_score():
     def score(rows):
         return rows["salary"].to_numpy() / 1_000
@@ -344,7 +350,7 @@ def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
     assert explainer.explain(REFUSED.head(2), n_samples=50).allowed is None
 
 
-@pytest.mark.parametrize("call", ["explain", "generate", "select"])
+@pytest.mark.parametrize("call", ["explain", *slow("generate", "select")])
 def test_constraints_are_read_once_a_call(call, tmp_path, monkeypatch):
     files = [tmp_path / "own.json", tmp_path / "also.json"]
     for path, feature in zip(files, ("salary", "savings"), strict=True):

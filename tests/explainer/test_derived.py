@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mcce
 from mcce import InputError, MCCEWarning
 from mcce.exceptions import AdviceWarning
-from tests.marks import examples
+from tests.marks import examples, slow_but
 from tests.plausibility.related_tables import rng
 
 FORMULAS = {
@@ -103,6 +103,7 @@ def fitted():
     return explainer()
 
 
+@pytest.mark.slow
 @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sparse=st.booleans(),
@@ -131,6 +132,7 @@ def test_every_answer_has_the_columns_that_pandas_computes(
     assert (score(rows) >= 0.3).all()
 
 
+@pytest.mark.slow
 def test_functions_compute_derived_columns():
     made = explainer(
         {
@@ -155,6 +157,7 @@ def test_gower_counts_the_inputs_alone(fitted):
     np.testing.assert_allclose(found.measures["gower"], sum(steps) / X.shape[1], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_without_derived_columns_answers_contradict_themselves():
     X = bank()
     made = mcce.MCCE(score, decision=(0.3, np.inf), fixed=["applied_on"], random_state=1)
@@ -165,6 +168,7 @@ def test_without_derived_columns_answers_contradict_themselves():
     assert (found[list(FORMULAS)] != recomputed(found)).any(axis=1).sum() > 2
 
 
+@pytest.mark.slow
 def test_rows_that_disagree_are_counted_and_named():
     X = bank()
     X.index = [f"person {i}" for i in range(len(X))]
@@ -228,6 +232,7 @@ def test_only_leaves_derived_columns_to_follow(fitted):
     assert len(found) >= 1
 
 
+@pytest.mark.slow
 def test_rules_that_cannot_hold_are_contradictions():
     who = refused(3)
     least = int(who["job_years"].max()) + 1
@@ -290,7 +295,7 @@ def without_savings(fitted):
     return fitted.explain(refused(), sparse=True, n_samples=100, constraints=[stays])
 
 
-@pytest.mark.parametrize("language", FOLLOWS)
+@pytest.mark.parametrize("language", slow_but(list(FOLLOWS), "en"))
 def test_letters_say_what_becomes_of_derived_columns(without_savings, language):
     found = without_savings
     begin, *ways = FOLLOWS[language]
@@ -323,6 +328,7 @@ def test_letters_do_not_list_derived_columns_among_the_facts(fitted):
             assert not any(name.replace("_", " ") in facts + held for name in FORMULAS)
 
 
+@pytest.mark.slow
 def test_ties_and_copies_are_not_told():
     X = bank().drop(columns=list(FORMULAS))
     X = X.assign(income_copy=X["income"], cost=X["rent"] + X["instalment"])
@@ -386,6 +392,7 @@ def test_batches_are_those_of_one_call(fitted, tmp_path):
     assert found["dti"].tolist() == expected["dti"].tolist() == recomputed(expected)["dti"].tolist()
 
 
+@pytest.mark.slow
 def test_proposals_are_told_with_what_to_paste():
     X = bank(1000)
     X.loc[[3, 5], "dti"] = 9.0

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from mcce import MCCE, CartSampler
-from tests.marks import slow
+from tests.marks import nightly
 
 LEVEL = 0.001  # of every statistical test below, all at fixed seeds
 
@@ -52,7 +52,7 @@ def chain_probabilities(rows: pd.DataFrame, everyone: pd.DataFrame, order, margi
     return combinations
 
 
-@pytest.mark.parametrize("fixed_value", ["y", *slow("x", "z")])
+@pytest.mark.parametrize("fixed_value", ["y", *nightly("x", "z")])
 @pytest.mark.parametrize(
     ("order", "marginal", "conditional"),
     [

@@ -15,7 +15,7 @@ import mcce.explain.diverse
 import mcce.explain.problem
 from mcce import InputError, gower_distance
 from tests.explainer.problem import DENIED, FIXED, TABLE, differs, fitted, score
-from tests.marks import examples, slow
+from tests.marks import examples, nightly
 
 # few values in each column, so that many draws and crossings are copies of training rows
 COARSE = pd.DataFrame(
@@ -129,7 +129,7 @@ def test_excluded_copies_were_there(coarse, sparse):
         assert_frame_equal(coarse.select(candidates, REFUSED, n_counterfactuals=3).frame, without.frame)
 
 
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_diverse_rows_are_farther_apart_and_begin_with_the_best(explainer, sparse):
     plain = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse)
     diverse = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse, diverse=True)

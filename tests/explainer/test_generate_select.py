@@ -95,6 +95,7 @@ def test_select_refuses_strange_candidates(explainer, change, message):
         explainer.select(change(candidates), DENIED.iloc[:2])
 
 
+@pytest.mark.slow
 def test_conditioning_on_the_decision_makes_more_draws_valid(explainer):
     without = fitted(condition_on_decision=False)
     shares = [(score(e.generate(DENIED, n_samples=100)) >= 0.5).mean() for e in (explainer, without)]
@@ -104,6 +105,7 @@ def test_conditioning_on_the_decision_makes_more_draws_valid(explainer):
     assert found.run.settings["condition_on_decision"] is False
 
 
+@pytest.mark.slow
 def test_fewer_rows_are_asked_than_drawn(explainer):
     lazy = explainer.explain(DENIED, n_samples=1000)
     candidates = explainer.generate(DENIED, n_samples=1000)

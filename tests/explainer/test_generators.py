@@ -72,6 +72,7 @@ def test_select_is_the_second_half_of_explain(bootstrapped):
     assert_frame_equal(chosen.frame, found.frame)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_trees")
 def test_a_generator_without_a_chain_is_diagnosed(bootstrapped):
     d = bootstrapped.diagnose(TABLE, n_samples=50, max_factuals=10)

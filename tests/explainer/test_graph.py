@@ -51,6 +51,7 @@ def test_results_name_the_graph_and_count_its_edges(explainer, people):
     assert (found.frame["savings"] >= 5).all()
 
 
+@pytest.mark.slow
 def test_a_saved_explainer_has_the_outcome(people, tmp_path):
     graph = mcce.Graph.from_text(GRAPH + "; savings -> default", outcome="default")
     explainer = MCCE(score, fixed=["age"], graph=graph, random_state=1).fit(people, relations=())
@@ -67,6 +68,7 @@ def test_a_saved_explainer_has_the_graph(explainer, people, tmp_path):
     assert again.explain(rows, n_samples=50).frame.equals(explainer.explain(rows, n_samples=50).frame)
 
 
+@pytest.mark.slow
 def test_batches_give_the_same_rows(explainer, people, tmp_path):
     pytest.importorskip("pyarrow")
     rows = refused(people).reset_index(drop=True)
@@ -116,6 +118,7 @@ def test_sensitivity_keeps_the_graph(explainer, people):
         explainer.sensitivity(refused(people), samplers=["cart"], visit_sequences=["reversed"])
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_file(people, tmp_path, capsys):
     from mcce.cli import main
 

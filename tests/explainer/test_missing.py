@@ -9,7 +9,7 @@ from pandas.testing import assert_frame_equal
 
 import mcce
 from tests.explainer.problem import DENIED, FIXED, TABLE
-from tests.marks import slow, slow_rows
+from tests.marks import nightly, nightly_rows
 
 HOLED = [name for name in TABLE if TABLE[name].isna().any() and name not in FIXED]
 
@@ -27,7 +27,7 @@ def withheld(found):
         (False, {}),
         (True, {}),
         (False, {"diverse": True}),
-        *slow_rows((True, {"diverse": True}), (False, {"independent": True}), (True, {"independent": True})),
+        *nightly_rows((True, {"diverse": True}), (False, {"independent": True}), (True, {"independent": True})),
     ],
 )
 def test_nothing_known_is_withheld(explainer, sparse, how):
@@ -71,7 +71,7 @@ def test_where_hardly_anything_known_can_be_drawn_the_own_value_stays():
 
 
 @pytest.mark.parametrize("said", [[], [mcce.allow("told", direction="increase", step=5.0)]])
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_everybody_keeps_an_own_value_whoever_is_explained_beside(sparse, said):
     """The values of the first of those who share a pool stood in the draws of all."""
     X = pd.DataFrame({"x": np.arange(200) / 2, "told": 3.0 + np.arange(200) % 7})

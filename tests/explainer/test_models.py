@@ -10,6 +10,7 @@ from pandas.testing import assert_frame_equal
 
 from mcce import MCCE, Interval, MCCEWarning, ModelError
 from tests.explainer.problem import DENIED, SMALL, TABLE, assert_same, fitted, has_score, label, score
+from tests.marks import slow_rows
 
 # ---------------------------------------------------------------- decisions
 
@@ -19,8 +20,10 @@ from tests.explainer.problem import DENIED, SMALL, TABLE, assert_same, fitted, h
     [
         ((0.5, 1), lambda s: s >= 0.5),
         (Interval(0.2, 0.4, closed="left"), lambda s: (s >= 0.2) & (s < 0.4)),
-        (Interval(0.6, np.inf, closed="neither"), lambda s: s > 0.6),
-        ((-np.inf, 0.2), lambda s: s <= 0.2),
+        *slow_rows(
+            (Interval(0.6, np.inf, closed="neither"), lambda s: s > 0.6),
+            ((-np.inf, 0.2), lambda s: s <= 0.2),
+        ),
     ],
 )
 def test_intervals(decision, is_wanted):

@@ -11,10 +11,10 @@ import mcce.explain.problem
 import mcce.generators.chain
 import mcce.model.ask
 from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
-from tests.marks import slow, slow_but, slow_rows
+from tests.marks import nightly, nightly_but, nightly_rows
 
 
-@pytest.mark.parametrize("name", slow_but(MODELS, "rare"))
+@pytest.mark.parametrize("name", nightly_but(MODELS, "rare"))
 def test_lazy_and_exhaustive_agree(name):
     model, decision = MODELS[name]
     explainer, some = fitted(model, decision), TABLE.iloc[:150]
@@ -28,18 +28,19 @@ def test_lazy_and_exhaustive_agree(name):
         assert lazy.run.settings["rows_asked"] <= exhaustive.run.settings["rows_asked"]
 
 
-@pytest.mark.parametrize("n_jobs", [2, *slow(-1)])
+@pytest.mark.parametrize("n_jobs", [2, *nightly(-1)])
 def test_threads_do_not_matter(found, n_jobs, monkeypatch):
     monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 64)
     other = fitted(n_jobs=n_jobs).explain(DENIED, n_samples=200, n_counterfactuals=3)
     assert_same(found, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
         (mcce.generators.chain, "BLOCK_ROWS", 33),
-        *slow_rows(
+        *nightly_rows(
             (mcce.explain.problem, "POOL_BYTES", 1),
             (mcce.explain.problem, "POOL_BYTES", 40_000),
             (mcce.explain.problem, "BLOCK_FACTUALS", 1),
@@ -55,7 +56,8 @@ def test_block_sizes_do_not_matter(found, module, name, value, monkeypatch):
     assert_same(found, other)
 
 
-@pytest.mark.parametrize("independent", [True, *slow(False)])
+@pytest.mark.slow
+@pytest.mark.parametrize("independent", [True, *nightly(False)])
 def test_order_and_batches_of_factuals_do_not_matter(explainer, independent):
     def explain(X):
         return explainer.explain(X, n_samples=100, n_counterfactuals=2, independent=independent)
@@ -102,8 +104,9 @@ def test_numpys_global_state_is_neither_read_nor_written(found):
     assert_same(found, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("independent", [False, True])
-@pytest.mark.parametrize("exhaustive", [True, *slow(False)])
+@pytest.mark.parametrize("exhaustive", [True, *nightly(False)])
 def test_explain_is_generate_then_select(explainer, independent, exhaustive):
     both = explainer.explain(TABLE.iloc[:60], n_samples=80, n_counterfactuals=3, independent=independent)
     candidates = explainer.generate(TABLE.iloc[:60], n_samples=80, independent=independent)

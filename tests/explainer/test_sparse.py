@@ -18,7 +18,7 @@ import mcce.explain.problem
 import mcce.explain.sparse
 from mcce import InputError
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
-from tests.marks import examples, slow, slow_rows
+from tests.marks import examples, nightly, nightly_rows
 
 FEW = DENIED.iloc[:12]
 
@@ -84,6 +84,7 @@ def plausibility(explainer, found):
     return np.array(shares)
 
 
+@pytest.mark.slow
 @examples(5)
 @example("label", 3, 0.95, None, None, 150, False, 1, 0.0)  # of rows taken inwards from below, one stayed below
 @given(
@@ -133,8 +134,9 @@ def test_rows_are_valid_distinct_sorted_and_within_bounds(
         assert part["plausibility"].ge(floor).all() or part["plausibility"].lt(floor).all()
 
 
-@pytest.mark.parametrize("name", ["score", *slow("rare", "label")])
-@pytest.mark.parametrize("independent", [False, *slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["score", *nightly("rare", "label")])
+@pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, independent):
     """The plain method chooses among the draws that withhold nothing: to withhold is no advice."""
     explainer = explainer_of(name)
@@ -205,7 +207,8 @@ def staff_explainer():
     return mcce.MCCE(model, decision=decision, fixed=["sex"], random_state=1).fit(staff(), relations=())
 
 
-@pytest.mark.parametrize(("floor", "n_samples"), [(0.25, 200), (0.9, 30), *slow_rows((0.25, "auto"), (0.05, 1000))])
+@pytest.mark.slow
+@pytest.mark.parametrize(("floor", "n_samples"), [(0.25, 200), (0.9, 30), *nightly_rows((0.25, "auto"), (0.05, 1000))])
 def test_levels_and_counts_reach_the_floor_where_a_candidate_does(floor, n_samples):
     explainer = staff_explainer()
     X = staff()
@@ -224,7 +227,8 @@ def test_levels_and_counts_reach_the_floor_where_a_candidate_does(floor, n_sampl
         assert (scorer.of_candidates(matrix, factual) < floor).all()
 
 
-@pytest.mark.parametrize("name", ["rare", *slow("label")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rare", *nightly("label")])
 def test_nobody_whom_the_plain_method_explains_is_left_unexplained(name):
     plain = explainer_of(name).explain(DENIED, n_samples=15)
     found = explainer_of(name).explain(DENIED, n_samples=15, sparse=True, floor=0.99)
@@ -249,11 +253,12 @@ def found():
     return explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
         (mcce.explain.sparse, "CROSSED_BYTES", 1),
-        *slow_rows((mcce.explain.problem, "POOL_BYTES", 1), (mcce.explain.problem, "BLOCK_FACTUALS", 1)),
+        *nightly_rows((mcce.explain.problem, "POOL_BYTES", 1), (mcce.explain.problem, "BLOCK_FACTUALS", 1)),
     ],
 )
 def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatch):
@@ -262,7 +267,7 @@ def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatc
     assert_same(found, other)
 
 
-@pytest.mark.parametrize("independent", [True, *slow(False)])
+@pytest.mark.parametrize("independent", [True, *nightly(False)])
 def test_order_and_batches_of_factuals_do_not_matter(independent):
     def explain(X):
         how = {"n_counterfactuals": 2, "sparse": True, "independent": independent}
@@ -299,12 +304,13 @@ def far_from_home(candidates, factual):
     return (candidates["income"] - factual["income"]).abs()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measures", "columns"),
     [
         (("L0", far_from_home), [("L0", 1), ("far_from_home", 1)]),
         (("L0", "mad"), [("L0", 1), ("mad", 1)]),
-        *slow_rows(
+        *nightly_rows(
             ("gower", [("gower", 1)]),
             (("plausibility", "gower"), [("plausibility", -1), ("gower", 1)]),
             (("hvdm", "L0"), [("hvdm", 1), ("L0", 1)]),

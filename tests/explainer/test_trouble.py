@@ -13,7 +13,7 @@ import pytest
 import mcce
 from mcce import ModelError
 from tests.explainer.problem import DENIED, TABLE, assert_same, fitted, score
-from tests.marks import slow, slow_but, slow_rows
+from tests.marks import nightly, nightly_but, nightly_rows
 
 MODES = {
     "plain": {},
@@ -23,7 +23,7 @@ MODES = {
 SOME = DENIED.iloc[:6]
 
 
-@pytest.fixture(params=slow_but(MODES, "constrained", "sparse"))
+@pytest.fixture(params=nightly_but(MODES, "constrained", "sparse"))
 def asked(request):
     return {"n_samples": 30, **MODES[request.param]}
 
@@ -47,7 +47,7 @@ def raise_(error):
     ("how", "message"),
     [
         (lambda a: None, "None"),
-        *slow_rows(
+        *nightly_rows(
             (lambda a: raise_(MemoryError("out of it")), "raised MemoryError: out of it"),
             (
                 lambda a: np.where(np.arange(a.size) == a.size - 1, np.nan, a),
@@ -127,6 +127,7 @@ def test_two_threads_on_one_explainer(asked):
         assert_same(found[i], alone[i])
 
 
+@pytest.mark.slow
 def test_a_model_is_never_asked_by_two_threads_at_once(asked):
     inside = threading.Lock()
 
@@ -146,8 +147,9 @@ def in_a_process(explainer, asked, sending):
     sending.close()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
-@pytest.mark.parametrize("method", ["fork", *slow("spawn")])
+@pytest.mark.parametrize("method", ["fork", *nightly("spawn")])
 def test_other_processes_give_the_same(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system cannot {method}")

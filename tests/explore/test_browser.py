@@ -23,6 +23,7 @@ import mcce
 from mcce.explore import ExplorerSession
 from mcce.explore.server import make_app
 from tests.explore import bank
+from tests.marks import nightly, nightly_rows
 
 pytestmark = pytest.mark.slow
 uvicorn = pytest.importorskip("uvicorn", reason="needs pip install 'mcce[explore]'")
@@ -251,6 +252,7 @@ def test_a_model_that_raises_is_told(browser, served):
     browser.wait(f"{CARDS}.length >= 1 && !document.querySelector('.plans .alert')")
 
 
+@pytest.mark.nightly
 def test_somebody_without_a_plan_learns_which_limit_to_lift(browser, served):
     opened(browser, served[0])
     browser.ask("document.querySelectorAll('[data-may]').forEach(each => each.click())")
@@ -282,7 +284,9 @@ def test_the_keyboard_is_enough(browser, served):
     assert browser.ask(f"{floor}.getAttribute('aria-valuetext')") == "6%"
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1200, "dark"), (400, "light"), (320, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(320, "dark"), *nightly_rows((1400, "light"), (1200, "dark"), (400, "light"))]
+)
 def test_names_contrast_and_width(browser, served, width, scheme):
     opened(browser, served[0], width, scheme)
     browser.ask("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
@@ -308,7 +312,7 @@ LINES = """
 """
 
 
-@pytest.mark.parametrize("first", [100_000, 10_000_000, -100_050])
+@pytest.mark.parametrize("first", [100_000, *nightly(10_000_000, -100_050)])
 def test_a_number_that_names_a_person_stays_on_one_line(browser, first):
     X = bank.people(60).rename(index=lambda name: first + int(name.split()[-1]))
     model = bank.explainer(X=X)
@@ -391,7 +395,7 @@ def _filter():
     return {"filter": "data"} if sys.version_info >= (3, 12) else {}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["dark", *nightly("light")])
 def test_axe_finds_nothing(browser, served, axe, scheme):
     opened(browser, served[0], scheme=scheme)
     browser.ask("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
@@ -410,6 +414,7 @@ def test_axe_finds_nothing(browser, served, axe, scheme):
     assert browser.ask(run) == []
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_killed_is_missed(browser, tmp_path):
     X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
     model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)

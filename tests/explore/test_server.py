@@ -101,6 +101,7 @@ def test_nothing_else_can_be_done(client, method):
     assert client.request("GET", ASK).status_code == 405
 
 
+@pytest.mark.slow
 def test_no_message_writes_a_file(client, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = {"person": refused, "settings": {"draws": 200}}

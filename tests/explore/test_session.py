@@ -102,6 +102,7 @@ def test_limits_are_kept(session, table, refused):
         assert values[int(employment)] in (0, 1)
 
 
+@pytest.mark.slow
 def test_a_plan_put_in_by_hand_is_judged_as_the_plan(session, table, refused):
     plan = ask(session, "plans", person=refused, settings=FEW)["plans"][0]
     values = {str(each["feature"]): plan["cells"][each["feature"]]["value"] for each in plan["changes"]}
@@ -170,6 +171,7 @@ def test_who_is_granted_needs_no_plan(session, table):
     assert "has the wanted decision" in ask(session, "why", person=granted)["reason"]
 
 
+@pytest.mark.slow
 def test_the_python_call_gives_the_same_row(session, fitted, table, refused):
     rank = 2
     since = table["customer since"].iloc[refused]
@@ -208,6 +210,7 @@ people <- data.frame(n = 101:500, m = 1)
 """
 
 
+@pytest.mark.slow
 def test_the_r_call_is_r(session, table, refused, tmp_path):
     if shutil.which("Rscript") is None:
         pytest.skip("no R on this machine; install the system's package r-base")
@@ -231,6 +234,7 @@ def test_the_r_call_is_r(session, table, refused, tmp_path):
     assert f"rows 1 {101 + refused} " in said
 
 
+@pytest.mark.slow
 def test_letters_are_those_of_the_result(session, fitted, table, refused):
     found = found_by(fitted, table, refused)
     assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == mcce.report.letter(
@@ -248,7 +252,7 @@ def test_a_spreadsheet_runs_nothing_of_a_row(fitted, table, refused, dtype):
     assert "'=cmd()" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_statistician_sees_the_refused_as_a_whole(session, fitted, table):
     found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
     figures, changed, *_ = ask(session, "whole")["tables"]
@@ -261,7 +265,7 @@ def test_the_statistician_sees_the_refused_as_a_whole(session, fitted, table):
     assert len(ask(session, "by", feature=at(table, "salary"))["tables"][0]["rows"]) == 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_floors_and_conditionals_are_judged(fitted, table):
     new = people(450).iloc[300:]
     session = ExplorerSession(fitted, new)
@@ -291,7 +295,7 @@ INTERNAL = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_features_and_levels_have_one_spelling_and_no_word_is_internal():
     X = mcce.datasets.load_loans(400).X
     fixed = ["age", "sex", "defaulted_last_year"]
@@ -324,6 +328,7 @@ def test_features_and_levels_have_one_spelling_and_no_word_is_internal():
     assert any(text.startswith("no limit on ") for text in words)
 
 
+@pytest.mark.slow
 def test_a_model_that_raises_is_told_and_ends_nothing(table, refused):
     model, few = Moody(), table[["age", "sex", "salary", "savings", "loan_amount"]]
     session = ExplorerSession(explainer(model, few), few)
@@ -421,7 +426,7 @@ def malformed(table):
                 yield {"ask": "plans", "person": 0, "settings": {**FEW, "features": {str(j): {part: odd}}}}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_message_makes_a_foreign_error(fitted, table):
     session = ExplorerSession(fitted, table.head(40))
     for message in malformed(table):

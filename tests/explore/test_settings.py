@@ -75,7 +75,7 @@ def rscript():
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_r_call_gives_the_same_row(tmp_path):
     command = rscript()
     X = people()

@@ -26,6 +26,7 @@ def fitted(X, sampler="cart", **settings):
     return explainer.fit(X), X[X["c"] <= 4].head(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"sparse": True}, {"diverse": True}])
 def test_more_counterfactuals_than_there_can_be(options):
     """A billion were laid out in memory."""
@@ -98,6 +99,7 @@ def test_missing_fixed_values_that_an_estimator_refuses(method):
         explainer.explain(factuals.assign(a=np.nan), n_samples=20)
 
 
+@pytest.mark.slow
 def test_constraints_on_features_that_are_named_by_tuples():
     X = people().rename(columns={"a": ("a", 1)})
     X.columns = pd.Index(X.columns, tupleize_cols=False)

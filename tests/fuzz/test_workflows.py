@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import mcce
 from tests.fuzz.workflows import OURS, main, try_case
+from tests.marks import nightly_but
 
 # models of statsmodels refuse numbers outside of their family, and fewer rows than coefficients
 REFUSING = {name for name in OURS if mcce.available_samplers()[name].__module__.startswith("mcce.samplers.statsmodels")}
@@ -31,7 +32,7 @@ def test_workflows_by_number():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*OURS, "private"])
+@pytest.mark.parametrize("name", nightly_but([*OURS, "private"], "cart", "norm", "private"))
 def test_workflows_with_each_conditional(name):
     outcomes = collections.Counter(try_case(random.Random(number), name)[1] for number in range(200_000, 200_008))
     assert outcomes["answered"] > 0 or name in REFUSING, outcomes

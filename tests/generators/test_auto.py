@@ -13,6 +13,7 @@ from mcce import Auto, ChainModel, ConditionalSampler, InputError, MarginalSampl
 from mcce.base.progress import progress_bar
 from mcce.samplers.base import SAMPLERS
 from mcce.storage.state import from_state, to_state
+from tests.marks import nightly_rows
 
 QUICK = ["marginal", "norm", "cart", "ctree", "parametric"]
 
@@ -37,16 +38,15 @@ def chosen(X, auto, seed=1, **settings):
     return chain.choice_.features[0].sampler
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("process", "auto", "model"),
     [
-        pytest.param(
-            linear, "auto", "norm", marks=pytest.mark.slow
-        ),  # parametric and copula contain it too, but are dearer
         (step, Auto(score="draws"), "cart"),  # forest draws the same, and is dearer
-        pytest.param(
-            noise, "auto", "marginal", marks=pytest.mark.slow
-        ),  # ctree without a split is the same, and dearer
+        *nightly_rows(
+            (linear, "auto", "norm"),  # parametric and copula contain it too, but are dearer
+            (noise, "auto", "marginal"),  # ctree without a split is the same, and dearer
+        ),
     ],
 )
 def test_the_true_model_of_a_feature_is_chosen(process, auto, model):
@@ -84,6 +84,7 @@ def test_no_candidate_has_seen_the_rows_that_it_is_judged_by():
     assert chosen(X, Auto({"norm": "norm", "memory": Memory()}, score="draws")) == "norm"
 
 
+@pytest.mark.slow
 def test_a_feature_with_a_candidate_without_density_is_judged_by_draws():
     rng = np.random.default_rng(2)
     X = linear(300, rng).assign(z=rng.choice(["a", "b"], 300))
@@ -212,6 +213,7 @@ def test_the_seed_decides_and_not_the_threads(chain):
     assert other.choice_ != chain.choice_  # other folds, other scores
 
 
+@pytest.mark.slow
 def test_what_was_chosen_is_fitted_as_if_it_had_been_named(chain):
     by_name = {each.feature: each.sampler for each in chain.choice_.features}
     named = ChainModel(sampler=by_name, fixed=["age", "sex"], random_state=3).fit(loans())

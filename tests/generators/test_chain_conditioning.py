@@ -10,7 +10,7 @@ from scipy import stats
 from mcce import CartSampler, ChainModel, ConditionalSampler, MCCEWarning, NormSampler
 from mcce.generators.requests import DrawRequest
 from tests.generators.rules import AtLeast
-from tests.marks import slow, slow_rows
+from tests.marks import nightly, nightly_rows
 
 N = 20_000
 
@@ -68,8 +68,8 @@ def assert_weighted_mean(rows, weights, expected, z=4.0):
     assert (error < 0.1).all()
 
 
-@pytest.mark.parametrize("sampler", [NormSampler(), *slow(Redrawn(), Silent())], ids=repr)
-@pytest.mark.parametrize("constraint", ["rule", *slow("bound", "rule without bounds")])
+@pytest.mark.parametrize("sampler", [NormSampler(), *nightly(Redrawn(), Silent())], ids=repr)
+@pytest.mark.parametrize("constraint", ["rule", *nightly("bound", "rule without bounds")])
 def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, constraint):
     chain = ChainModel(sampler=sampler, random_state=1).fit(linear)
     if constraint == "bound":
@@ -130,12 +130,13 @@ def shop():
     return pd.DataFrame({"size": size, "colour": colour, "price": price})
 
 
-@pytest.mark.parametrize("kind", ["numeric", *slow("ordered")])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["numeric", *nightly("ordered")])
 @pytest.mark.parametrize(
     ("within", "keeps"),
     [
         ({"colour": ["red"], "price": (6, 7)}, lambda t: (t["colour"] == "red") & t["price"].between(6, 7)),
-        *slow_rows(({"price": (5, None)}, lambda t: t["price"] >= 5)),
+        *nightly_rows(({"price": (5, None)}, lambda t: t["price"] >= 5)),
     ],
 )
 def test_cells_of_a_small_table_have_their_exact_shares(shop, within, keeps, kind):

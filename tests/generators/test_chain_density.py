@@ -310,6 +310,7 @@ def test_the_visiting_order_decides_what_comes_before(truth):
         ChainModel(predictors={"w": ["z"]}).fit(truth)
 
 
+@pytest.mark.slow
 def test_the_explainer_takes_predictors():
     """Without predictors of its own, the salary of the candidates does not follow the education any more."""
     loans = load_loans(1000)

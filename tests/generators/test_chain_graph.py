@@ -116,6 +116,7 @@ def test_the_settings_of_results_name_the_graph():
     assert "graph" not in ChainModel(sampler="norm", random_state=1).fit(X[:300]).describe()
 
 
+@pytest.mark.slow
 def test_the_check_finds_the_edge_that_is_left_out():
     right = ChainModel(sampler="norm", graph="a -> b -> c; a -> c; a, b, c -> e", random_state=1).fit(X[:1000])
     assert len(right.check_graph(X[:1000])) == 0

@@ -11,7 +11,7 @@ import pytest
 import mcce
 from mcce.generators.visit import association_matrix
 from mcce.table import Schema
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 N = 240
 FIXED = ["age", "sex"]
@@ -52,7 +52,7 @@ EXACT = {
 
 
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
-@pytest.mark.parametrize("name", slow_but(EXACT, "small leaves", "proper cart", "marginal"))
+@pytest.mark.parametrize("name", nightly_but(EXACT, "small leaves", "proper cart", "marginal"))
 def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
     """Bit for bit: the same trees, the same random numbers, the same donors; densities too."""
     weighted = mcce.ChainModel(sampler=EXACT[name], fixed=FIXED, random_state=1).fit(X, sample_weight=counts)
@@ -156,7 +156,9 @@ def test_min_donors_counts_rows_not_weights(X):
         assert tree.size[tree.stops].min() >= 6
 
 
-@pytest.mark.parametrize("sampler", ["marginal", mcce.ForestSampler(n_trees=3, honest=True), *slow("cart", "forest")])
+@pytest.mark.parametrize(
+    "sampler", ["marginal", mcce.ForestSampler(n_trees=3, honest=True), *nightly("cart", "forest")]
+)
 def test_a_weighted_chain_survives_storage(sampler, X, counts, tmp_path):
     chain = mcce.ChainModel(sampler=sampler, fixed=FIXED, random_state=1).fit(X, sample_weight=1.5 * counts)
     chain.save(tmp_path / "chain")

@@ -10,7 +10,7 @@ import mcce.generators.chain
 from mcce import ChainModel, InputError, NormRankSampler, Within
 from mcce.generators.requests import DrawRequest
 from tests.generators.rules import AtLeast, Never
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 N = 3000
 AGE, KIDS, GRADE, PAY, RENT = range(5)
@@ -33,7 +33,7 @@ def families():
     return pd.DataFrame({"age": age, "kids": kids, "grade": grade, "pay": pay, "rent": rent})
 
 
-@pytest.fixture(scope="module", params=slow_but(SAMPLERS, "cart", "norm"))
+@pytest.fixture(scope="module", params=nightly_but(SAMPLERS, "cart", "norm"))
 def chain(request, families):
     return ChainModel(sampler=SAMPLERS[request.param], fixed=["age"], random_state=1).fit(families)
 
@@ -95,7 +95,7 @@ def test_a_missing_value_is_a_restriction_only_where_one_can_be_drawn(families):
     assert np.exp(drawn.log_weight[~may]).mean() == pytest.approx(1.0 - np.isnan(free[:, PAY]).mean(), abs=0.03)
 
 
-@pytest.mark.parametrize("weighted", [True, *slow(False)])
+@pytest.mark.parametrize("weighted", [True, *nightly(False)])
 def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, monkeypatch):
     request = constrained(weighted=weighted)
     drawn = chain.draw(request)

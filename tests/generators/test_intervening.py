@@ -14,7 +14,7 @@ from mcce import InputError, SamplerError
 from mcce.plausibility.derived import fit_derived
 from tests.fixtures.dowhy import make as dowhy
 from tests.generators.structural_models import JOBS, MODELS, noise
-from tests.marks import slow
+from tests.marks import nightly, slow
 from tests.testing.sound_samplers import Normal
 
 ACTIONS = [
@@ -28,7 +28,7 @@ ACTIONS = [
     ("classes", {"school": "degree"}),
     ("classes", {"job": "pilot"}),
 ]
-DRAWS = [4_000, *slow(100_000)]
+DRAWS = [4_000, *nightly(100_000)]
 EFFECTS = {"linear": "z", "additive": "z", "mediator": "y", "collider": "c", "confounder": "y", "classes": "pay"}
 # greatest root mean square error of counterfactual numbers, in noise standard deviations, at 4,000 training rows
 ABDUCTION = {"linear": 0.1, "additive": 0.1, "mediator": 0.1, "collider": 0.1, "confounder": 0.1}
@@ -44,7 +44,7 @@ def mean_error(spread, n):
 
 @pytest.mark.parametrize("n", DRAWS)
 @pytest.mark.parametrize(("name", "do"), ACTIONS, ids=lambda each: str(each))
-@pytest.mark.parametrize("keep", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("keep", [0.6, *slow(0.0, 1.0)])
 def test_interventional_distributions_are_those_of_the_structural_model(name, do, keep, n):
     model = MODELS[name]
     rows = model.rows(noise(n, 1))
@@ -137,7 +137,7 @@ def test_non_descendants_keep_their_values_and_actions_are_set():
 LOANS = mcce.datasets.load_loans(400).X
 
 
-@pytest.mark.parametrize("sampler", ["cart", "parametric", *slow("mixture")])
+@pytest.mark.parametrize("sampler", ["cart", "parametric", *nightly("mixture")])
 def test_an_action_that_changes_nothing_changes_nothing(sampler):
     chain = mcce.ChainModel(sampler=sampler, fixed=["age", "sex"], random_state=1).fit(LOANS[100:])
     rows = LOANS[:20]

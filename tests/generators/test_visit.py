@@ -173,6 +173,7 @@ def test_too_few_known_rows_give_no_association():
     assert associate([1.0, np.nan, np.nan], list("abc")) == 0.0
 
 
+@pytest.mark.slow
 @examples(5)
 @given(st.integers(0, 10_000), st.integers(2, 30))
 def test_the_matrix_is_symmetric_with_ones_and_within_bounds(seed, n):

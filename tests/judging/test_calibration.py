@@ -6,7 +6,7 @@ from scipy import stats
 
 from mcce.judging.calibration import calibrate
 from mcce.judging.scores import LevelCounts
-from tests.marks import slow
+from tests.marks import nightly
 
 LEVELS = np.array([0.0, 1.0, 2.0, np.nan])
 
@@ -25,7 +25,8 @@ def probabilities(n, seed, slope=1.0):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("n_draws", [100, *slow(5)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_draws", [100, *nightly(5)])
 def test_right_probabilities_pass_at_the_level_for_few_draws_too(n_draws):
     p = [calibrate(counted(q, q, n_draws, seed)).p for seed in range(250) for q in [probabilities(150, seed)]]
     assert stats.kstest(p, "uniform").pvalue > 0.01

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from mcce.judging.calibration import components, histogram, smooth_test
+from tests.marks import slow_rows
 
 
 def test_components_are_the_orthonormal_legendre_polynomials():
@@ -42,7 +43,7 @@ def test_the_parts_say_what_is_wrong(pit, component, sign):
     assert np.sign(parts[component]) == sign
 
 
-@pytest.mark.parametrize(("n", "n_bins"), [(60, 5), (200, 10), (5000, 20)])
+@pytest.mark.parametrize(("n", "n_bins"), [(60, 5), *slow_rows((200, 10), (5000, 20))])
 def test_all_bars_of_a_uniform_histogram_lie_in_the_band_95_times_in_100(n, n_bins):
     rng, inside = np.random.default_rng(2), []
     for _ in range(250):

@@ -135,6 +135,7 @@ def interacting(n, seed):
     return pd.DataFrame({"a": a, "b": b, "noise": noise, "y": np.where(rng.uniform(size=n) < p, "yes", "no")})
 
 
+@pytest.mark.slow
 def test_interacting_levels_get_a_term_for_their_interaction():
     train, new = interacting(1500, 1), interacting(500, 2)
     found, followed = remedy_of("parametric", train, new)
@@ -142,6 +143,7 @@ def test_interacting_levels_get_a_term_for_their_interaction():
     assert not followed.accused
 
 
+@pytest.mark.slow
 def test_a_bend_gets_a_spline():
     rng = np.random.default_rng(1)
     age = rng.uniform(18, 80, 2400).round()

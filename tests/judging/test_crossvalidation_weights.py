@@ -11,7 +11,7 @@ import mcce
 from mcce.judging.crossvalidation import mean_and_error
 from mcce.table.weights import rows_by_weight
 from tests.judging.processes import RIGHT, Known
-from tests.marks import slow
+from tests.marks import nightly
 
 
 def test_the_weighted_mean_and_its_error_against_simulation():
@@ -77,7 +77,7 @@ def strata(seed, n=400):
     return X, np.where(is_b == 1, 2.5, 0.625)
 
 
-@pytest.mark.parametrize("n_replications", slow(60, 300))
+@pytest.mark.parametrize("n_replications", nightly(60, 300))
 def test_a_true_model_is_accused_at_the_level_by_weighted_rows(true_chain, n_replications):
     """Copies of heavy rows once counted as independent: a true model was accused in 0.2 to 0.4 of the cases at 0.05."""
     accused = 0

@@ -14,16 +14,16 @@ from statsmodels.stats.multitest import multipletests
 from mcce.judging.feature import adjust, criticise_feature, sentence
 from mcce.judging.scores import score_conditional
 from tests.judging.processes import RIGHT, RIGHT_LEVELS, RIGHT_WITH_ZEROS, WRONG, Known, Levels, criticise, table_of
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "tests", "seeds"),
     [
-        pytest.param(RIGHT, ("p_shape", "p_where", "p"), 200, marks=pytest.mark.slow),
+        pytest.param(RIGHT, ("p_shape", "p_where", "p"), 200, marks=pytest.mark.nightly),
         (RIGHT_WITH_ZEROS, ("p_shape", "p_levels", "p_where", "p"), 60),
-        pytest.param(RIGHT_LEVELS, ("p_levels", "p_where", "p"), 120, marks=pytest.mark.slow),
+        pytest.param(RIGHT_LEVELS, ("p_levels", "p_where", "p"), 120, marks=pytest.mark.nightly),
     ],
     ids=["numbers", "zeros", "levels"],
 )
@@ -38,11 +38,12 @@ def test_a_right_conditional_passes_at_its_level(right, tests, seeds):
         assert abs(stats.spearmanr([each.p_shape for each in found], [each.p_where for each in found])[0]) < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "power", "words"),
     [
         ("heteroscedastic", 0.9, "where z1 is"),
-        *slow_rows(
+        *nightly_rows(
             ("too narrow", 0.9, "y: too narrow"),
             ("biased", 0.9, "y: too high"),
             ("a missing interaction", 0.9, " and z"),

@@ -6,6 +6,7 @@ import pytest
 
 from mcce.judging.independence import check_independences
 from mcce.table import Schema
+from tests.marks import nightly_but
 
 NAMES = ["z", "w", "z2", "x", "y"]  # x and y given z (number), w (levels) and z2 (number)
 
@@ -51,13 +52,13 @@ def p_values(kind, strength, n_tables, n=1000):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", nightly_but(KINDS, KINDS[0]))
 def test_the_level_is_kept(kind):
     """At most 12 of 100 (binomial probability of more at a level of 0.05: 0.0015)."""
     assert (p_values(kind, 0.0, 100) <= 0.05).sum() <= 12
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_moderate_dependence_is_found(kind):
     """At a fifth of a standard deviation: at least 28 of 40 (probability of fewer at a power of 0.8: 0.04)."""

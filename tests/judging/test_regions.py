@@ -36,6 +36,7 @@ def holds(X, condition):
     return column != rest[4:] if rest.startswith("not ") else column == rest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_rows_lie_inside_as_the_words_say(missing):
     X, table = encoded(missing=missing)

@@ -13,6 +13,7 @@ from mcce.exceptions import InputError
 from mcce.judging import scores as conditional
 from mcce.judging.scores import Scores, score_conditional
 from mcce.table import Column, Schema
+from tests.marks import slow
 
 MEAN, SD = 3.0, 2.0
 
@@ -66,7 +67,7 @@ def test_log_scores_are_the_sampler_s_densities():
     assert scores.base_measure == "lebesgue"
 
 
-@pytest.mark.parametrize("sampler", ["cart", "marginal", "parametric"])
+@pytest.mark.parametrize("sampler", ["cart", *slow("marginal", "parametric")])
 def test_scores_do_not_depend_on_the_order_of_the_rows_nor_on_the_block(sampler, monkeypatch):
     X = mcce.datasets.load_loans(260).X
     X = X[~X.iloc[:, :5].duplicated()].head(200)  # equal rows may exchange their scores

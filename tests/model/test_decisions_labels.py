@@ -11,7 +11,7 @@ from sklearn.svm import SVC, LinearSVC
 from mcce import MCCE, InputError, ModelError, Not, OneOf
 from mcce.model.decisions import resolve_decision
 from mcce.storage.state import from_state, to_state
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 RNG = np.random.default_rng(7)
 X = pd.DataFrame({"a": RNG.normal(size=400).round(1), "b": RNG.normal(size=400).round(1), "g": RNG.choice([0, 1], 400)})
@@ -150,7 +150,7 @@ def test_missing_replies():
     [
         (OneOf("paid"), "predicted class 'paid'"),
         (Not("refused", label="not turned away"), "not turned away"),
-        *slow_rows(
+        *nightly_rows(
             (OneOf(["paid", "due"]), "predicted class 'paid' or 'due'"),
             (Not("refused"), "any class but 'refused'"),
             (Not(["refused", "late"], margin=0.1), "any class but 'refused' or 'late', with a margin of 0.1"),

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from mcce import MCCE, InputError, Interval, MCCEWarning, ModelError, Not, Several
 from mcce.model.decisions import resolve_decision
-from tests.marks import slow
+from tests.marks import nightly
 
 RNG = np.random.default_rng(11)
 X = pd.DataFrame({"a": RNG.normal(size=400).round(1), "b": RNG.normal(size=400).round(1), "g": RNG.choice([0, 1], 400)})
@@ -72,7 +72,7 @@ def test_a_majority_is_more_than_half():
     assert [Several([(profit, (0, 1))] * n, agree="majority").needed for n in (1, 2, 3, 4, 5)] == [1, 2, 2, 3, 3]
 
 
-@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("sparse", [False, *nightly(True)])
 @pytest.mark.usefixtures("no_pictures")
 def test_counterfactuals_that_all_say_yes_to(sparse):
     pairs = PAIRS[:3]

@@ -15,7 +15,7 @@ from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
 from mcce.model.robustness import NEIGHBOURS, ConfirmingAsker, Robust, Robustness, refusals_allowed
 from mcce.table import Schema
-from tests.marks import slow
+from tests.marks import nightly
 
 LOANS = mcce.datasets.load_loans(600).X.select_dtypes("number")
 GOOD = LOANS["savings"] + LOANS["salary"] / 4 + 3_000 * np.random.default_rng(1).normal(size=len(LOANS)) > 20_000
@@ -37,8 +37,9 @@ def share_of_refits(rows):
     return np.mean([refit.predict_proba(rows)[:, 1] >= 0.5 for refit in refits()], axis=0)
 
 
-@pytest.mark.parametrize("sparse", [True, *slow(False)])
-@pytest.mark.parametrize("robust", [1.0, *slow(0.5)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sparse", [True, *nightly(False)])
+@pytest.mark.parametrize("robust", [1.0, *nightly(0.5)])
 def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
     asked = Robust(refits=refits(), share=robust)
     found = explainer.explain(REFUSED, n_samples=300, sparse=sparse, robust=asked, n_counterfactuals=2)
@@ -50,7 +51,7 @@ def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_refits", [30, 60])
+@pytest.mark.parametrize("n_refits", [30, *nightly(60)])
 def test_the_nearest_row_that_lasts_is_accepted_by_fresh_refits(n_refits):
     """Refits move a threshold by a normal error, so that the true share of refits that accept x is known.
 

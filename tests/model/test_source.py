@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from mcce import MCCE, InputError, Interval, ModelError
 from mcce.model.decisions import resolve_decision
 from mcce.model.source import Reply
-from tests.marks import slow
+from tests.marks import nightly, slow
 
 
 @pytest.fixture(autouse=True)
@@ -89,8 +89,8 @@ def test_the_counterfactual_of_a_logit_is_on_the_right_side_of_its_coefficients(
     assert found.frame["income"].min() > 45 - 1
 
 
-@pytest.mark.parametrize("label", ["good", *slow("bad")])
-@pytest.mark.parametrize("kind", ["label", *slow("interval")])
+@pytest.mark.parametrize("label", ["good", *nightly("bad")])
+@pytest.mark.parametrize("kind", ["label", *nightly("interval")])
 def test_text_labels(label, kind):
     model = make_pipeline(encoder(), RandomForestClassifier(20, random_state=0)).fit(X, np.where(Y == 1, "good", "bad"))
     if kind == "label":
@@ -121,7 +121,8 @@ def test_class_zero_may_be_the_wanted_one():
     assert (low.measures["prediction"] <= 0.3).all()
 
 
-@pytest.mark.parametrize("label", ["middle", *slow("low", "high")])
+@pytest.mark.slow
+@pytest.mark.parametrize("label", ["middle", *nightly("low", "high")])
 def test_one_of_three_classes(label):
     three = np.select([LATENT < -0.7, LATENT < 0.7], ["low", "middle"], "high")
     model = make_pipeline(encoder(), LogisticRegression(max_iter=500)).fit(X, three)
@@ -139,8 +140,8 @@ def test_decision_function():
     check(named, Interval(0, np.inf, of="good"), lambda f: named.predict(f) == "good")
 
 
-@pytest.mark.parametrize("regressor", [LinearRegression(), *slow(KNeighborsRegressor(5))])
-@pytest.mark.parametrize("interval", [(0.5, np.inf), (-0.2, 0.2), (-np.inf, -0.5)])
+@pytest.mark.parametrize("regressor", [LinearRegression(), *nightly(KNeighborsRegressor(5))])
+@pytest.mark.parametrize("interval", [(0.5, np.inf), *slow((-0.2, 0.2), (-np.inf, -0.5))])
 def test_regressors(regressor, interval):
     model = make_pipeline(encoder(), regressor).fit(X, LATENT)
     found = check(model, interval, lambda f: (model.predict(f) >= interval[0]) & (model.predict(f) <= interval[1]))
@@ -201,6 +202,7 @@ def test_several_models_can_make_one_decision():
     check(None, both, both)
 
 
+@pytest.mark.slow
 def test_statsmodels_formula():
     api = pytest.importorskip("statsmodels.formula.api")
     model = api.logit("y ~ income + C(home) + C(job)", data=X.assign(y=Y)).fit(disp=False)

@@ -211,6 +211,7 @@ def test_a_derived_column_is_computed_for_candidates(as_function):
     assert not kept.of_factuals(factuals).hold(rows, np.arange(50)).all()
 
 
+@pytest.mark.slow
 def test_answers_keep_formulas_that_are_given_as_relations():
     X = bank()
     score = lambda rows: rows["savings"] / 9000 - rows["dti"] - rows["utilisation_pct"] / 200 + rows["job_years"] / 50  # noqa: E731

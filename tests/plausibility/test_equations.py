@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import mcce
 from mcce.plausibility.equations import find_candidates, shortest_between
-from tests.marks import slow
+from tests.marks import nightly, nightly_but, slow_but
 from tests.plausibility.related_tables import rng
 
 
@@ -66,9 +66,10 @@ ONE_COLUMN = {
     "t == if(age >= 65, 'old', 'young')": lambda X: np.where(X["age"] >= 65, "old", "young"),
     "t == if(a >= 600, 0, 1)": lambda X: (X["a"] < 600).astype(int),
 }
+QUICK = [*FORMS, *ONE_COLUMN][::6]
 
 
-@pytest.mark.parametrize("words", FORMS | ONE_COLUMN)
+@pytest.mark.parametrize("words", slow_but([*FORMS, *ONE_COLUMN], *QUICK))
 def test_equations_are_found(words):
     X = base()
     X["t"] = (FORMS | ONE_COLUMN)[words](X)
@@ -79,7 +80,7 @@ def test_equations_are_found(words):
     assert (one.rows, one.exceptions) == (800, 0)
 
 
-@pytest.mark.parametrize("words", [*list(FORMS | ONE_COLUMN)[::4], *slow(*(FORMS | ONE_COLUMN))])
+@pytest.mark.parametrize("words", nightly_but([*FORMS, *ONE_COLUMN], *QUICK))
 def test_equations_that_a_few_rows_break_are_proposed(words):
     X = base()
     X["t"] = (FORMS | ONE_COLUMN)[words](X)
@@ -108,6 +109,7 @@ def test_more_exceptions_than_one_in_a_hundred_are_too_many():
     assert "t" not in [name for each in found for name in each.columns if each.kind != "order"]
 
 
+@pytest.mark.slow
 def test_the_identity_of_diabetes_holds_in_all_rows():
     X = load_diabetes(as_frame=True, scaled=False).frame
     assert mcce.find_relations(X).frame[["relation", "rows"]].to_numpy().tolist() == [
@@ -139,7 +141,7 @@ def test_no_answer_on_diabetes_breaks_its_identity():
     assert "s1" not in set(found.changes()["feature"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_answer_on_breast_cancer_breaks_an_order():
     X = load_breast_cancer(as_frame=True).data
 
@@ -155,6 +157,7 @@ def test_no_answer_on_breast_cancer_breaks_an_order():
         assert (found[f"mean {each}"] <= found[f"worst {each}"]).all(), each
 
 
+@pytest.mark.slow
 def test_means_are_below_worst_values_in_breast_cancer():
     X = load_breast_cancer(as_frame=True).frame
     said = {each.says for each in mcce.find_relations(X) if each.kind == "order"}
@@ -163,7 +166,7 @@ def test_means_are_below_worst_values_in_breast_cancer():
     assert {each for each in said if "mean" not in each.split("<=")[0] and "error" not in each.split("<=")[0]} == set()
 
 
-@pytest.mark.parametrize("name", ["diabetes", *slow("breast cancer", "fair", "mixed")])
+@pytest.mark.parametrize("name", ["diabetes", *nightly("breast cancer", "fair", "mixed")])
 def test_shuffled_columns_have_no_relation(name):
     if name == "fair":
         X = pytest.importorskip("statsmodels.api").datasets.fair.load_pandas().data

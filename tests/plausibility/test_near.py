@@ -105,7 +105,7 @@ def unequal(seed, n=400):
     return pd.DataFrame({name: np.where(r.random(n) < 0.2, X[name].round(2), X[name].round()) for name in X})
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tables_without_relations_have_none_that_is_near():
     tables = [unequal(seed) for seed in range(24)]
     tables += [correlated(kind, margin, 500, seed) for kind in KINDS for margin in MARGINS for seed in (1, 2)]

@@ -13,7 +13,7 @@ from mcce.plausibility.orders import OrderSearch
 from mcce.plausibility.relation_finder import _Finder, read_relations
 from mcce.plausibility.relations import resolve_relation
 from mcce.plausibility.searched_columns import SearchedColumns
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but, slow, slow_but
 from tests.plausibility.related_tables import DIRECTIONS, beside, of, orders_of, people, rng, said, some, table
 
 start = pd.Timestamp("2020-01-01") + pd.to_timedelta(of["a"], unit="D")
@@ -90,7 +90,7 @@ def has_any(X):
     return len(found) + len(found.soft) + len(found.proposals) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n", [20, 30, 50, 100, 300])
 def test_at_most_one_in_a_hundred_tables_of_noise_has_a_relation(n):
     assert sum(has_any(noise(n, seed)) for seed in range(400)) <= 4
@@ -119,7 +119,7 @@ def test_orders_that_others_give_are_not_told():
     assert said(pd.DataFrame({"a": a, "b": b, "c": b + r.poisson(1, 600)})) == ["a <= b", "b <= c"]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *slow(*range(4, 12))])
 def test_orders_are_those_that_looking_at_all_pairs_finds(seed):
     r = rng(seed)
     columns = {"c0": r.poisson(3, 500)}
@@ -176,7 +176,8 @@ def test_the_chance_of_an_order_is_that_of_all_permutations(seed):
     assert math.isclose(math.exp(told), kept) if near < 7 and (near >= 3 or by_chance >= 0.05) else told == np.inf
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1, 2, 3)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, *nightly(1, 2, 3)])
 def test_the_chance_of_a_function_is_at_least_that_of_all_permutations(seed):
     r = rng(seed)
     a = r.integers(0, 3, 8)
@@ -190,8 +191,9 @@ def test_the_chance_of_a_function_is_at_least_that_of_all_permutations(seed):
     assert math.exp(told) >= np.mean(functions) - 1e-12
 
 
-@pytest.mark.parametrize("decimals", [*slow(0, 1), 2])
-@pytest.mark.parametrize("words", slow_but(DIRECTIONS, *DIRECTIONS[::3]))
+@pytest.mark.slow
+@pytest.mark.parametrize("decimals", [*nightly(0, 1), 2])
+@pytest.mark.parametrize("words", nightly_but(DIRECTIONS, *DIRECTIONS[::3]))
 def test_the_finest_column_is_determined_in_every_order_of_the_columns(words, decimals):
     X = table(words, decimals)
     if words.startswith("left") and decimals == 2:
@@ -199,6 +201,7 @@ def test_the_finest_column_is_determined_in_every_order_of_the_columns(words, de
     assert {tuple(said(X[order])) for order in orders_of(X)} == {(words,)}
 
 
+@pytest.mark.slow
 def test_a_sum_is_found_when_the_total_rises_with_its_largest_part():
     r = rng(5)
     X = pd.DataFrame({"price": r.integers(0, 10_000, 300) * 100, "fee": r.integers(0, 50, 300)})
@@ -228,6 +231,7 @@ def test_functions_of_the_parts_of_a_sum_are_found_beside_it():
     assert found == ["chf == 0.97 * usd", "eur == 0.92 * usd"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [np.arange(200) % 91, np.array(list("abcde") * 40)])
 def test_copies_are_not_compared_with_each_other(of, monkeypatch):
     compared = []
@@ -329,6 +333,7 @@ def test_values_that_nearly_always_come_together_are_soft(words):
     assert words not in said(X)
 
 
+@pytest.mark.slow
 def test_soft_relations_are_kept_by_answers_of_rows_that_keep_them():
     r = rng(3)
     a = r.poisson(9, 1500)
@@ -366,7 +371,7 @@ EVERY_TABLE = {
 }
 
 
-@pytest.mark.parametrize("name", EVERY_TABLE)
+@pytest.mark.parametrize("name", slow_but(list(EVERY_TABLE), *list(EVERY_TABLE)[::3]))
 def test_the_text_of_a_relation_is_a_rule_and_gives_the_same_relation_again(name):
     X = EVERY_TABLE[name]()
     schema = mcce.Schema.from_data(X)

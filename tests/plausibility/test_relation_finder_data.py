@@ -23,6 +23,7 @@ def twenty_answers(X, y):
     return explainer, found.frame
 
 
+@pytest.mark.slow
 def test_cholesterol_is_the_sum_of_its_parts():
     data = load_diabetes(as_frame=True, scaled=False)
     explainer, rows = twenty_answers(data.data, data.target < 140)
@@ -54,6 +55,7 @@ MEASURES = [
 ]
 
 
+@pytest.mark.slow
 def test_worst_cells_are_no_smaller_than_mean_cells():
     X = load_breast_cancer(as_frame=True).data
     with warnings.catch_warnings():
@@ -62,7 +64,7 @@ def test_worst_cells_are_no_smaller_than_mean_cells():
     assert {f"`mean {name}` <= `worst {name}`" for name in MEASURES} <= found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_answer_has_worst_cells_smaller_than_mean_cells():
     data = load_breast_cancer(as_frame=True)
     explainer, rows = twenty_answers(data.data, data.target)

@@ -11,7 +11,7 @@ import pytest
 import mcce
 from mcce.plausibility.relations import Relation, Relations, keep_relations
 from tests.datasets.paper_data import PAPER, paper_folder
-from tests.marks import slow, slow_rows
+from tests.marks import nightly, nightly_rows
 from tests.plausibility.related_tables import (
     DIRECTIONS,
     beside,
@@ -87,7 +87,7 @@ def test_the_table_keeps_what_is_said_of_it():
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"caution": 0.0}, *slow({"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True})]
+    "asked", [{}, {"caution": 0.0}, *nightly({"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True})]
 )
 def test_every_sparse_answer_keeps_the_relations(asked):
     found = fitted().explain(denied(), sparse=True, n_samples=300, **asked)
@@ -117,7 +117,8 @@ def test_copies_and_sums_are_neither_told_nor_counted():
     assert changed[["salary", "debt"]].any(axis=None)
 
 
-@pytest.mark.parametrize("fixed", ["salary", *slow("pay")])
+@pytest.mark.slow
+@pytest.mark.parametrize("fixed", ["salary", *nightly("pay")])
 def test_what_is_tied_to_a_fixed_feature_stays(fixed):
     found = fitted(fixed=(fixed,)).explain(denied(15), sparse=True, n_samples=100)
     assert len(found)
@@ -143,6 +144,7 @@ def test_a_factual_that_breaks_a_relation_is_explained_all_the_same():
     assert keeps(rest).all()
 
 
+@pytest.mark.slow
 def test_the_published_method_stays_as_it_is_unless_relations_are_given():
     plain = fitted().explain(denied(), n_samples=300)
     pd.testing.assert_frame_equal(plain.frame, fitted(()).explain(denied(), n_samples=300).frame)
@@ -160,6 +162,7 @@ def test_neither_order_nor_threads_change_what_is_found():
     pd.testing.assert_frame_equal(found.sort_index(), turned.sort_index())
 
 
+@pytest.mark.slow
 def test_a_missing_value_of_a_tied_feature_is_no_obstacle():
     X = people().astype({"salary": float, "pay": float})
     X.loc[X.index % 7 == 0, ["salary", "pay"]] = np.nan
@@ -177,6 +180,7 @@ def test_a_missing_value_of_a_tied_feature_is_no_obstacle():
     assert (found["income"] == found["salary"] + found["bonus"])[known & found["income"].notna()].all()
 
 
+@pytest.mark.slow
 def test_one_warning_names_what_was_found_and_giving_it_confirms_it():
     X = people()
     explainer = mcce.MCCE(score, decision=(180.0, np.inf), fixed=["age"], random_state=1)
@@ -203,6 +207,7 @@ def test_relations_of_fixed_features_alone_are_not_told():
     assert len(explainer.relations_) == 0
 
 
+@pytest.mark.slow
 def test_given_relations_are_kept():
     given = ("asked <= asked_in_all", mcce.tied("salary", "pay"), "income == salary + bonus", "asked <= 3 * age")
     explainer = fitted(given)
@@ -239,6 +244,7 @@ def test_tied_needs_two_columns():
         mcce.tied("salary")
 
 
+@pytest.mark.slow
 def test_rows_without_weight_count_for_nothing():
     X = people()
     X.loc[:20, "pay"] += 1
@@ -247,6 +253,7 @@ def test_rows_without_weight_count_for_nothing():
         mcce.MCCE(score, decision=(180.0, np.inf), random_state=1).fit(X, sample_weight=weights)
 
 
+@pytest.mark.slow
 def test_a_loaded_explainer_keeps_relations(tmp_path):
     explainer = fitted()
     explainer.save(tmp_path / "people.mcce")
@@ -290,7 +297,7 @@ def test_a_chain_of_relations_is_computed_from_its_beginning():
     assert kept.of_factuals(matrix).hold(full, np.arange(len(full)))[within].all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fico_keeps_its_definitions():
     fico = PAPER["fico"](folder=paper_folder("fico"))
     X = fico.X
@@ -345,11 +352,12 @@ def wrong_answers(words, decimals, order, sampler):
     return len(rows), int(((rows.eval(expression).round(decimals) - rows[target]).abs() > 1e-6).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "sampler"),
     [
         *((words, "cart") for words in DIRECTIONS[::3]),
-        *slow_rows(*((words, ("norm", "forest")[i % 2]) for i, words in enumerate(DIRECTIONS))),
+        *nightly_rows(*((words, ("norm", "forest")[i % 2]) for i, words in enumerate(DIRECTIONS))),
     ],
 )
 def test_no_answer_breaks_what_was_rounded(words, sampler):
@@ -358,7 +366,7 @@ def test_no_answer_breaks_what_was_rounded(words, sampler):
         assert wrong_answers(words, 1, order, sampler) == (20, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [2, 5])
 def test_twenty_sums_leave_everybody_explained(seed):
     X = chained(20, seed=seed)
@@ -421,7 +429,8 @@ def test_an_explainer_with_many_chained_relations_is_loaded(tmp_path):
     assert [each.says for each in again.relations_] == sums_of(X)
 
 
-@pytest.mark.parametrize("seed", [0, *slow(5, 7)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, *nightly(5, 7)])
 def test_sums_of_sums_leave_everybody_explained(seed):
     r = rng(seed)
     X = pd.DataFrame({f"a{i}": r.integers(0, 1000, 300) for i in range(4)})

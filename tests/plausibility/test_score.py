@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcce.plausibility.score import NEAREST, Plausibility, Scale
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
-from tests.marks import examples, slow, slow_rows
+from tests.marks import examples, nightly, nightly_rows
 
 FLOOR = 0.05
 N_FRESH = 10_000
@@ -85,15 +85,15 @@ def four_deviations(n, floor):
     return 4 * math.sqrt(floor * (1 - floor) * (1 / n + 1 / N_FRESH))
 
 
-@pytest.mark.parametrize("n", [200, *slow(2_000, 12_000)])
-@pytest.mark.parametrize("process", [categorical, atoms, *slow(gaussian)])
+@pytest.mark.parametrize("n", [200, *nightly(2_000, 12_000)])
+@pytest.mark.parametrize("process", [categorical, atoms, *nightly(gaussian)])
 def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):
     _, _, found, _ = fitted(process, n, 0)
     for floor in (0.01, FLOOR, 0.1, 0.2):  # level of each comparison: 6e-5
         assert abs((found < floor).mean() - floor) < four_deviations(n, floor)
 
 
-@pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), *slow_rows((12_000, 0), (12_000, 2))])
+@pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), *nightly_rows((12_000, 0), (12_000, 2))])
 def test_no_more_are_rejected_where_many_rows_are_equal(n, seed):
     _, _, found, _ = fitted(binary, n, seed)
     for floor in (FLOOR, 0.2):
@@ -139,6 +139,7 @@ def margin_quantiles(X, rows):
     return (np.searchsorted(np.sort(reference), total, side="right") + 1) / (len(X) + 1)
 
 
+@pytest.mark.slow
 def test_rows_that_do_not_belong_together_are_rejected_far_more_often_than_by_the_margins():
     scorer, schema, _, fresh = fitted(gaussian, 2_000, 0)
     wrong = shuffled(fresh, np.random.default_rng(1))
@@ -243,6 +244,7 @@ def test_the_distance_is_that_of_a_brute_force_search_however_it_is_asked():
         assert found[i] == pytest.approx(np.sort(steps.sum(axis=1))[:NEAREST].mean(), abs=1e-10)
 
 
+@pytest.mark.slow
 def test_what_is_known_of_the_rows_that_others_are_made_from_changes_nothing():
     rng = np.random.default_rng(8)
     common = rng.standard_normal(400)
@@ -356,6 +358,7 @@ def differs(x, y):
     return x != y and not (np.isnan(x) and np.isnan(y))
 
 
+@pytest.mark.slow
 def test_what_a_candidate_keeps_does_not_count_unless_it_becomes_less_likely():
     rng = np.random.default_rng(11)
     X = atoms(600, rng).join(categorical(600, rng))

@@ -74,6 +74,7 @@ def _crossed(weights, n=800):
     return Plausibility.fit(matrix, features, np.array([0, 1]), n_jobs=1, weights=w), matrix, cluster, w
 
 
+@pytest.mark.slow
 def test_explain_sparse_uses_the_weights_and_survives_storage(tmp_path):
     X = mcce.datasets.load_loans(300).X.select_dtypes("number")
     weights = np.random.default_rng(1).uniform(0.2, 3.0, 300)

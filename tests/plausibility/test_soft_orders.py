@@ -9,7 +9,7 @@ from scipy.stats import norm, poisson, rankdata
 
 import mcce
 from mcce.plausibility.soft_orders import _broken_if_correlated, log_chance_of_few, share_above
-from tests.marks import slow
+from tests.marks import nightly, slow
 from tests.plausibility.related_tables import rng
 
 
@@ -66,12 +66,13 @@ def correlated(kind, margin, n, seed):
 KINDS, MARGINS = ("gaussian", "clayton", "skewed", "curved"), ("real", "money", "whole", "count")
 
 
+@pytest.mark.slow
 def test_correlated_columns_are_in_no_order():
     tables = [(kind, margin, 1000, 7) for kind in KINDS for margin in MARGINS]
     assert [each for each in tables if soft(correlated(*each))] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_at_most_one_in_a_hundred_tables_of_correlated_columns_has_an_order(kind):
     tables = [correlated(kind, margin, n, seed) for margin in MARGINS for n in (500, 3000) for seed in range(25)]
@@ -89,6 +90,7 @@ def test_columns_that_are_0_together_and_far_apart_elsewhere_are_in_no_order(wro
     assert [each.says for each in (*found, *found.soft) if each.kind == "order"] == []
 
 
+@pytest.mark.slow
 def test_the_bound_is_above_the_chance_of_random_orders():
     r = rng(5)
     a, b = r.normal(size=(2, 40))
@@ -98,7 +100,7 @@ def test_the_bound_is_above_the_chance_of_random_orders():
         assert (broken <= most).mean() <= math.exp(log_chance_of_few(most, broken.mean()))
 
 
-@pytest.mark.parametrize("rho", [-0.5, 0.0, *slow(0.5), 0.9])
+@pytest.mark.parametrize("rho", [-0.5, *slow(0.0, 0.9), *nightly(0.5)])
 def test_the_exceptions_of_correlated_columns_are_those_of_a_gaussian_copula(rho):
     n, r = 200_000, rng(3)
     x, y = r.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n).T

@@ -83,7 +83,7 @@ def test_bounds_of_the_data_are_accused():
     assert audit(BoundsOfTheData, 100) > 1.5 * EPSILON
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_right_one_is_not_accused():
     assert 0.5 * EPSILON < audit(DPSampler, 1200) <= EPSILON
     assert 0.2 * EPSILON < audit(DPSampler, 1200, n_trees=2) <= EPSILON
@@ -115,6 +115,7 @@ def chances(scores, sensitivity):
     return p / p.sum()
 
 
+@pytest.mark.slow
 def test_choices_of_all_small_tables_are_as_private_as_they_say():
     """Every table of up to five rows with a side, another side and a bin, and every row more: exact probabilities."""
     rows = np.array([[a, b, y] for a in (0, 1) for b in (0, 1) for y in (0, 1)])
@@ -202,7 +203,7 @@ def worst_ratio(before, monkeypatch, cls=DPSampler, added=range(16)):
     return worst
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_whole_trees_are_as_private_as_they_say(monkeypatch):
     """Exact probabilities of all trees of two levels: what the levels cost adds up, what nodes of a level do not."""
     assert 0.6 * BUDGET < worst_ratio(rare(), monkeypatch) <= BUDGET
@@ -214,7 +215,7 @@ def test_whole_trees_are_as_private_as_they_say(monkeypatch):
     assert worst_ratio(rare(), monkeypatch, added=person) > BUDGET
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_chosen_splits_are_not_accused():
     n = 1000
     more = pd.concat([CROWD, PERSON], ignore_index=True)

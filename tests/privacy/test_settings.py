@@ -16,7 +16,7 @@ from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
 from mcce.samplers.dp import PublicBins
 from mcce.storage.learned import disclosed
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 BIG = 10**12
 BOUNDS = {"pay": (0, 100), "code": (0, BIG), "day": ("2000-01-01", "2030-01-01")}
@@ -112,6 +112,7 @@ def test_it_is_sparse_by_synthetic_rows(explainer):
     assert found.measures["plausibility"].between(0, 1).all()
 
 
+@pytest.mark.slow
 def test_two_fits_have_other_noise_and_the_same_random_splits():
     one, other = (fitted(max_depth=3, choosing=0).generator_.samplers_ for _ in range(2))
     for name, sampler in one.items():
@@ -154,6 +155,7 @@ def stored(explainer, path):
         return b"".join(archive.read(name) for name in archive.namelist())
 
 
+@pytest.mark.slow
 def test_no_training_value_is_stored(explainer, tmp_path):
     explainer.explain(FACTUALS.head(5), sparse=True, n_samples=50, progress=False)  # what is learned late is there too
     assert leaks(stored(explainer, tmp_path / "private.mcce")) == []
@@ -198,13 +200,15 @@ def everything_said(rows):
     return "\n".join([*said, *(str(each.message) for each in warned)])
 
 
-@pytest.mark.parametrize("as_category", [True, *slow(False)])
+@pytest.mark.slow
+@pytest.mark.parametrize("as_category", [True, *nightly(False)])
 def test_no_training_value_is_said(as_category):
     """Levels that only a dtype declares are not public either, unless that is stated."""
     rows = X.assign(job=X["job"].astype("category")) if as_category else X
     assert leaks(everything_said(rows).encode()) == []
 
 
+@pytest.mark.slow
 def test_odd_rows_say_nothing():
     """A person far outside what is stated is in no answer, and stops no fit."""
     odd = X.copy()
@@ -214,6 +218,7 @@ def test_odd_rows_say_nothing():
         assert written not in said
 
 
+@pytest.mark.slow
 def test_a_round_trip(explainer, tmp_path):
     path = tmp_path / "private.mcce"
     explainer.save(path)
@@ -329,12 +334,13 @@ QUICK = ["other rows, and fewer", "nobody has the decision", "an identifier", "n
 QUICK += ["a date long ago", "a list among levels"]
 
 
-@pytest.mark.parametrize("odd", slow_but(ODD, *QUICK))
+@pytest.mark.parametrize("odd", nightly_but(ODD, *QUICK))
 def test_nothing_passes_but_the_counts(nothing_is_counted, odd):
     """Two tables of which nothing is counted are equal to the last byte, whatever the rows are."""
     assert held_by(ODD[odd](X.astype({"job": object}))) == held_by_plain_rows()
 
 
+@pytest.mark.slow
 def test_nothing_passes_without_the_decision(nothing_is_counted):
     assert held_by(table(77, 5), condition_on_decision=False) == held_by(X, condition_on_decision=False)
 

@@ -64,6 +64,7 @@ def test_the_embedded_example_agrees(r, need, engine, capsys, compared, tmp_path
     compared("values of `mcce parity`", re.search(r"([\d,]+) values compared", shown.out)[1].replace(",", ""))
 
 
+@pytest.mark.slow
 def test_a_file_with_classes_and_levels(r, need, files, capsys):
     need("rpart")
     options = ["--fixed", "age,sex", "--decision", "0,0.1", "--n-samples", "50", "--engine", "rpart", "--without-mccer"]

@@ -6,7 +6,7 @@ import pytest
 import mcce
 from mcce import MCCEError
 from r_bridge import PartyCtreeSampler, RpartSampler, compare_samplers
-from tests.marks import slow
+from tests.marks import nightly
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def X():
     return mcce.datasets.load_loans(300).X[["age", "salary", "housing", "education", "defaulted_last_year"]]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_samplers_that_are_the_same_pass_at_the_level(X):
     """40 comparisons at level 0.05: more than six rejections have probability 0.3 per cent."""
     rejected = 0
@@ -46,7 +46,8 @@ def test_different_margins_and_different_dependence_are_found(X):
     assert by_test["correlations"] == by_test["classifier"] == "different"
 
 
-@pytest.mark.parametrize("engine", ["rpart", *slow("party")])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["rpart", *nightly("party")])
 def test_r_trees_and_ours_draw_alike(r, need, X, engine):
     need(engine)
     pairs = {
@@ -57,6 +58,7 @@ def test_r_trees_and_ours_draw_alike(r, need, X, engine):
     assert compared.same, compared
 
 
+@pytest.mark.slow
 def test_result_shows_itself(X):
     compared = compare_samplers("cart", {"*": "marginal"}, X, fixed=["age"], n_samples=200, random_state=1)
     table = compared.table

@@ -16,6 +16,7 @@ from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from mcce.testing.tables import FitProblem, make_problem
 from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, SynthpopSampler, to_r
+from tests.marks import nightly_but
 
 LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
 LM_DRAW = "function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)"
@@ -88,14 +89,14 @@ MANY_DRAWS = ("check_within", "check_sample_within", "check_log_mass")  # hundre
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", nightly_but(list(SAMPLERS), "lm, draw"))
 def test_conformance(r, need, name, check):
     package, sampler = SAMPLERS[name]
     need(package)
     check(sampler, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "check", [c for c in [*CHECKS, *GOODNESS_OF_FIT] if c.__name__ not in MANY_DRAWS], ids=lambda check: check.__name__
 )
@@ -150,6 +151,7 @@ def test_probabilities_are_those_of_multinom_for_one_row_and_for_many(r, need, n
     compared("draws by functions of R", found.size)
 
 
+@pytest.mark.slow
 def test_rows_are_drawn_by_the_same_model_one_at_a_time_as_by_lm(r, compared):
     problem = make_problem("numeric", 3, by_sex=True)
     draw = "function(object, newdata) predict(object, newdata) + sigma(object) * rnorm(1)"
@@ -194,6 +196,7 @@ def test_restricted_draws_are_exact_and_weighted(r):
     np.testing.assert_allclose(np.exp(drawn.log_mass), 0.2, atol=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["own generator", "mice's norm.nob"])
 def test_restricted_draws_of_functions_that_draw_themselves(r, need, name):
     if name != "own generator":
@@ -221,7 +224,7 @@ OWN_CALLS = {
 @pytest.mark.parametrize(
     ("of", "method"),
     [
-        pytest.param(of, name, marks=[pytest.mark.slow] * (name in ("midastouch", "polr", "rf", "polyreg")))
+        pytest.param(of, name, marks=[pytest.mark.nightly] * (name in ("midastouch", "polr", "rf", "polyreg")))
         for of in OWN_CALLS
         for name in of.methods
     ],
@@ -282,6 +285,7 @@ def test_options_of_a_mice_method_reach_it(r, need):
         assert np.unique(drawn_from(sampler, one)).size == donors
 
 
+@pytest.mark.slow
 def test_random_state_of_r_is_left_alone(r, need):
     need("ranger")
     problem = make_problem("numeric", 0, givens=("sex", "height"))
@@ -307,6 +311,7 @@ def test_probabilities_that_are_equal_leave_the_random_state_of_r_alone(r):
     assert list(r.call("evaluate", "sum(.Random.seed)", None)) == before
 
 
+@pytest.mark.slow
 def test_in_a_chain_and_an_explainer(r, need):
     need("nnet")
     loans = mcce.datasets.load_loans(300)
@@ -477,6 +482,7 @@ def with_gaps(kind, n=400):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "kind"), [("norm", "numeric"), ("pmm", "numeric"), ("logreg", "categorical")])
 def test_mice_draws_with_missing_givens_and_targets(r, need, method, kind):
     need("mice")
@@ -534,6 +540,7 @@ def test_mice_gets_missing_givens_as_zero_and_an_indicator(r, need, compared):
     compared("draws by methods of mice", 40)
 
 
+@pytest.mark.slow
 def test_mice_in_a_chain_with_missing_values(r, need):
     need("mice")
     air = mcce.datasets.load_airquality().X

@@ -27,7 +27,7 @@ from r_bridge import (
 )
 from r_bridge.parity_report import NOT_COMPARED
 from r_bridge.session import Session
-from tests.marks import slow_but, slow_rows
+from tests.marks import nightly_but, nightly_rows, slow_but
 
 PLAIN = ("height", "weight", "job")
 HOSTILE = {
@@ -121,7 +121,8 @@ QUICK = [  # one of each way to call R
 ]
 
 
-@pytest.mark.parametrize(("of", "name"), [*QUICK, *slow_rows(*(case for case in CASES if case not in QUICK))])
+@pytest.mark.slow
+@pytest.mark.parametrize(("of", "name"), [*QUICK, *nightly_rows(*(case for case in CASES if case not in QUICK))])
 def test_samplers_draw_what_they_draw_with_plain_names(need, of, name):
     package = {"RpartSampler": "rpart", "PartyCtreeSampler": "party", "RSampler": "nnet"}.get(name, name.split()[0])
     need(package)
@@ -152,7 +153,8 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(MODELS, "lm", "rpart"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", nightly_but(MODELS, "lm", "rpart"))
 def test_models_predict_what_they_predict_with_plain_names(need, name):
     package, code, refused_by_r = MODELS[name]
     need(package)
@@ -172,8 +174,8 @@ def test_models_predict_what_they_predict_with_plain_names(need, name):
             np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=kind)
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize(("engine", "package"), [("rpart", "rpart"), *slow_rows(("ctree", "party"))])
+@pytest.mark.parametrize("kind", slow_but(list(HOSTILE), *list(HOSTILE)[::3]))
+@pytest.mark.parametrize(("engine", "package"), [("rpart", "rpart"), *nightly_rows(("ctree", "party"))])
 def test_parity_is_compared_under_any_name(need, engine, package, kind):
     need(package)
     frame = make_frame(hostile_names(kind), HOSTILE[kind])
@@ -192,6 +194,7 @@ def test_parity_is_compared_under_any_name(need, engine, package, kind):
     assert NOT_COMPARED not in set(report.table["verdict"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["backtick", "newline", "double quote"])
 def test_the_command_compares_under_any_name(need, kind, tmp_path, capsys):
     need("rpart")

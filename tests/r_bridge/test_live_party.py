@@ -13,7 +13,7 @@ from mcce.table import Schema
 from mcce.trees.ctree.tree import CtreeTree, grow
 from mcce.trees.display import FittedTree
 from r_bridge.frames import to_r
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 from tests.r_bridge.random_tables import logical_table, new_rows, random_table
 from tests.trees.ctree.ctree_cases import as_in_r, tied
 
@@ -174,7 +174,7 @@ def assert_same_tree(pair: Pair) -> bool:
     return False
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_every_row_is_in_partys_node(party, fused, compared, missing):
     n_tables = N_WITH_MISSING if missing else N_TABLES
@@ -200,7 +200,7 @@ def test_every_row_is_in_partys_node(party, fused, compared, missing):
     compared("tests of a variable, statistic and criterion", tests)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_logicals_and_variables_that_say_the_same(party, compared, has_our_lapack):
     """R with the reference version of LAPACK has our last bits, and then only its p-values decide a tie otherwise."""
     ties = tests = 0
@@ -220,7 +220,7 @@ def test_logicals_and_variables_that_say_the_same(party, compared, has_our_lapac
     compared("statistics of variables that say the same, to the last bit", tests)
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, N_MAXIMUM // 4), *slow_rows((N_MAXIMUM // 4, N_MAXIMUM))])
+@pytest.mark.parametrize(("first", "last"), [(0, N_MAXIMUM // 4), *nightly_rows((N_MAXIMUM // 4, N_MAXIMUM))])
 def test_maximum_statistic(party, compared, first, last):
     for seed in range(first, last):
         pair = compare(party, seed + 20_000, statistic="maximum")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mcce.rng.r import RGenerator
+from tests.marks import slow_but
 
 SEEDS = [*range(-5, 35), 42, 123, 2024, 12345, 99999, 10**6, 123456789, -(10**9), 2**31 - 1, -(2**31) + 1]
 DRAWS = 5000
@@ -26,7 +27,7 @@ def same(r, compared):
     return compare
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", slow_but(SEEDS, *SEEDS[::5]))
 def test_live_parity_of_a_stream(same, fused, seed):
     ours = RGenerator(seed, fused=fused)
     same(f"set.seed({seed})")

@@ -7,6 +7,7 @@ import pytest
 import mcce
 from mcce import Interval, MCCEError
 from r_bridge import RBridgeError, RModel, RWarning, from_r, to_r
+from tests.marks import slow_but
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", slow_but(list(MODELS), *list(MODELS)[::4]))
 def test_scores_are_those_of_r(r, need, loans, X, name, compared):
     code, own, package = MODELS[name]
     need(package)
@@ -78,7 +79,7 @@ def test_scores_are_those_of_r(r, need, loans, X, name, compared):
     compared("predictions of models", expected.size)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", slow_but(list(MODELS), *list(MODELS)[::4]))
 def test_every_model_can_be_explained(r, need, loans, X, name):
     code, _, package = MODELS[name]
     need(package)

@@ -8,6 +8,7 @@ import mcce
 from mcce import MCCEError, rcompat
 from r_bridge import ParityReport, RBridgeError, check_parity
 from r_bridge.parity_report import difference, same_partition
+from tests.marks import nightly
 
 ENGINES = {"rpart": "rpart", "ctree": "party"}
 
@@ -57,7 +58,7 @@ def make_case(seed):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", [*range(5), *nightly(*range(5, 15))])
 def test_live_parity_with_r(r, need, engine, seed, compared):
     need(ENGINES[engine])
     case = make_case(seed)

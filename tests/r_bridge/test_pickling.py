@@ -10,7 +10,7 @@ import pytest
 
 import mcce
 from r_bridge import MiceSampler, PartyCtreeSampler, RModel, RpartSampler, RSampler
-from tests.marks import slow
+from tests.marks import nightly_but
 
 AIR = mcce.datasets.load_airquality(dropna=True)
 LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
@@ -55,7 +55,7 @@ def add_wind(rows):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", SAMPLERS)
+@pytest.mark.parametrize("package", nightly_but(list(SAMPLERS), "rpart"))
 def test_models_and_chains_in_a_process_without_r(r, need, package):
     need(package)
     models = [ozone(package)] if package in MODELS else []
@@ -69,7 +69,8 @@ def test_models_and_chains_in_a_process_without_r(r, need, package):
     np.testing.assert_array_equal(found, np.concatenate(expected))
 
 
-@pytest.mark.parametrize("package", [*slow(*SAMPLERS), "RModel"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("package", [*SAMPLERS, "RModel"])
 def test_batches_by_two_processes_give_what_one_gives(r, need, package, tmp_path):
     if package == "RModel":
         model, sampler, decision = ozone(), "cart", (-np.inf, 30.0)

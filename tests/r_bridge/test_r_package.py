@@ -67,7 +67,7 @@ def test_readme_shows_what_r_prints(run_r, tmp_path):
     assert r_blocks(ROOT / "README.md") == [install, "\n".join(code) + "\n"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_vignettes_print_no_warning(run_r, tmp_path):
     for page in sorted((PACKAGE / "vignettes").glob("*.Rmd")):
         run_r(f"knitr::knit({str(page)!r}, 'page.md', quiet = TRUE)", tmp_path)

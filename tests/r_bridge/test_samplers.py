@@ -12,7 +12,7 @@ from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
 from r_bridge.trees import RTree, training_frame
-from tests.marks import slow_but_named, slow_rows
+from tests.marks import nightly_but_named, nightly_rows
 
 SAMPLERS = [RpartSampler(), PartyCtreeSampler()]
 
@@ -27,7 +27,9 @@ KEPT = (
 )
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
 def test_conformance(r, need, sampler, check):
     need("rpart" if isinstance(sampler, RpartSampler) else "party")
@@ -67,7 +69,8 @@ def make_table(seed):
     return table.first(X.shape[1]), table.column(X.shape[1]), np.asfortranarray(new)
 
 
-@pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 10), *slow_rows(("rpart", 40), ("party", 40))])
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 10), *nightly_rows(("rpart", 40), ("party", 40))])
 def test_arrays_route_as_r_does(r, need, engine, n_tables, compared):
     need(engine)
     leaves = 0
@@ -131,6 +134,7 @@ def test_state_needs_no_r(r, need, sampler, monkeypatch):
     np.testing.assert_array_equal(again, drawn)
 
 
+@pytest.mark.slow
 def test_in_a_chain_and_an_explainer(r, need):
     need("rpart")
     need("party")

@@ -29,6 +29,7 @@ def run(code, **environment):
     )
 
 
+@pytest.mark.slow
 def test_importing_needs_no_rpy2_and_without_it_the_message_says_what_to_install():
     code = "import sys, mcce; assert 'rpy2' not in sys.modules; import r_bridge; assert 'rpy2' not in sys.modules; "
     blocked = "sys.modules['rpy2'] = None; "

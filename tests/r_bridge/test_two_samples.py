@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from r_bridge.two_samples import chi_square, holm, permuted_ks
-from tests.marks import slow
+from tests.marks import nightly
 
 
 def test_holm_is_that_of_r(r):
@@ -40,7 +40,10 @@ def test_distance_is_that_of_scipy():
     assert p == pytest.approx(expected.pvalue, abs=0.02)
 
 
-@pytest.mark.parametrize("draw", [lambda g, n: g.integers(0, 5, n).astype(float), *slow(lambda g, n: g.normal(size=n))])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "draw", [lambda g, n: g.integers(0, 5, n).astype(float), *nightly(lambda g, n: g.normal(size=n))]
+)
 def test_permutation_is_exact_with_ties(draw):
     """400 pairs of the same distribution: p-values below 0.05 in 2.7 to 7.8 per cent (central 98 per cent), at most."""
     rng = np.random.default_rng(2)

@@ -20,7 +20,7 @@ from mcce.rng.r import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.testing import check_sampler
 from mcce.testing.tables import make_problem
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 from tests.rcompat.problem import people
 
 
@@ -80,6 +80,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_an_explainer_fitted_by_r_answers_as_one_fitted_here():
     data = people()
     ask = PlayedR(data)
@@ -113,6 +114,7 @@ def test_recourse_is_that_of_an_explainer_fitted_here():
     assert refused["error"].startswith("takes of 'job' is 'soon'; give a time as '2 years'")
 
 
+@pytest.mark.slow
 def test_bytes_give_the_explainer_and_the_result_again():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
@@ -266,12 +268,15 @@ def lent():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("asks", "own_rng"), [("probs", False), ("quantiles", False), ("draw", False), ("draw", True)])
+@pytest.mark.parametrize(
+    ("asks", "own_rng"), [("probs", False), *nightly_rows(("quantiles", False), ("draw", False), ("draw", True))]
+)
 def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_rng):
     check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng), goodness_of_fit=True)
 
 
-@pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *slow_rows((False, False))])
+@pytest.mark.slow
+@pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *nightly_rows((False, False))])
 def test_draws_that_are_not_allowed_are_drawn_again_by_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)
     sampler = LentSampler(name=lent, asks="draw", own_rng=own_rng).fit(problem.given, problem.target)
@@ -447,6 +452,7 @@ class StrictR(PlayedR):
         return {**reply, "states": states}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [False, True])
 def test_rows_with_missing_cells_that_the_model_cannot_read_leave_the_others_explained(stops):
     data = people()
@@ -480,6 +486,7 @@ def test_refused_rows_are_found_by_few_questions():
     assert len(ask.asked) < 20
 
 
+@pytest.mark.slow
 def test_results_are_judged_and_facts_suggested():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data.iloc[:200]), OPTIONS)

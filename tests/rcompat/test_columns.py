@@ -23,7 +23,7 @@ from mcce.rcompat.columns import (
     split_texts,
     write_table,
 )
-from tests.marks import examples, slow
+from tests.marks import examples, nightly
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
 SECONDS = {"Date": [86400.0], "POSIXct": [1.0], "difftime": [1.0, 60.0, 3600.0, 86400.0, 604800.0]}
@@ -88,7 +88,8 @@ def cells(sent: dict[str, Any], values: bytes, states: bytes, texts: bytes, n_ro
     return said
 
 
-@pytest.mark.parametrize("n_tables", [40, *slow(160)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_tables", [40, *nightly(160)])
 def test_what_r_sends_comes_back(n_tables):
     settings(max_examples=n_tables)(given(tables())(comes_back))()
 
@@ -102,6 +103,7 @@ def comes_back(sent: tuple[int, list[dict[str, Any]]]) -> None:
         assert cells({**each, "na_level": column.na_level}, *map(bytes, parts), n_rows) == before, each
 
 
+@pytest.mark.slow
 @examples(100)
 @given(tables(), st.randoms(use_true_random=False))
 def test_rows_of_the_frame_cross_like_the_whole(sent, random):
@@ -193,6 +195,7 @@ def test_frames_of_our_own_become_r_s_nearest_vectors():
     assert [column.kind for column in columns_of(frame)] == kinds
 
 
+@pytest.mark.slow
 def test_nullable_columns_give_the_same_counterfactuals():
     """The engine sees R's integers and logicals as nullable; the answers are those for plain ones."""
     rng = np.random.default_rng(1)

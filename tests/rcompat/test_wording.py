@@ -255,6 +255,7 @@ def said() -> dict[str, list[str]]:
     return provoke()
 
 
+@pytest.mark.slow
 def test_r_is_shown_no_python(said):
     messages = {text for texts in said.values() for text in texts}
     assert len(messages) >= 42

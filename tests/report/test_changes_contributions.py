@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import mcce
 from mcce.exceptions import InputError
-from tests.marks import slow
+from tests.marks import nightly
 
 LOANS = mcce.datasets.load_loans(500).X
 NUMBERS = LOANS.select_dtypes("number")
@@ -37,7 +37,8 @@ def ask(row):
     return MODEL.predict_proba(pd.DataFrame([row])[NUMBERS.columns].astype(NUMBERS.dtypes))[0, 1]
 
 
-@pytest.mark.parametrize("rank", [1, *slow(2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [1, *nightly(2)])
 def test_each_change_is_taken_alone_and_left_out(found, rank):
     lost = 0
     for id in found.factuals.index:

@@ -101,7 +101,7 @@ def test_two_groups_mirror_each_other(small):
     np.testing.assert_allclose(a["difference_low"], -b["difference_high"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_coverage_on_a_known_process(monkeypatch):
     """Gower is beta, skewed and different in the groups; L0 is one and a Poisson count; some are not explained."""
     monkeypatch.setattr(module, "N_BOOTSTRAP", 400)

@@ -32,6 +32,7 @@ def test_one_value_of_each_approximation():
     np.testing.assert_allclose(found, [-0.6744897501960817, -3.090232306167814, -9.262340089798408], rtol=1e-15)
 
 
+@pytest.mark.slow
 def test_the_same_numbers_as_pythons():
     rng = np.random.default_rng(0)
     p = np.concatenate([rng.random(50_000), np.exp(-700 * rng.random(2000)), 1 - np.exp(-30 * rng.random(2000))])

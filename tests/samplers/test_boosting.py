@@ -12,7 +12,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.boosting import Growing, class_probabilities, read_trees
 from mcce.table import Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow, slow_but_named
+from tests.marks import nightly, nightly_but_named
 from tests.samplers.parametric.test_sampler import encode
 
 QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
@@ -26,7 +26,9 @@ CONFORMING = mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8,
 KEPT = ("check_conditional", "check_sample_within", "check_state")
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 def test_conformance(check):
     check(CONFORMING, 0)
 
@@ -80,6 +82,7 @@ def test_trees_stop_where_other_rows_are_predicted_worse():
     assert growing.classes(x, (x[:, 0] > 0).astype(int)).root.size > 5
 
 
+@pytest.mark.slow
 def test_numbers_drawn_are_training_values_and_prices_stay_multiples():
     rng = np.random.default_rng(0)
     x = rng.normal(size=800)
@@ -99,7 +102,7 @@ def test_numbers_drawn_are_training_values_and_prices_stay_multiples():
     assert (drawn == common).mean() == pytest.approx(float(share[0]), abs=0.02)
 
 
-@pytest.mark.parametrize("n_values", [3, *slow(40, 0, -1)])
+@pytest.mark.parametrize("n_values", [3, *nightly(40, 0, -1)])
 def test_restricted_draws_are_truncated_ones(n_values):
     """By classes, by cells of few values, by cells of many, by a class for zero and cells for the rest."""
     rng = np.random.default_rng(4)
@@ -231,7 +234,7 @@ def test_bad_parameters(options, message):
         mcce.BoostingSampler(**options).fit(*encode(pd.DataFrame({"x": x[:, 2], "y": y})))
 
 
-@pytest.mark.parametrize("n_known", [1, *slow(0, 2)])
+@pytest.mark.parametrize("n_known", [1, *nightly(0, 2)])
 def test_a_given_that_is_missing_throughout_or_nearly(n_known):
     rng = np.random.default_rng(0)
     n = 60

@@ -26,6 +26,7 @@ def three_way(n=60):
     return pd.DataFrame({"a": a, "b": b, "c": c})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["catall", "nested"])
 def test_the_contract(name):
     check_sampler(name)

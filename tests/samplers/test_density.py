@@ -10,7 +10,7 @@ import mcce
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.table import Schema
-from tests.marks import slow
+from tests.marks import nightly
 
 SAMPLERS = [
     "cart",
@@ -48,7 +48,8 @@ def fit(name, frame):
     return mcce.ChainModel(sampler=name, fixed=["x"], random_state=1, n_jobs=1).fit(frame)
 
 
-@pytest.mark.parametrize("kind", ["zeros", *slow("continuous", "counts", "heaped")])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["zeros", *nightly("continuous", "counts", "heaped")])
 def test_all_samplers_count_the_same_numbers(kind):
     """Else a mean of log densities says more of the measure than of the model."""
     frame = columns(kind, N, 1)
@@ -117,7 +118,7 @@ def test_held_out_loans_are_not_impossible():
         assert np.isfinite(chain.log_density(inside, per_feature=True)["salary"]).all(), name
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_scores_of_new_rows_compare_the_samplers():
     """y is normal given x: the true mean log density is -1.42, that of the margin, whose variance is 5, is -2.22."""
     frame, new = columns("continuous", N, 4), columns("continuous", 2000, 5)

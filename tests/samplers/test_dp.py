@@ -13,7 +13,7 @@ from mcce.samplers.dp import SENSITIVITY, _leaf_shares, _not_negative, split_sco
 from mcce.storage.learned import disclosed
 from mcce.table import Column, Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_sampler
-from tests.marks import slow_but_named
+from tests.marks import nightly_but_named
 from tests.samplers.parametric.test_sampler import encode
 
 EXACT = 10**6  # an epsilon without noise
@@ -29,12 +29,14 @@ CONFORMING = DPSampler(epsilon=EXACT, **PUBLIC, n_bins=320, max_depth=1, testing
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 def test_conformance(check):
     check(CONFORMING, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_conformance_with_several_trees_and_gaussian_noise():
     check_sampler(
         DPSampler(**{**CONFORMING.get_params(), "n_trees": 3, "max_depth": 2, "delta": 1e-6}),

@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from tests.extras import needs_vine
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 N, NEW, DRAWS = 1500, 3000, 19
 LIMIT = 0.07
@@ -80,7 +80,7 @@ def _distance(position):
     return max((steps[1:] - position).max(), (position - steps[:-1]).max())
 
 
-NEEDS_VINE = [pytest.mark.slow, needs_vine]
+NEEDS_VINE = [pytest.mark.nightly, needs_vine]
 HONEST = mcce.CartSampler(honest=True, min_leaf=15)
 BY_TREE = mcce.ForestSampler(n_trees=20, max_features=None, min_leaf=10, honest=True, pooling="trees")
 SMOOTHED = mcce.CartSampler(honest=True, min_leaf=15, smoothing="density")
@@ -101,7 +101,7 @@ PASSES = [
     ("gaussian", normal),
     ("empirical", skewed),
     ("mixture", skewed),
-    *slow_rows(("mixture", normal), ("mixture", counted)),
+    *nightly_rows(("mixture", normal), ("mixture", counted)),
     *(pytest.param("vine", process, marks=NEEDS_VINE) for process in (normal, counted)),
     (HONEST, normal),
     (HONEST, skewed),
@@ -109,11 +109,11 @@ PASSES = [
     *((sampler, process) for sampler in (BY_TREE, SMOOTHED) for process in (normal, skewed, counted)),
 ]
 PASS_IN_SECONDS = [
-    pytest.param("empirical", normal, marks=pytest.mark.slow),
-    pytest.param("empirical", counted, marks=pytest.mark.slow),
-    pytest.param("boosting", counted, marks=pytest.mark.slow),
-    pytest.param("boosting", normal, marks=pytest.mark.slow),
-    pytest.param("boosting", skewed, marks=pytest.mark.slow),
+    pytest.param("empirical", normal, marks=pytest.mark.nightly),
+    pytest.param("empirical", counted, marks=pytest.mark.nightly),
+    pytest.param("boosting", counted, marks=pytest.mark.nightly),
+    pytest.param("boosting", normal, marks=pytest.mark.nightly),
+    pytest.param("boosting", skewed, marks=pytest.mark.nightly),
 ]
 FAILS = [
     pytest.param("vine", skewed, marks=NEEDS_VINE),

@@ -10,7 +10,7 @@ from scipy import stats
 
 from mcce.rng import RowStreams
 from mcce.samplers.matching import Donors
-from tests.marks import slow_but
+from tests.marks import nightly_but
 
 LEVEL = 1e-4
 
@@ -42,7 +42,7 @@ def problem(seed, n_fits):
 
 
 @pytest.mark.parametrize("n_fits", [1, 2, 5])
-@pytest.mark.parametrize("seed", slow_but(range(10), 0, 1, 2))
+@pytest.mark.parametrize("seed", nightly_but(range(10), 0, 1, 2))
 def test_shares_and_draws_are_those_of_a_search_by_hand(seed, n_fits):
     predictions, values, fit, predicted, n_donors = problem(seed, n_fits)
     donors = Donors.arrange(predictions, values, fit, n_donors)

@@ -11,13 +11,15 @@ from mcce.rng import RowStreams
 from mcce.samplers.stack import stacking_weights
 from mcce.table import Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow_but_named
+from tests.marks import nightly_but_named
 
 CONFORMING = mcce.StackSampler(["ctree", "parametric"], n_folds=2)
 KEPT = ("check_conditional", "check_log_density")
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 def test_conformance(check):
     check(CONFORMING, 0)
 
@@ -78,6 +80,7 @@ def mixture_cdf(stack, values):
     return stats.norm.cdf(values[:, None], [-2.0, 2.0]) @ stack.weights_
 
 
+@pytest.mark.slow
 def test_weights_maximise_the_mean_log_density():
     rng = np.random.default_rng(2)
     log_densities, rows = rng.normal(size=(300, 2)), rng.uniform(0.5, 2.0, 300)

@@ -97,7 +97,7 @@ def is_quick(place, sampler, kind, missing):
 
 
 CASES = [
-    pytest.param(sampler, kind, missing, marks=[pytest.mark.slow] * (not is_quick(place, sampler, kind, missing)))
+    pytest.param(sampler, kind, missing, marks=[pytest.mark.nightly] * (not is_quick(place, sampler, kind, missing)))
     for place, sampler in enumerate(SAMPLERS)
     for kind in ("numeric", "categorical", "ordered")
     for missing in (False, True)

@@ -37,6 +37,7 @@ def test_linear_and_logistic_regressions_show_coefficients():
     assert "level 2: sex[T.m]" in fitted(mcce.PolyregSampler(), "grade").summary()
 
 
+@pytest.mark.slow
 def test_a_chain_gives_its_conditionals():
     X = FRAME[["age", "sex", "amount", "grade", "count"]]
     samplers = {"amount": "gamma", "grade": "cart", "count": "mixture"}

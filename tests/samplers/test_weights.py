@@ -15,7 +15,7 @@ from mcce.samplers.copula.margins import kernel_margin
 from mcce.samplers.predictions import Tails
 from mcce.table import Column, Schema
 from mcce.table.weights import equal_chances
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def two_groups():
     return X, group
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_copula_of_counts_is_that_of_the_repeated_rows():
     """Numbers with atoms, ordered and unordered levels of two and more: margins, correlations, draws, densities."""
     X = mcce.datasets.load_loans(250).X
@@ -80,7 +80,7 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(SAMPLERS, *SAMPLERS.keys() - {"boosting"}))
+@pytest.mark.parametrize("name", nightly_but(SAMPLERS, *SAMPLERS.keys() - {"boosting"}))
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_numbers_are_drawn_by_weight(name, share, two_groups):
     """Of two groups of rows the share of draws is that of their weights, whatever the sampler fits."""
@@ -94,8 +94,9 @@ def test_numbers_are_drawn_by_weight(name, share, two_groups):
     assert abs((drawn > 5.0).mean() - share) < tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", [mcce.BoostingSampler(max_trees=3), mcce.EstimatorSampler(LogisticRegression())])
-@pytest.mark.parametrize("share", [0.1, *slow(0.9)])
+@pytest.mark.parametrize("share", [0.1, *nightly(0.9)])
 def test_levels_are_drawn_by_weight(sampler, share, two_groups):
     X, group = two_groups
     weights = np.where(group == 1, share, 1 - share) * 3.7

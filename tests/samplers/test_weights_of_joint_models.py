@@ -21,8 +21,8 @@ VINE = {"savings": mcce.VineSampler(max_givens=2), "*": "cart"}
 SAMPLERS = [
     pytest.param("empirical", id="empirical"),
     pytest.param(mcce.EmpiricalSampler(bandwidth=0.3, keep=1.0), id="empirical, all donors"),
-    pytest.param(mcce.MixtureSampler(max_components=4), id="mixture", marks=pytest.mark.slow),
-    pytest.param(VINE, id="vine", marks=[pytest.mark.slow, needs_vine]),
+    pytest.param(mcce.MixtureSampler(max_components=4), id="mixture", marks=pytest.mark.nightly),
+    pytest.param(VINE, id="vine", marks=[pytest.mark.nightly, needs_vine]),
 ]
 
 
@@ -119,8 +119,8 @@ def test_weights_have_no_scale_and_zeros_are_absent(sampler, loans):
 @pytest.mark.parametrize(
     "sampler",
     [
-        pytest.param("empirical", marks=pytest.mark.slow),
-        pytest.param("mixture", marks=pytest.mark.slow),
+        pytest.param("empirical", marks=pytest.mark.nightly),
+        pytest.param("mixture", marks=pytest.mark.nightly),
         pytest.param("vine", marks=needs_vine),
     ],
 )

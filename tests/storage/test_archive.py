@@ -63,7 +63,7 @@ def test_columns_that_say_nothing_come_back(name, tmp_path):
     pd.testing.assert_frame_equal(mcce.ChainModel.load(tmp_path / "chain.mcce").sample(20), chain.sample(20))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_another_process_draws_the_same(tmp_path):
     drawn = {}
     for name in good.CHAINS:
@@ -208,6 +208,7 @@ def test_an_explainer_explains_the_same_after_a_round_trip(name, tmp_path):
     assert repr(again) == repr(made)
 
 
+@pytest.mark.slow
 def test_constraints_and_plausibility_come_with_the_explainer(tmp_path):
     constraints = [
         mcce.allow("n", low=1, step=2, direction="increase"),
@@ -335,6 +336,7 @@ def test_everything_that_is_read_is_checked():
         add_check(int, lambda made: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["ivdm", *slow("mad", "hvdm")])
 def test_distances_learned_from_the_training_rows_are_loaded(measure, tmp_path):
     explainer = good.explainer()

@@ -6,7 +6,7 @@ import pytest
 
 import mcce
 from mcce import InputError, SamplerError
-from tests.marks import slow
+from tests.marks import nightly
 from tests.storage import good
 from tests.storage.spoiling import read_entries
 
@@ -50,7 +50,7 @@ def test_an_explainer_without_donors_holds_no_training_row(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["cart", "ctree", "forest", "marginal", "pmm", "parametric", "copula", "empirical", *slow("boosting")]
+    "name", ["cart", "ctree", "forest", "marginal", "pmm", "parametric", "copula", "empirical", *nightly("boosting")]
 )
 def test_samplers_that_draw_training_values_are_not_stored_without_them(name, tmp_path):
     with pytest.raises(SamplerError, match=r"donors='none' cannot be done for .*draws training values.*or save with"):

@@ -12,7 +12,7 @@ import mcce
 from mcce import InputError
 from mcce.storage.state import from_state, to_state
 from mcce.table import KINDS, Schema
-from tests.marks import slow, slow_rows
+from tests.marks import nightly, nightly_rows
 
 pa = pytest.importorskip("pyarrow")
 
@@ -97,8 +97,9 @@ def test_the_list_has_every_dtype_of_pandas():
     assert len(WHOLE) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kinds_tried", "least"), [((None,), 100), *slow_rows(((None, *KINDS), 300))], ids=["as read", "all"]
+    ("kinds_tried", "least"), [((None,), 100), *nightly_rows(((None, *KINDS), 300))], ids=["as read", "all"]
 )
 def test_every_column_comes_back(kinds_tried, least):
     columns = accepted(*kinds_tried)
@@ -111,7 +112,9 @@ def test_every_column_comes_back(kinds_tried, least):
         pd.testing.assert_frame_equal(from_state(to_state(X)), X)
 
 
-@pytest.mark.parametrize("names", [QUICK, *slow(*([*WHOLE][first : first + 20] for first in range(0, len(WHOLE), 20)))])
+@pytest.mark.parametrize(
+    "names", [QUICK, *nightly(*([*WHOLE][first : first + 20] for first in range(0, len(WHOLE), 20)))]
+)
 def test_an_explainer_and_its_result_come_back(names, tmp_path):
     X = pd.DataFrame({name: WHOLE[name][0] for name in names} | {"n": np.arange(N) % 5})
 
@@ -130,7 +133,7 @@ def test_an_explainer_and_its_result_come_back(names, tmp_path):
     pd.testing.assert_series_equal(back.frame.dtypes, X.dtypes)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_chain_comes_back(tmp_path):
     """Columns of ten kinds in one chain and one file, none of which hears of the others."""
     every = list(accepted(None, *KINDS).values())

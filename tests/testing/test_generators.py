@@ -13,7 +13,7 @@ from mcce.generators.requests import Drawn
 from mcce.testing import GENERATOR_CHECKS, ConformanceError, check_generator
 from tests.generators.joint.models import Alike, Completing, Conditional, HotDeck
 from tests.generators.row_bootstrap import RowBootstrap
-from tests.marks import slow_but
+from tests.marks import nightly_but
 
 
 class Broken(RowBootstrap):
@@ -202,7 +202,8 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(SOUND, "hot deck"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", nightly_but(SOUND, "hot deck"))
 def test_a_sound_generator_passes(name):
     check_generator(SOUND[name])
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mcce.trees.cart import grow, prune
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 from tests.trees.cart_cases import (
     LETTERS,
     best_decrease,
@@ -65,7 +65,7 @@ def compare_with_sklearn(tree, model, X, *, ties):
 
 
 @pytest.mark.parametrize("n", [300, 1500], ids=["by histogram", "by sorted order"])
-@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+@pytest.mark.parametrize("seed", [0, *nightly(1, 2)])
 @pytest.mark.parametrize(
     ("min_leaf", "min_split", "max_depth"), [(5, 2, None), (10, 40, None), (7, 14, 4), (150, 2, None)]
 )
@@ -84,7 +84,7 @@ def test_regression_trees_equal_those_of_sklearn(n, seed, min_leaf, min_split, m
 
 @pytest.mark.parametrize("n", [300, 1500], ids=["by histogram", "by sorted order"])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-@pytest.mark.parametrize("min_leaf", [8, *slow(1)])
+@pytest.mark.parametrize("min_leaf", [8, *nightly(1)])
 def test_classification_trees_equal_those_of_sklearn(n, n_classes, min_leaf):
     X, score = continuous(n, 4, n_classes)
     labels = np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
@@ -109,7 +109,7 @@ def test_regression_on_integers_decreases_as_much_as_sklearn(seed):
 
 
 @pytest.mark.parametrize("target", ["number", "tied number", "two classes", "ordered", "classes"])
-@pytest.mark.parametrize("seed", slow_but(range(24), *range(7), 20))
+@pytest.mark.parametrize("seed", nightly_but(range(24), *range(3), 20))
 def test_every_split_is_the_best_of_all(target, seed):
     given, y = split_table(mixed_frame(seed, target))
     limits = {
@@ -132,7 +132,7 @@ def test_splits_between_values_and_missing_alone():
 
 
 @pytest.mark.parametrize("n_classes", [3, 4])
-@pytest.mark.parametrize("seed", slow_but(range(8), 0, 1))
+@pytest.mark.parametrize("seed", nightly_but(range(8), 0, 1))
 def test_many_levels_and_classes_are_cut_along_the_first_principal_component(n_classes, seed):
     """At least as good as the best cut along that component by numpy, and near the best of all subsets."""
     rng = np.random.default_rng(seed)
@@ -197,7 +197,7 @@ def subtrees(tree, node):
 
 
 @pytest.mark.parametrize("target", ["number", "two classes", "classes"])
-@pytest.mark.parametrize("seed", slow_but(range(6), 0, 1))
+@pytest.mark.parametrize("seed", nightly_but(range(6), 0, 1))
 def test_pruning_finds_the_smallest_subtree_of_least_cost(target, seed):
     frame = mixed_frame(100 + seed, target)
     given, y = split_table(frame)

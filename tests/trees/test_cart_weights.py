@@ -9,7 +9,7 @@ import pytest
 from mcce import CartSampler
 from mcce.table import Column, Schema, Table
 from mcce.trees import cart
-from tests.marks import slow_but
+from tests.marks import nightly_but
 
 GIVEN = [0, 1, 2, 3, 4]
 
@@ -35,7 +35,7 @@ def _table(seed: int, *, ties: bool) -> Table:
 
 
 @pytest.mark.parametrize("target", [5, 6, 7])
-@pytest.mark.parametrize("seed", slow_but(range(6), 0, 1))
+@pytest.mark.parametrize("seed", nightly_but(range(6), 0, 1))
 def test_whole_weights_grow_the_tree_of_the_repeated_rows_ties_included(seed, target):
     table = _table(seed, ties=True)
     copies = np.random.default_rng(100 + seed).integers(1, 4, table.n_rows)

@@ -17,7 +17,7 @@ from mcce.trees import cart
 from mcce.trees.ctree import tree as ctree
 from mcce.trees.display import FittedTree
 from mcce.trees.rpart import tree as rpart
-from tests.marks import slow, slow_but
+from tests.marks import nightly, slow_but
 from tests.trees.ctree.ctree_cases import CASES, read_case, read_stored
 
 GROW = {"party": ctree.grow, "rpart": rpart.grow}
@@ -215,9 +215,9 @@ def ends_of(view, said):
     return drawn - parents
 
 
-@pytest.mark.parametrize("grow", [rpart.grow, *slow(ctree.grow, cart.grow)])
-@pytest.mark.parametrize("target", ["employment", *slow("salary")])
-@pytest.mark.parametrize("depth", [3, None, *(pytest.param(depth, marks=pytest.mark.slow) for depth in (0, 1))])
+@pytest.mark.parametrize("grow", [rpart.grow, *nightly(ctree.grow, cart.grow)])
+@pytest.mark.parametrize("target", ["employment", *nightly("salary")])
+@pytest.mark.parametrize("depth", [3, None, *(pytest.param(depth, marks=pytest.mark.nightly) for depth in (0, 1))])
 def test_pictures_are_legible_and_show_the_nodes_of_the_tree(loans, grow, target, depth):
     frame = loans[["age", "sex", "education", "employment", "salary"]]
     settings = {} if depth is None else {"max_depth": depth}

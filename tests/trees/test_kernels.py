@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import mcce
+from tests.marks import nightly
 from tests.trees.bounds_fuzz import NAMES
 
 FUZZ = Path(__file__).with_name("bounds_fuzz.py")  # started by its path, so the working folder is not searched
@@ -32,12 +33,13 @@ def run_fuzz(cache, folder, n_tables, *names):
 
 
 @pytest.mark.slow
-def test_kernels_stay_inside_their_arrays_and_compiling_runs_nothing_from_the_working_folder(tmp_path):
-    """Of every conditional and joint model."""
+@pytest.mark.parametrize("names", [["cart"], *nightly(NAMES)], ids=["cart", "all"])
+def test_kernels_stay_inside_their_arrays_and_compiling_runs_nothing_from_the_working_folder(names, tmp_path):
+    """Of the default conditional, which needs most kernels, or of every conditional and joint model."""
     folder = tmp_path / "downloads"
     folder.mkdir()
     for name in STANDARD:
         (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\nraise SystemExit\n")
-    done = run_fuzz(tmp_path / "kernels", folder, 8, *NAMES)
+    done = run_fuzz(tmp_path / "kernels", folder, 8, *names)
     assert "compiling its kernels" in done.stderr
     assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()

@@ -9,7 +9,7 @@ import pytest
 from mcce.table import Schema
 from mcce.trees.cart import grow, prune
 from mcce.trees.tree import Tree
-from tests.marks import slow
+from tests.marks import nightly
 
 LETTERS = np.array(list("abcdefghij"))
 
@@ -82,7 +82,7 @@ def fitted(n, seed, *, factors, missing, target="number", **limits):
 @pytest.mark.parametrize("target", ["number", "classes"])
 @pytest.mark.parametrize("factors", [False, True], ids=["numbers", "factors"])
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
-@pytest.mark.parametrize("n", [1, 2, 37, 256, 257, *slow(255, 2500)])
+@pytest.mark.parametrize("n", [1, 2, 37, 256, 257, *nightly(255, 2500)])
 def test_training_rows_land_in_the_leaf_that_holds_them(target, factors, missing, n):
     tree, given, _ = fitted(n, n, factors=factors, missing=missing, target=target, min_leaf=2)
     leaf = route_both_ways(tree, given.matrix)

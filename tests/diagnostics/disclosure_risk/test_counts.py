@@ -132,6 +132,7 @@ PRINTED = {  # "Practical privacy metrics for synthetic data", its table of the 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "adult.csv.gz").is_file(), reason="the Adult data are not here; MCCE_DATA says where")
 def test_the_original_adult_data_have_the_printed_figures():
     adult = mcce.datasets.load_adult(DATA)

@@ -190,7 +190,7 @@ def by_distance():
     return tables
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_distance_tells_members_of_a_generator_that_treats_them_differently(by_distance):
     leaks, cannot = (table.loc["membership by distance, AUC", "verdict"] for table in by_distance)
     assert leaks == "leaks"
@@ -211,7 +211,7 @@ def by_plausibility(rows):
     return [found.loc[f"membership by plausibility, {line}", "verdict"] for line in ("AUC", "found at 1.0%")]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_plausibility_tells_nothing_of_members_since_it_has_not_seen_them(monkeypatch):
     """The attack finds the people of a plausibility that has seen those whom it judges: how near the nearest row is.
 
@@ -244,7 +244,7 @@ def test_what_judges_the_answers_of_a_person_is_the_same_without_the_person():
         assert any(not np.array_equal(a, b) for a, b in zip(without.neighbours, whole.neighbours, strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_explainers_fitted_on_others_are_accused_as_rarely_as_the_level_says():
     accused = lines = 0
     for seed in range(12):

@@ -119,6 +119,7 @@ def test_conditions_by_rejection_are_met_within_a_tolerance_or_the_row_is_dead()
         made.sample(2, far)
 
 
+@pytest.mark.slow
 def test_dead_rows_are_no_candidates():
     def score(rows):
         return rows["pay"].to_numpy() / 160.0

@@ -13,7 +13,7 @@ from mcce.generators import AdversarialForest, MixtureGenerator, SynthesizerGene
 from tests.batches.problem import tables
 from tests.explainer.problem import DENIED, FIXED, TABLE, score
 from tests.generators.joint.models import Completing, HotDeck
-from tests.marks import slow_but
+from tests.marks import nightly_but
 
 GENERATORS = {
     "forest": AdversarialForest(fixed=FIXED, n_trees=8, random_state=1),
@@ -48,6 +48,7 @@ def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
     assert_frame_equal(found, together, check_exact=True, check_dtype=False, check_categorical=False)
 
 
+@pytest.mark.slow
 def test_it_can_be_sent_to_another_process(explainer):
     again = pickle.loads(pickle.dumps(explainer))
     one, two = (each.explain(DENIED.head(5), n_samples=50, constraints=[ANY_MISSING]) for each in (explainer, again))
@@ -76,7 +77,7 @@ def test_acceptance_is_reported(explainer):
     assert found.constraints["tried"].sum() > 0
 
 
-@pytest.mark.parametrize("name", slow_but(GENERATORS, "hot deck", "synthesizer"))
+@pytest.mark.parametrize("name", nightly_but(GENERATORS, "hot deck", "synthesizer"))
 def test_weights_of_rows_are_heeded_or_refused(name):
     weighted = mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[name])
     weights = np.arange(len(TABLE)) % 3 + 0.5

@@ -21,6 +21,7 @@ def mixture():
     return MixtureGenerator(fixed=["side"], max_components=4, random_state=3).fit(X)
 
 
+@pytest.mark.slow
 def test_densities_are_those_of_a_chain_of_the_same_fit(mixture):
     chain = mcce.ChainModel(sampler=mcce.MixtureSampler(max_components=4), fixed=["side"], random_state=3).fit(X)
     other = copy.copy(mixture)

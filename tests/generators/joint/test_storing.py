@@ -32,6 +32,7 @@ def test_a_file_draws_and_scores_the_same(forest, tmp_path):
         assert repr(again).replace(", n_jobs=2", "") == repr(forest).replace(", n_jobs=1", "")
 
 
+@pytest.mark.slow
 def test_an_explainer_with_one_is_saved_with_it(tmp_path):
     explainer = mcce.MCCE(accepted, decision=(0.5, 1.0), fixed=["sex"], generator=FORESTS).fit(X)
     explainer.save(tmp_path / "a.mcce")

@@ -48,7 +48,7 @@ def test_conformance(check):
     check(SMALL, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_keeps_the_protocol():
     check_generator(VineGenerator(random_state=1))
 
@@ -127,6 +127,7 @@ def test_atoms_and_whole_numbers():
         assert (mine == 0).mean() == pytest.approx(0.8 / (1 + k), abs=0.12)
 
 
+@pytest.mark.slow
 def test_levels_and_missing_values_are_drawn_by_their_probabilities(vine):
     """Given a number, all combinations of the levels have probabilities that sum to 1 and are those of the draws."""
     combinations = pd.MultiIndex.from_product([["a", "b", "c"], ["low", "mid", "high"]], names=["job", "grade"])

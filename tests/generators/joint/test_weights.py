@@ -16,6 +16,7 @@ from mcce.generators import (
     VineGenerator,
 )
 from tests.extras import NO_VINE
+from tests.marks import slow
 from tests.weighted_loans import FIXED, N, some_counts, some_loans
 
 MAKERS = {
@@ -75,6 +76,7 @@ def test_weights_have_no_scale_and_zeros_are_absent(make, X):
     assert found.schema_.features[3].high < 10**9
 
 
+@pytest.mark.slow
 def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
     fitted = make(fixed=FIXED).fit(X, sample_weight=1.5 * counts)
     fitted.save(tmp_path / "generator")
@@ -86,7 +88,7 @@ def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
     assert plain.training_weights_ is None
 
 
-@pytest.mark.parametrize("share", [0.15, 0.85])
+@pytest.mark.parametrize("share", [0.15, *slow(0.85)])
 def test_rows_follow_the_weights_of_a_known_process(make, share):
     """Two groups, level a with y near 3 x and level b with y near 30 - x: by weight, one or the other is the rule."""
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ import pytest
 
 import mcce
 import mcce.report.html
-from tests.marks import slow
+from tests.marks import nightly
 
 pytestmark = pytest.mark.slow  # the pages take seconds to make
 
@@ -142,7 +142,7 @@ def test_nothing_of_the_data_runs_and_all_of_it_is_read(browser, pages):
         assert NASTY in browser.ask("document.body.textContent"), page
 
 
-@pytest.mark.parametrize("page", ["sparse-customer.html", *slow("sparse-analyst.html")])
+@pytest.mark.parametrize("page", ["sparse-customer.html", *nightly("sparse-analyst.html")])
 def test_dark_and_print_styles(browser, pages, page):
     ground = "getComputedStyle(document.body).backgroundColor"
     ink = "getComputedStyle(document.body).color"
@@ -164,7 +164,7 @@ def test_dark_and_print_styles(browser, pages, page):
     assert browser.ask(OUT_OF_SIGHT) == []
 
 
-@pytest.mark.parametrize("page", ["sparse-customer.html", *slow("whole-customer.html")])
+@pytest.mark.parametrize("page", ["sparse-customer.html", *nightly("whole-customer.html")])
 def test_a_letter_is_one_sheet(browser, pages, page):
     browser.open(pages / page, 1280)
     assert browser.sheets() == 1

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from mcce.report.plots.change import change_plot
-from tests.marks import slow, slow_rows
+from tests.marks import nightly, nightly_rows
 
 from .texts import assert_texts_fit
 
@@ -41,7 +41,7 @@ def rows(n_features: int, n_changes: int, long_names: bool = False):
 
 @pytest.mark.parametrize(
     ("n_features", "n_changes", "long_names"),
-    [(3, 0, False), (3, 3, True), *slow_rows((3, 3, False), (40, 2, False), (40, 12, True), (40, 40, False))],
+    [(3, 0, False), (3, 3, True), *nightly_rows((3, 3, False), (40, 2, False), (40, 12, True), (40, 40, False))],
 )
 def test_no_text_overlaps_or_leaves_the_figure(n_features, n_changes, long_names):
     before, after, kinds, ranges = rows(n_features, n_changes, long_names)
@@ -136,7 +136,7 @@ def test_rows_alike_are_shaded_and_the_ends_of_the_line_are_told():
     assert "Shaded" not in missing.get_xlabel()
 
 
-@pytest.mark.parametrize("width", [8, *slow(3.5)])
+@pytest.mark.parametrize("width", [8, *nightly(3.5)])
 def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
     before, after, kinds, ranges = rows(6, 6)
     low, high = ranges["f2_2"]

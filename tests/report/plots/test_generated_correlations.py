@@ -11,7 +11,7 @@ import pytest
 
 import mcce
 from mcce.report.plots import correlation_plot
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 from .texts import assert_texts_fit
 
@@ -29,7 +29,7 @@ def matrix(p: int, long_names: bool = False) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("p", "long_names"), [(1, False), (3, True), *slow_rows((3, False), (12, True), (40, False), (40, True))]
+    ("p", "long_names"), [(1, False), (3, True), *nightly_rows((3, False), (12, True), (40, False), (40, True))]
 )
 def test_no_text_overlaps_or_leaves_the_figure(p, long_names):
     ax = correlation_plot(matrix(p, long_names), title="Difference of the correlations, generated minus real")

@@ -11,7 +11,7 @@ import pytest
 
 import mcce
 from mcce.report.plots import marginal_plot
-from tests.marks import slow
+from tests.marks import nightly
 
 from .texts import assert_texts_fit
 
@@ -47,7 +47,7 @@ def table(n: int, p: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@pytest.mark.parametrize("p", [1, *slow(3, 40)])
+@pytest.mark.parametrize("p", [1, *nightly(3, 40)])
 def test_no_text_overlaps_or_leaves_the_figure(p):
     axes = marginal_plot(table(400, p, 1), table(300, p, 2), notes={"number_0": "KS 0.02"})
     assert len(axes) == p

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mcce.report.plots import overview_plot
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 
 from .texts import assert_texts_fit
 
@@ -30,7 +30,7 @@ def parts(p: int, name: str = "f"):
 
 
 @pytest.mark.parametrize(
-    ("p", "name"), [(3, "f"), *slow_rows((40, "f"), (40, "months_since_the_oldest_trade_was_opened_"))]
+    ("p", "name"), [(3, "f"), *nightly_rows((40, "f"), (40, "months_since_the_oldest_trade_was_opened_"))]
 )
 def test_no_text_overlaps_or_leaves_the_figure(p, name):
     assert_texts_fit(*overview_plot(*parts(p, name)))

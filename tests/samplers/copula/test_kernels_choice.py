@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from mcce.samplers.copula.kernels import CDF, PDF, choose_rows, mean_below
-from tests.marks import slow
+from tests.marks import nightly
 
 
 def chosen(means, sd):
@@ -15,8 +15,10 @@ def chosen(means, sd):
     return found
 
 
-@pytest.mark.parametrize("sd", [1.0, 2.5, *slow(0.3)])
-@pytest.mark.parametrize("means", [[0.0, 0.0, 0.0], [0.3, -0.3], *slow([1.0, -0.5, 0.2], [3.0, 0.0, -4.0, 2.9, 1.0])])
+@pytest.mark.parametrize("sd", [1.0, 2.5, *nightly(0.3)])
+@pytest.mark.parametrize(
+    "means", [[0.0, 0.0, 0.0], [0.3, -0.3], *nightly([1.0, -0.5, 0.2], [3.0, 0.0, -4.0, 2.9, 1.0])]
+)
 def test_the_largest_utility_by_quadrature(means, sd):
     def integrand(x, k):
         others = np.delete(means, k)

@@ -6,7 +6,7 @@ from scipy import stats
 
 from mcce.rng import RowStreams
 from mcce.samplers.copula.kernels import start_rows, sweep_rows, weigh_rows
-from tests.marks import slow
+from tests.marks import nightly
 from tests.samplers.copula.simulated import LEVEL
 
 R = np.array([[1.0, 0.8, -0.3], [0.8, 1.0, 0.2], [-0.3, 0.2, 1.0]])
@@ -45,7 +45,7 @@ def free_rows(correlation, n=1_000_000):
     return rng.standard_normal((n, len(correlation))) @ np.linalg.cholesky(correlation).T
 
 
-@pytest.mark.parametrize("joint_moves", [False, *slow(True)])
+@pytest.mark.parametrize("joint_moves", [False, *nightly(True)])
 def test_bounds(joint_moves):
     low, high = np.array([0.5, -np.inf, -1.0]), np.array([np.inf, 0.3, 0.2])  # against the strong correlation
     axes = np.linalg.eigh(R)[1].T[-1:] if joint_moves else None
@@ -67,7 +67,7 @@ def test_points_stay_and_the_rest_is_the_conditional_normal():
     assert stats.kstest(z[:, 1], stats.norm(slopes @ [1.2, -0.4], spread).cdf).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("allowed", [[True, False, True], *slow([False, True, False])])
+@pytest.mark.parametrize("allowed", [[True, False, True], *nightly([False, True, False])])
 def test_the_largest_utility_is_among_the_allowed(allowed):
     offset = np.array([0.7, -0.2, -0.5])
     unbounded = np.full(3, -np.inf), np.full(3, np.inf)

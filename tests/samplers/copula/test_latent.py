@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize, stats
 
 from mcce.samplers.copula.latent import bivariate_normal_cdf, fit_latent, nearest_correlation, polychoric, polyserial
-from tests.marks import slow
+from tests.marks import nightly
 from tests.samplers.copula.simulated import R, encode, simulate
 
 
@@ -48,7 +48,7 @@ def test_polyserial_maximises_the_likelihood():
     assert polyserial(np.eye(3)[cell], z[:, 0], cuts) == pytest.approx(brute, abs=1e-4)
 
 
-@pytest.mark.parametrize("n", [500, *slow(5_000, 50_000)])
+@pytest.mark.parametrize("n", [500, *nightly(5_000, 50_000)])
 def test_known_latent_correlations_are_recovered(n):
     """Within 4.5 standard errors: 1.6 / sqrt(n) bounds those of scalars here, 4 / sqrt(n) those of utilities."""
     errors = []

@@ -18,7 +18,7 @@ from mcce.samplers.copula.latent import fit_latent
 from mcce.storage.learned import get_state, set_state
 from mcce.table import Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow
+from tests.marks import nightly, nightly_but_named
 from tests.samplers.copula.simulated import LEVEL, draw, encode, fit, same_shares, simulate
 
 
@@ -33,7 +33,7 @@ def joint():
 
 @pytest.mark.parametrize(
     "target",
-    ["income", *slow("drink", "grade", "smoker")],
+    ["income", *nightly("drink", "grade", "smoker")],
 )
 def test_draws_follow_the_conditional(training, joint, target):
     """Given discrete columns, draws and selected rows of a very large joint sample agree."""
@@ -50,7 +50,8 @@ def test_draws_follow_the_conditional(training, joint, target):
             assert same_shares(drawn, truth[: 10 * n])
 
 
-@pytest.mark.parametrize("target", ["grade", *slow("smoker", "drink")])
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["grade", *nightly("smoker", "drink")])
 def test_probabilities_follow_the_conditional(training, joint, target):
     """Within 0.02, the errors of the fit and of the joint sample included."""
     givens = [name for name in ("grade", "smoker", "drink") if name != target]
@@ -117,7 +118,7 @@ def test_tied_numbers_are_intervals():
 # ---- relabelling
 
 
-@pytest.mark.parametrize("target", ["smoker", *slow("drink", "grade", "income")])
+@pytest.mark.parametrize("target", ["smoker", *nightly("drink", "grade", "income")])
 def test_relabelling_unordered_levels_changes_nothing(target):
     frame = simulate(2000, 6)
     names = {"tea": "x3", "beer": "x1", "milk": "x2"}
@@ -140,7 +141,7 @@ def test_relabelling_unordered_levels_changes_nothing(target):
 # ---- densities
 
 
-@pytest.mark.parametrize("target", ["smoker", *slow("grade", "drink")])
+@pytest.mark.parametrize("target", ["smoker", *nightly("grade", "drink")])
 def test_probabilities_sum_to_one(training, target):
     sampler, given = fit(training[:3000], target)
     some = given.take(np.arange(50))
@@ -149,6 +150,7 @@ def test_probabilities_sum_to_one(training, target):
     np.testing.assert_allclose(total, 1.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_density_of_numbers_integrates_to_one(training):
     sampler, given = fit(training[["smoker", "drink", "height"]][:3000], "height")
     row = given.take(np.zeros(4001, dtype=int))
@@ -278,7 +280,11 @@ CONFORMING = GaussianCopulaSampler()  # one object: checks that only draw share 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", [*CHECKS, *GOODNESS_OF_FIT], ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check",
+    nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], "check_conditional", "check_state"),
+    ids=lambda check: check.__name__,
+)
 def test_conformance(check):
     check(CONFORMING, 0)
 

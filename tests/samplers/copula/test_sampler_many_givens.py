@@ -23,7 +23,7 @@ def tables():
     return X.iloc[:300], X.iloc[300:]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_densities_are_not_far_behind_the_margin(tables):
     train, new = tables
     scores = {}
@@ -37,7 +37,7 @@ def test_densities_are_not_far_behind_the_margin(tables):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["x14", pytest.param("x15", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("target", ["x14", pytest.param("x15", marks=pytest.mark.nightly)])
 def test_densities_are_those_of_the_draws(tables, target):
     train, new = tables
     given = [name for name in train if name != target]

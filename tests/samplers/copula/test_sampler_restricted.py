@@ -10,13 +10,13 @@ from scipy import stats
 from mcce.datasets import load_loans
 from mcce.rng import RowStreams
 from mcce.samplers import Within
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.samplers.copula.simulated import LEVEL, draw, fit, same_shares
 
 
 @pytest.mark.parametrize(
     "target",
-    slow_but(["height", "drink", "grade", "smoker"], "height"),
+    nightly_but(["height", "drink", "grade", "smoker"], "height"),
 )
 def test_restricted_draws_follow_the_conditional(training, target):
     sampler, given = fit(training[:5000], target)
@@ -41,7 +41,7 @@ def test_restricted_draws_follow_the_conditional(training, target):
     ("target", "allowed"),
     [
         ("band", [1, 0, 1, 0, 1]),
-        pytest.param("employment", [0, 1, 1, 1, 1], marks=pytest.mark.slow),
+        pytest.param("employment", [0, 1, 1, 1, 1], marks=pytest.mark.nightly),
     ],
 )
 def test_restricted_levels_where_the_givens_say_much(target, allowed):

@@ -102,7 +102,7 @@ def test_restricted_draws_count_the_allowed_donors(sampler):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "forest" else name for name in BOUND]
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name == "forest" else name for name in BOUND]
 )
 def test_bounded_samplers_conform(name):
     few = {"n_trees": 3} if name == "forest" else {}

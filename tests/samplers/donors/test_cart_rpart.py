@@ -13,15 +13,16 @@ from mcce.storage.learned import get_state, set_state
 from mcce.table import Schema
 from mcce.testing import check_sampler
 from mcce.trees.rpart import tree as rpart
-from tests.marks import slow
+from tests.marks import nightly
 from tests.samplers.donors.cart_problem import draw, fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler",
     [
         CartSampler(dialect="rpart", cp=0.01, min_split=20, min_leaf=7, max_depth=30),
-        *slow(CartSampler(dialect="rpart"), CartSampler(dialect="rpart", cp=0.0, min_leaf=1)),
+        *nightly(CartSampler(dialect="rpart"), CartSampler(dialect="rpart", cp=0.0, min_leaf=1)),
     ],
     ids=repr,
 )

@@ -15,13 +15,13 @@ from mcce.storage.learned import get_state, set_state
 from mcce.table import Schema
 from mcce.testing import check_sampler
 from mcce.trees.ctree import tree as ctree
-from tests.marks import slow
+from tests.marks import nightly
 from tests.trees.ctree.ctree_cases import read_case
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))])
 @pytest.mark.parametrize(
-    "settings", [{}, *slow({"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3})], ids=str
+    "settings", [{}, *nightly({"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3})], ids=str
 )
 def test_contract(seed, settings):
     check_sampler(mcce.CtreeSampler(**settings), goodness_of_fit=True, random_state=seed)

@@ -91,7 +91,7 @@ def test_without_missing_values_none_is_possible():
 
 @pytest.mark.parametrize(
     "sampler",
-    [CartSampler(min_leaf=500), pytest.param(ForestSampler(min_leaf=500), marks=pytest.mark.slow)],
+    [CartSampler(min_leaf=500), pytest.param(ForestSampler(min_leaf=500), marks=pytest.mark.nightly)],
     ids=["cart", "forest"],
 )
 def test_a_normal_density_is_recovered(sampler):

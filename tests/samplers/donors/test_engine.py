@@ -12,7 +12,7 @@ from scipy import stats
 from mcce import CartSampler, CtreeSampler, ForestSampler
 from mcce.rng import RowStreams
 from mcce.table import Schema
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 SAMPLERS = {
     "cart": CartSampler(min_leaf=4),
@@ -128,8 +128,8 @@ def assert_same_logs(found, densities, rtol):
 TARGETS = ["continuous", "ties", "zeros", "skewed", "whole", "constant", "levels", "ordered"]
 
 
-@pytest.mark.parametrize("name", slow_but(SAMPLERS, "forest"))
-@pytest.mark.parametrize("missing", [True, *slow(False)])
+@pytest.mark.parametrize("name", nightly_but(SAMPLERS, "forest"))
+@pytest.mark.parametrize("missing", [True, *nightly(False)])
 @pytest.mark.parametrize("target", TARGETS)
 def test_densities_and_supports_are_those_of_the_definition(name, target, missing):
     sampler = SAMPLERS[name]
@@ -217,7 +217,7 @@ def huge(shape, n):
     }[shape]()
 
 
-@pytest.mark.parametrize("shape", ["normal", *slow("cauchy", "clusters", "rounded", "lognormal")])
+@pytest.mark.parametrize("shape", ["normal", *nightly("cauchy", "clusters", "rounded", "lognormal")])
 def test_a_polynomial_is_the_sum_of_all_kernels(shape):
     """In a leaf of 4000 donors: at donors, beside them, in the gaps between them, and far outside."""
     n = 4000

@@ -43,9 +43,9 @@ def pool_of(sampler, given, row):
 @pytest.mark.parametrize(
     "parameters",
     [
-        pytest.param({}, marks=pytest.mark.slow),
-        pytest.param({"max_features": None, "n_trees": 3}, marks=pytest.mark.slow),
-        pytest.param({"max_features": "sqrt", "n_trees": 5}, marks=pytest.mark.slow),
+        pytest.param({}, marks=pytest.mark.nightly),
+        pytest.param({"max_features": None, "n_trees": 3}, marks=pytest.mark.nightly),
+        pytest.param({"max_features": "sqrt", "n_trees": 5}, marks=pytest.mark.nightly),
         {"n_trees": 1},
     ],
 )

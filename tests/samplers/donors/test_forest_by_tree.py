@@ -8,7 +8,7 @@ import mcce
 from mcce import InputError, Within
 from mcce.rng import RowStreams
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow_but_named
+from tests.marks import nightly_but_named
 from tests.samplers.parametric.test_sampler import encode
 
 BY_TREE = mcce.ForestSampler(n_trees=4, pooling="trees")
@@ -18,7 +18,9 @@ BY_TREE = mcce.ForestSampler(n_trees=4, pooling="trees")
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 def test_conformance(check):
     check(BY_TREE, 0)
 

@@ -10,7 +10,7 @@ from scipy import stats
 from mcce.rng import RowStreams
 from mcce.table import Schema
 from mcce.trees import cart
-from tests.marks import slow_rows
+from tests.marks import nightly_rows
 from tests.samplers.donors.forest_problem import LEVEL, encode, fit
 
 
@@ -46,7 +46,7 @@ def test_each_tree_sees_a_bootstrap_sample_of_its_own(smooth):
     assert stats.chisquare(counts.sum(axis=0)).pvalue > LEVEL
 
 
-@pytest.mark.parametrize(("max_features", "n_tried"), [("sqrt", 2), *slow_rows(("third", 2), (1, 1), (0.5, 3))])
+@pytest.mark.parametrize(("max_features", "n_tried"), [("sqrt", 2), *nightly_rows(("third", 2), (1, 1), (0.5, 3))])
 def test_roots_split_on_any_column_if_all_are_noise(max_features, n_tried):
     rng = np.random.default_rng(2)
     frame = pd.DataFrame(rng.normal(size=(60, 7)), columns=[*"abcdef", "y"])

@@ -9,7 +9,7 @@ import mcce
 from mcce import InputError, Within
 from mcce.rng import RowStreams
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow_but_named
+from tests.marks import nightly_but_named
 from tests.samplers.parametric.test_sampler import encode
 
 SMOOTHED = [
@@ -21,7 +21,7 @@ QUICK = ("check_grid", "check_marginal", "check_rounded", "check_supports", "che
 
 @pytest.mark.parametrize(
     "check",
-    slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *QUICK, "check_sample_within"),
+    nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *QUICK, "check_sample_within"),
     ids=lambda check: check.__name__,
 )
 def test_conformance(check):

@@ -11,7 +11,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.empirical.sampler import CANDIDATES
 from mcce.table import Column, Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow_but_named
+from tests.marks import nightly_but_named
 from tests.samplers.parametric.test_sampler import encode
 
 N = 120
@@ -25,7 +25,9 @@ OF_THE_CHOICE = ("check_marginal", "check_conditional", "check_seeds", "check_st
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_training_rows", "check_grid")
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 def test_conformance(check):
     check(FIXED, 0)
     if check.__name__ in OF_THE_CHOICE:

@@ -19,7 +19,7 @@ from mcce import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Table
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 from tests.samplers.estimator.problem import Known, KnownQuantiles, draw, fit
 
 
@@ -39,7 +39,8 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(ESTIMATORS, "forest", "tree"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", nightly_but(ESTIMATORS, "forest", "tree"))
 def test_residuals_are_as_wide_as_the_noise(name):
     """Truth: a sd of 2. Fits in-sample drew 0.9 (forest) and 0.0 (tree), errors on new rows 2.4 and 2.9.
 
@@ -65,7 +66,7 @@ SKEWED = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(SKEWED, "tree", "neighbours"))
+@pytest.mark.parametrize("name", nightly_but(SKEWED, "tree", "neighbours"))
 def test_residuals_of_a_skewed_number_stay_in_its_range(name):
     """y = exp(x + noise): its spread is a share of its mean, so residuals of large values made small ones negative."""
     rng = np.random.default_rng(3)
@@ -81,7 +82,7 @@ def test_residuals_of_a_skewed_number_stay_in_its_range(name):
     assert sampler.supports(given, drawn).all()
 
 
-@pytest.mark.parametrize("name", slow_but(ESTIMATORS, "tree", "neighbours"))
+@pytest.mark.parametrize("name", nightly_but(ESTIMATORS, "tree", "neighbours"))
 def test_pmm_is_as_wide_as_the_noise(name):
     frame = noisy_line()
     sampler, given = fit(frame, ESTIMATORS[name], method="pmm")
@@ -125,11 +126,11 @@ def test_an_estimator_that_needs_more_rows_than_a_fold_leaves_is_refused():
         fit(frame, KNeighborsRegressor(5))
 
 
-@pytest.mark.parametrize("method", ["pmm", *slow("residuals")])
+@pytest.mark.parametrize("method", ["pmm", *nightly("residuals")])
 @pytest.mark.parametrize(
     "estimator",
     [
-        pytest.param(RandomForestRegressor(n_estimators=3), marks=pytest.mark.slow),
+        pytest.param(RandomForestRegressor(n_estimators=3), marks=pytest.mark.nightly),
         make_pipeline(StandardScaler(), RandomForestRegressor(n_estimators=3)),
     ],
     ids=["forest", "pipeline"],

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Table
-from tests.marks import slow
+from tests.marks import nightly
 from tests.samplers.estimator.problem import BOOSTING, LEVEL, Known, KnownQuantiles, draw, fit
 
 
@@ -38,7 +38,7 @@ def test_each_residual_is_drawn_as_often():
     assert stats.chisquare(counts).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("n_donors", [1, *slow(5)])
+@pytest.mark.parametrize("n_donors", [1, *nightly(5)])
 def test_pmm_draws_the_donors_with_the_nearest_predictions(line, n_donors):
     sampler, given = fit(line, Known((2.0, 3.0)), method="pmm", n_donors=n_donors)
     predicted = (2.0 * line["x"] + 3.0 * (line["job"] == "cook")).to_numpy()
@@ -94,7 +94,7 @@ def test_pmm_with_fewer_rows_than_donors_draws_from_all():
     "estimator",
     [
         pytest.param(BOOSTING, id="boosting"),
-        pytest.param(QuantileRegressor(alpha=0.0), id="linear", marks=pytest.mark.slow),
+        pytest.param(QuantileRegressor(alpha=0.0), id="linear", marks=pytest.mark.nightly),
     ],
 )
 def test_quantiles_recover_a_heteroscedastic_model(estimator):
@@ -182,10 +182,8 @@ PROCESSES = {  # value and quantile function given x, and the share by which the
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "process", ["lognormal", *(pytest.param(name, marks=pytest.mark.slow) for name in ("normal", "uniform"))]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("process", ["lognormal", "normal", "uniform"])
 def test_quantiles_have_the_right_tails(process):
     """The tails once ran to the observed extremes: a mean 48 % too high, 3 % of draws above the 99.9 % quantile."""
     quantile, tolerance = PROCESSES[process]
@@ -208,7 +206,8 @@ def test_quantiles_have_the_right_tails(process):
     assert sampler.supports(given.take(rows), drawn).all()
 
 
-@pytest.mark.parametrize("share", [0.35, *slow(0.1)])
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.35, *nightly(0.1)])
 def test_quantiles_keep_zeros_that_many_rows_share(share):
     """Predictions near a point mass are seldom exactly there: 6 to 10 points of the zeros became small numbers."""
     rng = np.random.default_rng(7)
@@ -261,7 +260,7 @@ def test_restricted_numbers_are_exact(line, method):
     assert np.isnan(draw(sampler, given, 3, 3, nothing)).all()
 
 
-@pytest.mark.parametrize("method", ["residuals", *slow("pmm")])
+@pytest.mark.parametrize("method", ["residuals", *nightly("pmm")])
 def test_a_value_that_was_drawn_can_be_drawn_again(line, method):
     """The narrowest restriction: prediction + residual must not be lost to rounding."""
     sampler, given = fit(line, LinearRegression(), method=method)

@@ -34,23 +34,24 @@ class Numbers(EstimatorSampler):
     handles = frozenset({"numeric"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler",
     [
         pytest.param(
-            Levels(make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))), marks=pytest.mark.slow
+            Levels(make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))), marks=pytest.mark.nightly
         ),
         Levels(DecisionTreeClassifier(min_samples_leaf=30, random_state=0)),
-        pytest.param(Numbers(LinearRegression()), marks=pytest.mark.slow),
-        pytest.param(Numbers(LinearRegression(), method="pmm"), marks=pytest.mark.slow),
+        pytest.param(Numbers(LinearRegression()), marks=pytest.mark.nightly),
+        pytest.param(Numbers(LinearRegression(), method="pmm"), marks=pytest.mark.nightly),
         pytest.param(
             Numbers(DecisionTreeRegressor(min_samples_leaf=30, random_state=0), method="pmm", n_donors=30),
-            marks=pytest.mark.slow,
+            marks=pytest.mark.nightly,
         ),
-        pytest.param(Numbers(RandomForestRegressor(n_estimators=5, min_samples_leaf=30)), marks=pytest.mark.slow),
+        pytest.param(Numbers(RandomForestRegressor(n_estimators=5, min_samples_leaf=30)), marks=pytest.mark.nightly),
         pytest.param(
             Numbers(clone(BOOSTING).set_params(max_iter=5, max_leaf_nodes=4), method="quantiles", n_quantiles=4),
-            marks=pytest.mark.slow,
+            marks=pytest.mark.nightly,
         ),
     ],
     ids=["logistic", "tree", "residuals", "pmm", "pmm-tree", "forest without a seed", "quantiles"],

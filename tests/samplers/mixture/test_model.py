@@ -11,7 +11,7 @@ from mcce import Within
 from mcce.rng import RowStreams
 from mcce.samplers.mixture.model import Seen, fit_mixture
 from mcce.table import Schema, Table
-from tests.marks import slow, slow_rows
+from tests.marks import nightly, nightly_rows
 
 
 def frame_of(n=600, seed=0):
@@ -92,7 +92,7 @@ def test_the_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
     np.testing.assert_allclose(alone.log_density(values), whole.log_density(values), rtol=1e-12)
 
 
-@pytest.mark.parametrize("target", [1, 3, *slow(0, 2)])
+@pytest.mark.parametrize("target", [1, 3, *nightly(0, 2)])
 def test_densities_add_up_to_one(fitted, target):
     """Over all levels, numbers with point mass, a fine grid of the others, and a missing value."""
     mixture, table, _ = fitted
@@ -139,7 +139,7 @@ def test_correlations_are_found_through_missing_values():
     assert slope == pytest.approx(0.8 / 0.6, rel=0.12)
 
 
-@pytest.mark.parametrize(("groups", "least", "most"), [(1, 1, 2), *slow_rows((3, 4, 8))])
+@pytest.mark.parametrize(("groups", "least", "most"), [(1, 1, 2), *nightly_rows((3, 4, 8))])
 def test_as_many_components_as_new_rows_confirm(groups, least, most):
     rng = np.random.default_rng(3)
     centre = np.array([[0, 0], [6, 0], [0, 6]])[rng.integers(0, groups, 900)]
@@ -168,7 +168,7 @@ def test_several_columns_are_drawn_together(fitted):
     np.testing.assert_allclose(one_by_one, sum(parts), rtol=1e-12)
 
 
-@pytest.mark.parametrize("target", ["job", "z", *slow("x", "y")])
+@pytest.mark.parametrize("target", ["job", "z", *nightly("x", "y")])
 def test_restricted_draws_are_truncated_ones(target):
     frame, _ = frame_of()
     frame = frame[[*(c for c in frame if c != target), target]]

@@ -9,7 +9,7 @@ from mcce import InputError
 from mcce.rng import RowStreams
 from mcce.samplers.mixture.model import Mixture, fit_mixture
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow_but_named
+from tests.marks import nightly_but_named
 from tests.samplers.mixture.test_model import encode, frame_of
 
 CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that only draw share its fits
@@ -19,7 +19,9 @@ CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that on
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_weights")
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 def test_conformance(check):
     check(CONFORMING, 0)
 

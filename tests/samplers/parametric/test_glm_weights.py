@@ -15,7 +15,7 @@ from mcce.samplers.parametric.glm import fit_cumulative, fit_multinomial
 from mcce.samplers.parametric.linear import fit_linear
 from mcce.samplers.smoothing import bandwidth
 from mcce.table import Column, Schema, Table
-from tests.marks import slow_but
+from tests.marks import nightly_but
 
 FIXTURE = json.loads((Path(__file__).parents[2] / "fixtures" / "weights" / "weights.json").read_text())
 X = pd.DataFrame(FIXTURE["data"]).assign(f=lambda x: pd.Categorical(x["f"], categories=list("uvw")))
@@ -104,7 +104,7 @@ NUMBERS = {
 
 
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
-@pytest.mark.parametrize("name", slow_but(NUMBERS, "pmm"))
+@pytest.mark.parametrize("name", nightly_but(NUMBERS, "pmm"))
 def test_whole_weights_draw_what_the_repeated_rows_draw(name, loans):
     """Missing targets and givens, ties, integers; levels by logreg, polyreg and polr."""
     X, counts = loans

@@ -7,6 +7,7 @@ import pytest
 import mcce
 from mcce.storage.state import from_state, to_state
 from mcce.testing import check_sampler
+from tests.marks import nightly
 from tests.samplers.parametric.problem import encode
 
 
@@ -24,7 +25,7 @@ def sparse(kind, n=400, noise=30, seed=1):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["lasso.norm", "lasso.logreg"])
+@pytest.mark.parametrize("name", ["lasso.norm", *nightly("lasso.logreg")])
 def test_the_contract(name):
     check_sampler(name)
 

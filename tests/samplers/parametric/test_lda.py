@@ -6,7 +6,6 @@ import pytest
 
 import mcce
 from mcce.storage.state import from_state, to_state
-from mcce.testing import check_sampler
 from tests.samplers.parametric.mice import MICE
 from tests.samplers.parametric.problem import encode
 
@@ -14,10 +13,6 @@ from tests.samplers.parametric.problem import encode
 def data(name):
     found = MICE["lda"][name]
     return encode(pd.DataFrame({**found["x"], "y": pd.Categorical(found["y"])})), np.array(found["posterior"])
-
-
-def test_the_contract():
-    check_sampler("lda")
 
 
 @pytest.mark.parametrize("name", ["iris", "births"])

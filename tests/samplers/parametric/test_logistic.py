@@ -132,7 +132,7 @@ def test_logreg_covariance_is_the_inverse_information():
 # ---- proper
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_proper_logreg_is_normal_around_the_estimate():
     given, target = encode(softmax_data(n=200, levels=2))
     estimate = mcce.LogregSampler().fit(given, target).model_
@@ -149,7 +149,7 @@ def test_proper_logreg_is_normal_around_the_estimate():
     ("sampler", "frame"),
     [
         (mcce.PolyregSampler, softmax_data(n=400, levels=2)),
-        pytest.param(mcce.PolrSampler, ordered_data(n=400), marks=pytest.mark.slow),
+        pytest.param(mcce.PolrSampler, ordered_data(n=400), marks=pytest.mark.nightly),
     ],
 )
 def test_bootstrap_varies_as_the_likelihood_says(sampler, frame):

@@ -9,16 +9,10 @@ from mcce import InputError, MidastouchSampler, Within
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.midastouch import leave_one_out
 from mcce.storage.state import from_state, to_state
-from mcce.testing import check_sampler
 from tests.samplers.parametric.mice import MICE, air
 from tests.samplers.parametric.test_linear import linear_data
 
 LEVEL = 1e-3
-
-
-@pytest.mark.slow
-def test_the_contract():
-    check_sampler("midastouch")
 
 
 def test_probabilities_of_the_same_bootstrap_are_mices(monkeypatch):

@@ -5,13 +5,8 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.testing import check_sampler
 from tests.samplers.parametric.mice import MICE, air
 from tests.samplers.parametric.problem import encode
-
-
-def test_the_contract():
-    check_sampler("norm.boot")
 
 
 def test_parameters_of_the_same_rows_are_mices(monkeypatch):

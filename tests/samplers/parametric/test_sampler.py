@@ -14,20 +14,18 @@ from mcce.rng import RowStreams
 from mcce.samplers.parametric.design import Design
 from mcce.storage.learned import get_state, set_state
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missing, kinds_of, target_of
 
 of_every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
-QUICK = [s for s in SAMPLERS if not s.proper or type(s) is mcce.NormSampler]
-QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tests/samplers/donors has
+KEPT = [s for s in SAMPLERS if not s.proper or type(s) is mcce.NormSampler]
+# smoothing is tested in tests/samplers/donors, the lasso in test_lasso.py
+LASSO = (mcce.LassoNormSampler, mcce.LassoLogregSampler)
+KEPT = [s for s in KEPT if getattr(s, "smoothing", None) is None and not isinstance(s, LASSO)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "sampler",
-    [*QUICK, *(pytest.param(s, marks=pytest.mark.slow) for s in SAMPLERS if s not in QUICK)],
-    ids=repr,
-)
+@pytest.mark.parametrize("sampler", nightly_but(SAMPLERS, *KEPT), ids=repr)
 def test_conformance(sampler):
     for check in (*CHECKS, *GOODNESS_OF_FIT):
         # one draw of the parameters is calibrated on average over draws, not by itself
@@ -74,7 +72,7 @@ def encode_odd(design, targets, kind):
 
 
 @of_every_sampler
-@pytest.mark.parametrize("design", slow_but(odd_frames(), "collinear", "separated"))
+@pytest.mark.parametrize("design", nightly_but(odd_frames(), "collinear", "separated"))
 def test_odd_designs_never_crash(sampler, design):
     for targets, kind in itertools.product(ODD_TARGETS, kinds_of(sampler)):
         given, target = encode_odd(design, targets, kind)
@@ -253,7 +251,7 @@ def test_proper_parameters_follow_the_seed_of_the_chain(sampler):
     assert np.array_equal(alone, again, equal_nan=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_over_the_seeds_of_chains_the_coefficients_follow_their_posterior():
     """Both features have their own draws: coefficients over 300 chains spread as sigma^2 V says, and not together."""
     rng = np.random.default_rng(4)

@@ -10,7 +10,7 @@ from mcce import InputError, SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.storage.state import from_state, to_state
 from mcce.testing import check_sampler
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.samplers.parametric.problem import encode
 
 NAMES = {"lognorm": "log", "sqrtnorm": "sqrt", "cubertnorm": "cuberoot"}
@@ -27,7 +27,7 @@ def process(transform, n=2000, decimals=None, seed=1):
     return encode(pd.DataFrame({"x": x, "y": y if decimals is None else np.round(y, decimals)}))
 
 
-@pytest.mark.parametrize("name", slow_but(NAMES, "cubertnorm"))
+@pytest.mark.parametrize("name", nightly_but(NAMES, "cubertnorm"))
 def test_the_contract(name):
     check_sampler(name)
 

@@ -14,7 +14,7 @@ from mcce import InputError, SamplerError, TwoLevelSampler, Within
 from mcce.rng import RowStreams
 from mcce.storage.state import from_state, to_state
 from mcce.table import Column, Table
-from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_no_givens, check_sampler
+from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_no_givens
 from tests.samplers.parametric.problem import encode
 
 NLME = json.loads((Path(__file__).parents[2] / "fixtures" / "nlme" / "lme.json").read_text())["cases"]
@@ -37,11 +37,8 @@ def at(fitted, given, x, school, n):
     return Table(given.features, np.asfortranarray(np.tile([float(x), float(school)], (n, 1))))
 
 
-def test_the_contract():
-    check_sampler("2l.norm", goodness_of_fit=True)
-
-
-@pytest.mark.parametrize("proper", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("proper", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_contract_with_a_group(proper):
     sampler = TwoLevelSampler(group="sex", proper=proper)
     for check in (*CHECKS, *(() if proper else GOODNESS_OF_FIT)):
@@ -144,7 +141,7 @@ def test_weights_count_rows():
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_proper_parameters_vary_as_their_posterior_says():
     X, _ = process(60)
     given, target = encode(X)

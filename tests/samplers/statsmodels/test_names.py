@@ -9,7 +9,7 @@ from mcce import StatsmodelsSampler
 from mcce.rng import RowStreams
 from mcce.table import Schema
 from mcce.testing import check_sampler
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.samplers.statsmodels.problem import GIVEN, column, fitted
 
 NAMES = {
@@ -22,7 +22,8 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(NAMES, "gamma"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", nightly_but(NAMES, "gamma"))
 def test_the_contract(name):
     check_sampler(name)
 

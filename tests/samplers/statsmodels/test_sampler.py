@@ -14,7 +14,7 @@ from mcce.rng import RowStreams
 from mcce.storage.learned import get_state, set_state
 from mcce.table import Column, Schema
 from mcce.testing import check_sampler
-from tests.marks import slow_but, slow_rows
+from tests.marks import nightly_but, nightly_rows
 from tests.samplers.statsmodels.problem import FRAME, GIVEN, TABLE, column, fitted, make_frame
 
 CONFORMING = {
@@ -32,7 +32,7 @@ CONFORMING = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(CONFORMING, "GLM"))
+@pytest.mark.parametrize("name", nightly_but(CONFORMING, "GLM"))
 def test_the_contract(name):
     check_sampler(CONFORMING[name])
 
@@ -69,7 +69,10 @@ def test_the_wrong_family_is_found_out_by_the_same_test(target):
     assert stats.kstest(sampler._distribution(GIVEN).distribution.cdf(values), "uniform").pvalue < 1e-3
 
 
-@pytest.mark.parametrize(("target", "model"), [("count", "Poisson"), *slow_rows(("overdispersed", "NegativeBinomial"))])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "model"), [("count", "Poisson"), *nightly_rows(("overdispersed", "NegativeBinomial"))]
+)
 def test_proper_parameters_vary_as_their_covariance_says(target, model):
     estimate = fitted(StatsmodelsSampler(model), target)
     drawn = np.array(
@@ -150,6 +153,7 @@ STORABLE = {
 }
 
 
+@pytest.mark.slow
 def test_a_stored_chain_draws_the_same_and_holds_no_object_of_statsmodels(tmp_path):
     frame = FRAME[["age", "sex", *STORABLE]]
     chain = ChainModel(sampler=dict(STORABLE), fixed=["age", "sex"], random_state=1).fit(frame)

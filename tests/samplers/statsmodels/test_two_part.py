@@ -21,6 +21,7 @@ def test_the_contract_with_another_rest(rest):
     check_sampler(TwoPartSampler(rest, proper=True))
 
 
+@pytest.mark.slow
 def test_zeros_come_where_the_process_has_them():
     """P(0) is a logistic function of age; the normal regression has none, and draws below 0."""
     drawn = np.array([fitted(TwoPartSampler(), "saved").sample(GIVEN, RowStreams.from_seed(s, 600)) for s in range(20)])

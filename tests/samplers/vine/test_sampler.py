@@ -13,7 +13,7 @@ from mcce.samplers.vine.dvine import DVine
 from mcce.table import Table
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.extras import NO_VINE
-from tests.marks import slow_but_named
+from tests.marks import nightly_but_named
 from tests.samplers.parametric.test_sampler import encode
 
 pytest.importorskip("pyvinecopulib", reason=NO_VINE)
@@ -26,7 +26,9 @@ R = np.array([[1.0, 0.6, 0.3, 0.2], [0.6, 1.0, 0.5, 0.1], [0.3, 0.5, 1.0, 0.4], 
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 
-@pytest.mark.parametrize("check", slow_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
+)
 def test_conformance(check):
     check(CONFORMING, 0)
 

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 from mcce.table import Column, Table
 from mcce.trees.ctree import tree as independence
 from mcce.trees.ctree.tree import grow
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.trees.ctree.ctree_cases import read_case
 from tests.trees.ctree.problem import encode
 
@@ -34,7 +34,7 @@ def test_moments_are_those_of_all_permutations(x_levels, y_levels):
     assert sigma == pytest.approx(np.cov(drawn.T, ddof=0).reshape(sigma.shape), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", slow_but(range(20), *range(6)))
+@pytest.mark.parametrize("seed", nightly_but(range(20), *range(6)))
 def test_closed_form_is_the_pseudo_inverse(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 200))
@@ -110,7 +110,7 @@ def test_criteria_of_the_three_kinds():
     assert trees["bonferroni"].criteria == pytest.approx(trees["univariate"].criteria ** n_variables)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_splits_where_there_is_nothing_at_the_stated_level_and_without_favour():
     rng = np.random.default_rng(11)
     levels = {"two": list("ab"), "many": list("abcdefgh")}

@@ -10,7 +10,7 @@ from tests.r_bridge.rpart_cases import draw_case
 from tests.trees.rpart.rpart_cases import encode, grow, where
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_improvement_to_the_bit_and_every_row_in_its_leaf():
     kept = read_fused()["trees"]
     other_bits = other_splits = 0

@@ -9,7 +9,7 @@ from mcce import InputError, SamplerError, Within
 from mcce.generators import AdversarialForest
 from mcce.generators.joint.adversarial.leaves import INSIDE
 from mcce.generators.requests import DrawRequest
-from tests.marks import slow
+from tests.marks import nightly
 
 RNG = np.random.default_rng(8)
 N = 350
@@ -73,7 +73,8 @@ def naive_density(generator, row, columns):
     )
 
 
-@pytest.mark.parametrize("places", [[3, 5], *slow([0, 40, 100])], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("places", [[3, 5], *nightly([0, 40, 100])], ids=str)
 def test_densities_are_those_of_brute_force(forest, places):
     rows = X.copy()
     rows.iloc[3, rows.columns.get_loc("gain")] = 33.333  # a number that nobody has
