@@ -52,6 +52,18 @@ def test_one_seed_gives_one_answer_for_one_factual_or_many(found):
     pd.testing.assert_frame_equal(found["refused"].principal_reasons("refused", n_draws=100), table)
 
 
+def test_a_factual_without_a_counterfactual_has_reasons_within_its_constraints():
+    explainer = mcce.MCCE(lambda rows: rows["usd"] > 50_000, decision=True, fixed=["age"], random_state=1)
+    explainer.fit(ROWS[["age", "usd", "home"]], relations=())
+    nothing = explainer.explain(ROWS[["age", "usd", "home"]].head(1), constraints=[mcce.allow("usd", high=40_000)])
+    assert not len(nothing)
+    table = nothing.principal_reasons(0, every=True, n_draws=100)
+    assert table["shapley"].idxmax() == "usd"
+    assert table.loc["usd", ["share", "repair"]].tolist() == [0.0, "none"]
+    assert nothing.principal_reasons(0, n_draws=100).empty
+    assert "none was found whose change" in mcce.report.letter(nothing, 0, reasons=True).replace("\n", " ")
+
+
 def test_what_cannot_be_answered_is_refused(found, tmp_path):
     with pytest.raises(InputError, match="'accepted' has the wanted decision; there are no reasons for a refusal"):
         found.principal_reasons("accepted")
