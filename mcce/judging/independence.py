@@ -24,8 +24,8 @@ The hypothesis is that x is independent of y given the columns z. A missing valu
 
 More than 4,000 rows are thinned to 4,000. The level of a single test is kept as far as step 2 fits the regressions: it
 is exceeded where three or more columns of z act on x and y together only, in ways other than their product. A
-dependence that shows in none of the scores is not found. The vignette on the visit sequence has measured levels and
-powers.
+dependence that shows in none of the scores is not found. `benchmarks.graph_test` measures level and power for pairs of
+numbers and levels with up to three parents; the vignette on the visit sequence cites the figures.
 """
 
 from __future__ import annotations
