@@ -1,6 +1,6 @@
 """Do recommended actions reach the decision in the true world?
 
-    python -m benchmarks.recourse [--only WORLD,...] [--people N] [--out FILE]
+    python -m benchmarks.recourse [--only WORLD,...] [--people N] [--dowhy N] [--out FILE]
 
 1. A world is a structural causal model with known equations: `loan` is that of Karimi, von Kügelgen, Schölkopf and
    Valera (2020, "Algorithmic recourse under imperfect causal knowledge"), `career` has levels below the actions, and
@@ -11,8 +11,14 @@
    noise, with `keep=0` the noise of effects is drawn again.
 3. Reported are the share of the recommendations that reach the decision, beside the mean of `p_valid`; the share of
    people with recourse; actions, cost (sum of range-scaled steps of the actions) and seconds per person.
-4. Beside it: sparse counterfactuals read as actions (every change is carried out), and recourse with a wrong graph: one
-   edge dropped, one reversed.
+4. Beside it: sparse counterfactuals read as actions, that is, every change is carried out. They may change the features
+   that recourse may act on, all others are fixed; or ("unrestricted") all that are not fixed, as if a person could set
+   a salary or a blood pressure.
+5. Recourse with a wrong graph: one edge dropped, one reversed.
+6. The same search with the mechanisms of dowhy's gcm instead of our conditionals (`--dowhy N`, for the first N people;
+   it needs `pip install dowhy`). These are additive noise models with polynomial regressions; levels are given as
+   their codes, since its classifiers cannot be inverted, and values are rounded as in the data. `keep=1` are its
+   counterfactual samples, `keep=0` its interventional samples of the person's row.
 """
 
 from __future__ import annotations
@@ -20,8 +26,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +41,7 @@ from benchmarks import report
 from benchmarks.page import Page, read_names
 from benchmarks.speed import describe_machine
 from mcce.counterfactuals import Counterfactuals
+from mcce.rng import hash_rows
 
 ASSURANCE = 0.9
 N_TRAINING = 5000
@@ -42,8 +49,9 @@ NOTES = """\
 recourse: share of the refused people who get a recommendation. reach: share of the recommendations that reach the
 decision in the true world (se); p_valid: what was promised on average. actions, cost: number of features acted on, and
 sum of their range-scaled steps. sec.: per person, the fit included. keep=1: people keep their noise; keep=0: effects
-have new noise. counterfactual: sparse counterfactuals, every change carried out as an action. dropped, reversed: a
-graph with one wrong edge."""
+have new noise. counterfactual: sparse counterfactuals, every change carried out as an action; they may change the
+features that recourse may act on, unrestricted ones all that are not fixed. dropped, reversed: a graph with one wrong
+edge. dowhy: the same search with mechanisms of dowhy's gcm, for the first people."""
 
 Noise = Mapping[str, np.ndarray]
 Equation = Callable[[Mapping[str, Any], np.ndarray], Any]
@@ -228,11 +236,14 @@ class Case:
         texts = [name for name in rows if rows[name].dtype.kind not in "fi"]
         return rows.astype({name: pd.CategoricalDtype(orders[name], ordered=True) for name in texts})
 
-    def explainer(self, graph: str | None = None, **options: Any) -> mcce.MCCE:
+    def take(self, n: int) -> Case:
+        """Return the case of the first people."""
+        return replace(self, people=self.people[:n], noise={name: values[:n] for name, values in self.noise.items()})
+
+    def explainer(self, graph: str | None = None, fixed: Sequence[str] = ()) -> mcce.MCCE:
         """Return a fitted explainer."""
-        made = mcce.MCCE(
-            self.model, decision=(0.5, 1.0), fixed=list(self.world.fixed), graph=graph, random_state=1, **options
-        )
+        fixed = list(fixed or self.world.fixed)
+        made = mcce.MCCE(self.model, decision=(0.5, 1.0), fixed=fixed, graph=graph, random_state=1)
         return made.fit(self.training, relations=())
 
     def carry_out(self, found: Counterfactuals, *, new_noise: bool) -> np.ndarray:
@@ -281,15 +292,89 @@ def _plain(rows: pd.DataFrame) -> dict[str, Any]:
     return {name: object for name in rows if isinstance(rows[name].dtype, pd.CategoricalDtype)}
 
 
+class DowhyWorld:
+    """What follows from actions by the mechanisms of dowhy's gcm (step 6), in place of a fitted chain.
+
+    Random numbers are those of dowhy, whose seed is set once.
+    """
+
+    def __init__(self, explainer: mcce.MCCE, training: pd.DataFrame, keep: float = 1.0) -> None:
+        import networkx as nx
+        from dowhy import gcm
+
+        gcm.config.disable_progress_bars()
+        gcm.util.general.set_random_seed(1)
+        self.schema, self.graph, self.keep = explainer.generator_.schema_, explainer.generator_.graph_, keep
+        rows = self._frame(self.schema.encode(training).matrix)
+        edges = [(parent, name) for name in self.schema.names for parent in self.graph.parents(name)]
+        self.causal = gcm.InvertibleStructuralCausalModel(nx.DiGraph(edges))
+        for each in self.schema.features:
+            is_root = not self.graph.parents(each.name)
+            kind = gcm.AdditiveNoiseModel if each.is_numeric else gcm.DiscreteAdditiveNoiseModel
+            mechanism = gcm.EmpiricalDistribution() if is_root else kind(gcm.ml.create_polynom_regressor())
+            self.causal.set_causal_mechanism(each.name, mechanism)
+        gcm.fit(self.causal, rows)
+
+    def _frame(self, matrix: np.ndarray) -> pd.DataFrame:
+        rows = pd.DataFrame(matrix, columns=self.schema.names)
+        return rows.astype({each.name: int for each in self.schema.features if not each.is_numeric})
+
+    def world(self, keep: float, derived: object = ()) -> DowhyWorld:
+        """Return itself, with a `keep` of 0 or 1."""
+        self.keep = keep
+        return self
+
+    def follow(
+        self, rows: np.ndarray, acted: np.ndarray, factuals: np.ndarray, keys: np.ndarray, draws: np.ndarray
+    ) -> np.ndarray:
+        """Return rows with the consequences of the cells that are set."""
+        from dowhy import gcm
+
+        after = np.where(acted, rows, factuals)
+        for pattern in np.unique(acted, axis=0):
+            some = np.flatnonzero((acted == pattern).all(axis=1))
+            if self.keep:  # the same in all draws
+                _, first, place = np.unique(hash_rows(after[some]), return_index=True, return_inverse=True)
+            else:
+                first = place = np.arange(some.size)
+            before = self._frame(factuals[some[first]])
+            values = self._frame(after[some[first]])
+            names = [name for name, is_set in zip(self.schema.names, pattern) if is_set]
+            do = {name: _one_after_the_other(values[name]) for name in names}
+            draw = gcm.counterfactual_samples if self.keep else gcm.interventional_samples
+            drawn = draw(self.causal, do, observed_data=before)
+            for effect in {effect for name in names for effect in self.graph.descendants(name)} - set(names):
+                j = self.schema.position(effect)
+                after[some, j] = self._on_grid(j, drawn[effect].to_numpy(dtype=float))[place]
+        return after
+
+    def _on_grid(self, j: int, values: np.ndarray) -> np.ndarray:
+        feature = self.schema.features[j]
+        if not feature.is_numeric:
+            return np.clip(np.round(values), 0, feature.n_levels - 1)
+        return values if feature.grid.decimals is None else np.round(values, feature.grid.decimals)
+
+
+def _one_after_the_other(values: pd.Series) -> Callable[[Any], Any]:
+    """Return an intervention of dowhy, which is called once for each row, in their order."""
+    each = iter(values.to_list())
+    return lambda _: next(each)
+
+
 def measure(case: Case, way: str) -> list[str]:
     """Return a line of the table."""
     begun, world = time.perf_counter(), case.world
     keep = 0.0 if "keep=0" in way else 1.0
-    if way == "counterfactual":
-        found = case.explainer().explain(case.people, sparse=True)
+    if "counterfactual" in way:
+        others = [name for name in case.training if name not in world.actions]
+        fixed = world.fixed if "unrestricted" in way else others
+        found = case.explainer(fixed=fixed).explain(case.people, sparse=True)
     else:
         graph = world.dropped if "dropped" in way else world.reversed if "reversed" in way else world.graph
-        found = case.explainer(graph).recourse(case.people, list(world.actions), assurance=ASSURANCE, keep=keep)
+        explainer = case.explainer(graph)
+        if "dowhy" in way:
+            explainer.learned_.worlds = (DowhyWorld(explainer, case.training),)
+        found = explainer.recourse(case.people, list(world.actions), assurance=ASSURANCE, keep=keep)
     seconds = (time.perf_counter() - begun) / len(case.people)
     reached = case.carry_out(found, new_noise=keep == 0.0)
     share = float(reached.mean())
@@ -305,7 +390,15 @@ def measure(case: Case, way: str) -> list[str]:
     ]
 
 
-WAYS = ("recourse, keep=1", "recourse, keep=0", "counterfactual", "dropped, keep=1", "reversed, keep=1")
+WAYS = (
+    "recourse, keep=1",
+    "recourse, keep=0",
+    "counterfactual",
+    "counterfactual, unrestricted",
+    "dropped, keep=1",
+    "reversed, keep=1",
+)
+DOWHY_WAYS = ("dowhy, keep=1", "dowhy, keep=0")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -313,6 +406,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recourse", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default=",".join(WORLDS), help=f"worlds: {', '.join(WORLDS)}")
     parser.add_argument("--people", type=int, default=1000, help="refused people in each world")
+    parser.add_argument(
+        "--dowhy", type=int, default=0, help="people for the search with dowhy, which must be installed"
+    )
     parser.add_argument("--out", type=Path, help="a Markdown file to write")
     chosen = parser.parse_args(arguments)
     page = Page("Do recommended actions reach the decision in the true world?")
@@ -322,7 +418,14 @@ def main(arguments: list[str] | None = None) -> int:
         case = Case.make(WORLDS[name], chosen.people)
         page.title(f"{name}: {len(case.people)} refused people, {len(case.training)} training rows")
         head = ["", "recourse", "reach (se)", "p_valid", "actions", "cost", "sec."]
-        page.table(head, [measure(case, way) for way in WAYS])
+        ways = [(case, way) for way in WAYS]
+        if chosen.dowhy:
+            ways += [(case.take(chosen.dowhy), way) for way in DOWHY_WAYS]
+        lines = []
+        for some, way in ways:
+            lines.append([*measure(some, way), str(len(some.people))])
+            print(name, lines[-1], file=sys.stderr, flush=True)
+        page.table([*head, "people"], lines)
     if chosen.out is not None:
         page.write(chosen.out)
     return 0

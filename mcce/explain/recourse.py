@@ -283,11 +283,14 @@ class RecourseSearch:
         """Take those candidates, one of each factual, whose probability is large enough and whose rows are usual."""
         rows, valid = self._consequences(candidates, CONFIRMING)
         sure = lower_bound(valid.sum(axis=1), CONFIRMED) >= self.recourse.assurance
+        if not sure.any():
+            return
+        candidates, rows = candidates.take(sure), rows[sure, :JUDGED]
         owner = np.repeat(candidates.owner, JUDGED)
-        judged = self.acceptance.plausibility(rows[:, :JUDGED].reshape(owner.size, -1), owner).reshape(-1, JUDGED)
-        sure &= (judged >= self.acceptance.least).mean(axis=1) >= 0.5
-        if sure.any():
-            self._take(candidates.take(sure))
+        judged = self.acceptance.plausibility(rows.reshape(owner.size, -1), owner).reshape(-1, JUDGED)
+        usual = (judged >= self.acceptance.least).mean(axis=1) >= 0.5
+        if usual.any():
+            self._take(candidates.take(usual))
 
     def _take(self, winners: Actions) -> None:
         """Keep winners, with the probability from new draws and a row in the middle of the consequences (step 5)."""

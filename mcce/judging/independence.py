@@ -13,7 +13,8 @@ The hypothesis is that x is independent of y given the columns z. A missing valu
    measure", Annals of Statistics 48). In the denominator, one of the two residuals is that of the leave-one-out
    prediction, a / (1 - leverage), whichever gives the smaller T: as in the HC3 estimate of MacKinnon and White (1985),
    this allows for the number of estimated coefficients. The statistic is the largest T over all pairs of scores but
-   that of two squares.
+   that of two squares. Of two columns of unordered levels, it is the sum of T^2 over all pairs of scores, after the
+   residuals of each column are made uncorrelated by a linear map: a dependence of levels is spread over many pairs.
 4. Its p-value is found by permuting the rows of the residuals of y, without leaving rows out. T is studentised, so the
    test keeps its level asymptotically also where the spread of the residuals depends on z (DiCiccio and Romano 2017,
    "Robust permutation tests for correlation and regression coefficients", JASA 112). Permutations stop after 20 that
@@ -23,13 +24,13 @@ The hypothesis is that x is independent of y given the columns z. A missing valu
 
 More than 4,000 rows are thinned to 4,000. The level of a single test is kept as far as step 2 fits the regressions: it
 is exceeded where three or more columns of z act on x and y together only, in ways other than their product. A
-dependence that shows in none of the scores is not found. The vignette on the visit sequence has measured levels and
-powers.
+dependence that shows in none of the scores is not found. `benchmarks.graph_test` measures level and power for pairs of
+numbers and levels with up to three parents; the vignette on the visit sequence cites the figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
@@ -39,7 +40,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from mcce.base.arrays import Floats
+from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import listing
 from mcce.judging.feature import holm, p_text
 from mcce.rng import derive_key
@@ -52,6 +53,7 @@ N_EXCEEDING, LEAST_PERMUTATIONS = 20, 999
 PENALTIES = np.geomspace(1e-3, 10.0, 9)  # of joint columns, times the number of rows
 ASSUMPTION = "A graph is an assumption: data can contradict it; they do not confirm it, nor the direction of its edges."
 DETERMINED = 1e-8  # a residual of this share of the score is rounding
+SINGULAR = 1e-8  # a singular value of this share of the largest is 0
 LEAST_LEFT = 0.05  # of a row's response that its own prediction does not use
 
 
@@ -187,8 +189,8 @@ def check_independences(
         for x, y in pairs:
             feature, other = table.names[x], table.names[y]
             rng = np.random.default_rng(derive_key(seed, "graph", feature, other))
-            squares = all(table.features[j].kind != "categorical" for j in (x, y))
-            strength, p = _permutation_test(residuals[x], residuals[y], squares, n_permutations, rng)
+            kinds = {table.features[j].kind for j in (x, y)}
+            strength, p = _permutation_test(residuals[x], residuals[y], kinds, n_permutations, rng)
             found.append(TestedIndependence(feature, other, tuple(table.names[j] for j in given), strength, p))
     adjusted = holm(np.array([each.p for each in found]))
     found = [replace(each, p_adjusted=float(p)) for each, p in zip(found, adjusted)]
@@ -202,39 +204,54 @@ class _ScoreResiduals:
     inside: Floats
     left_out: Floats
 
+    def uncorrelated(self) -> _ScoreResiduals:
+        """Return them after a linear map by which the residuals in the sample are uncorrelated."""
+        _, s, rotation = np.linalg.svd(self.inside, full_matrices=False)
+        kept = s > SINGULAR * s[0]
+        linear = rotation[kept].T / s[kept]
+        return _ScoreResiduals(self.inside @ linear, self.left_out @ linear)
+
 
 def _permutation_test(
-    x: _ScoreResiduals, y: _ScoreResiduals, squares: bool, n_permutations: int, rng: np.random.Generator
+    x: _ScoreResiduals, y: _ScoreResiduals, kinds: set[str], n_permutations: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the correlation of the two residuals that agree most, and the p-value (steps 3 and 4).
 
-    `squares` is whether the last score of both is a square; this pair is left out.
+    `kinds` are those of the two columns.
     """
-    a, b = x.inside, y.inside
-    if not a.size or not b.size:
+    if not x.inside.size or not y.inside.size:
         return float("nan"), float("nan")
-    a2, b2 = a**2, b**2
-    tested = np.full((a.shape[1], b.shape[1]), True)
-    tested[-1, -1] = not squares
-
-    def statistics(agreement: Floats, spread: Floats) -> Floats:
-        counts = tested & (spread > 0.0)
-        return np.divide(agreement**2, spread, out=np.zeros_like(spread), where=counts)
-
-    seen = statistics(a.T @ b, np.maximum((x.left_out**2).T @ b2, a2.T @ y.left_out**2))
-    largest = float(seen.max())
-    if largest == 0.0:  # a constant
+    tested = np.full((x.inside.shape[1], y.inside.shape[1]), True)
+    tested[-1, -1] = "categorical" in kinds  # else the last scores are squares
+    seen = _statistics(x, y, tested)
+    if seen.max() == 0.0:  # a constant
         return float("nan"), float("nan")
     j, k = np.unravel_index(int(seen.argmax()), seen.shape)
-    strength = abs(float(a[:, j] @ b[:, k] / np.sqrt(a2[:, j].sum() * b2[:, k].sum())))
-    n_as_large, both = 0, np.hstack([b, b2])
+    a, b = x.inside[:, j], y.inside[:, k]
+    strength = abs(float(a @ b / np.sqrt((a @ a) * (b @ b))))
+    combine: Callable[[Floats], Any] = np.max
+    if kinds == {"categorical"}:
+        x, y, combine = x.uncorrelated(), y.uncorrelated(), np.sum
+        tested = np.full((x.inside.shape[1], y.inside.shape[1]), True)
+        seen = _statistics(x, y, tested)
+    observed, n_as_large, squares = float(combine(seen)), 0, x.inside**2
     for done in range(1, n_permutations + 1):
-        permuted = both[rng.permutation(len(both))]
-        drawn = statistics(a.T @ permuted[:, : b.shape[1]], a2.T @ permuted[:, b.shape[1] :])
-        n_as_large += bool(drawn.max() >= largest * (1.0 - 1e-12))
+        permuted = y.inside[rng.permutation(len(y.inside))]
+        drawn = combine(_squared(x.inside, permuted, squares.T @ permuted**2, tested))
+        n_as_large += bool(drawn >= observed * (1.0 - 1e-12))
         if n_as_large == N_EXCEEDING:
             return strength, N_EXCEEDING / done
     return strength, (n_as_large + 1) / (n_permutations + 1)
+
+
+def _statistics(x: _ScoreResiduals, y: _ScoreResiduals, tested: Bools) -> Floats:
+    """Return T^2 of all pairs of scores, 0 of those that are not tested."""
+    spread = np.maximum((x.left_out**2).T @ y.inside**2, (x.inside**2).T @ y.left_out**2)
+    return _squared(x.inside, y.inside, spread, tested)
+
+
+def _squared(a: Floats, b: Floats, spread: Floats, tested: Bools) -> Floats:
+    return np.divide((a.T @ b) ** 2, spread, out=np.zeros_like(spread), where=tested & (spread > 0.0))
 
 
 def _normal_scores(column: Floats) -> Floats:
@@ -349,5 +366,5 @@ def _orthonormal(columns: Floats) -> tuple[Floats, Floats]:
     if not columns.shape[1]:
         return columns, np.empty(0)
     u, s, _ = np.linalg.svd(columns, full_matrices=False)
-    kept = s > 1e-8 * s[0]
+    kept = s > SINGULAR * s[0]
     return u[:, kept], s[kept]

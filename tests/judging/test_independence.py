@@ -39,11 +39,13 @@ def process(kind, strength, n, rng):
     if kind == "levels":
         x = levels_of("klm", np.column_stack([0 * z, 0.8 * z, shift]), rng)
         y = of_y + strength * 1.3 * np.array([0.0, 1.0, -1.0])[x.codes] + ey
+    if kind == "two of levels":
+        x, y = (pd.Categorical(np.array(list("lkm"))[np.searchsorted([-0.7, 0.7], each)]) for each in (x, y))
     rows = pd.DataFrame({"z": z, "w": pd.Categorical(np.array(list("abc"))[w]), "z2": z2, "x": x, "y": y})
     return Schema.from_data(rows).encode(rows)
 
 
-KINDS = ["waves", "products", "heteroscedastic", "strong parents", "missing", "zeros", "levels"]
+KINDS = ["waves", "products", "heteroscedastic", "strong parents", "missing", "zeros", "levels", "two of levels"]
 
 
 def p_values(kind, strength, n_tables, n=1000):

@@ -191,6 +191,12 @@ class MixtureConditional:
             found += weights[:, k : k + 1] * self.shares[k]
         return found
 
+    def take(self, rows: Ints) -> MixtureConditional:
+        """Return the distributions of some rows."""
+        has_score = self.means.size > 0
+        means, sds = (self.means[rows], self.sds[rows]) if has_score else (self.means, self.sds)
+        return MixtureConditional(self.column, self.log_weights[rows], self.shares, means, sds)
+
     def draw(self, rng: RowStreams) -> Floats:
         """Draw a value for each row, missing by its probability."""
         return self.draw_within(rng, Within(missing=np.ones(len(self.log_weights), dtype=bool))).values
@@ -295,8 +301,11 @@ class MixtureConditional:
 
     def _log_mass(self, low: Floats, high: Floats) -> Floats:
         """Return the log probability of another number with a score between bounds, by component."""
+        parts = self._log_parts()
+        if np.isneginf(low).all() and np.isposinf(high).all():
+            return parts
         a, b = ((bound[:, None] - self.means) / self.sds for bound in (low, high))
-        return self._log_parts() + log_normal_mass(a, b)
+        return parts + log_normal_mass(a, b)
 
     @staticmethod
     def _found(values: Floats, weights: Floats) -> RestrictedDraw:

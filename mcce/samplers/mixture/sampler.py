@@ -14,7 +14,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError
-from mcce.rng import RowStreams, resolve_seed
+from mcce.rng import RowStreams, hash_rows, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import place_in_root
 from mcce.samplers.mixture.model import Mixture, MixtureConditional, fit_mixture
@@ -130,9 +130,10 @@ class MixtureSampler(ConditionalSampler):
 
     def _conditional(self, given: Table) -> MixtureConditional:
         self.check_fitted("mixture_")
-        q = len(given.features)
-        matrix = np.column_stack([given.matrix, np.full(given.n_rows, np.nan)])
-        return self.mixture_.conditional(matrix, range(q), q)
+        _, first, place = np.unique(hash_rows(given.matrix), return_index=True, return_inverse=True)
+        q, distinct = len(given.features), given.matrix[first]
+        matrix = np.column_stack([distinct, np.full(len(distinct), np.nan)])
+        return self.mixture_.conditional(matrix, range(q), q).take(place)
 
     def _check_parameters(self) -> None:
         check_count(self.max_components, "max_components", self, 1, MOST_COMPONENTS)

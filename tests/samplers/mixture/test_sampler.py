@@ -67,3 +67,16 @@ def test_bad_parameters_and_no_rows():
     with pytest.raises(InputError, match="got no rows to learn 'z' from"):
         mcce.MixtureSampler().fit(given.take(nothing), type(target)(target.feature, target.values[nothing]))
     assert isinstance(fit_mixture(given, 1), Mixture)
+
+
+def test_equal_givens_share_one_conditional(monkeypatch):
+    given, target = encode(frame_of(60)[0])
+    fitted = mcce.MixtureSampler(max_components=2).fit(given, target)
+    repeated, streams = given.take(np.repeat(np.arange(60), 5)), RowStreams.from_seed(1, 300)
+    alone = [fitted.sample(repeated.take(np.array([i])), streams.take(np.array([i])))[0] for i in range(0, 300, 7)]
+    seen, conditional = [], Mixture.conditional
+    monkeypatch.setattr(
+        Mixture, "conditional", lambda self, rows, *args: seen.append(len(rows)) or conditional(self, rows, *args)
+    )
+    np.testing.assert_array_equal(fitted.sample(repeated, streams.take(np.arange(300)))[::7], alone)
+    assert seen == [60]
