@@ -226,6 +226,8 @@ def choice(found: Result | None) -> str:
     gains += [f"cart {_gain(found['ahead_of_cart'])}"] if found["ahead_of_cart"] else []
     told = {name: f"{accuracy:.3f} ({sd:.3f})" for name, (accuracy, sd) in found["discriminator"].items()}
     lines = [f"  auto: log score beside {'; beside '.join(gains)}"]
+    stacked = found.get("stack") or {}
+    lines += [f"  stack: log score beside {name} {_gain(gain)}" for name, gain in stacked.items()]
     lines.append(f"  auto: discriminator {told.pop('auto')}; " + ", ".join(f"{name} {told[name]}" for name in told))
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """The samplers beside each other: seconds, realism, and what becomes of the counterfactuals.
 
-    python -m benchmarks.samplers [--data DIR] [--only adult,...] [--samplers cart,...] [--rows N] [--limit S]
-                                  [--quick] [--out FILE]
+    python -m benchmarks.samplers [--data DIR] [--only adult,...] [--samplers cart,...] [--rows N] [--factuals N]
+                                  [--limit S] [--quick] [--out FILE]
     python -m benchmarks.samplers --visit [...]
 
 For each data set of the paper (categories not binarised, the paper's fixed features, a random `--rows` of its
@@ -14,13 +14,14 @@ rows) and the loans, and each sampler, or joint generator in place of a chain, i
    "seen": the rows of step 1 against the rows the chain was fitted on. Below 0.5 it shows near-copies. S_pMSE, by a
    logistic regression on single columns: new rows as well; 2 at best.
 3. Scores of the half that was held out (`benchmarks.scores`): log score of whole rows, skill from draws. What "auto"
-   gains over the best single sampler and over cart is told below each data set.
+   and "stack" gain over the best single sampler, and "auto" over cart, is reported below each data set.
 4. Counterfactuals for factuals without the wanted decision, by `MCCE` with this sampler: L0, summed Gower
    distance, share that is valid when asked again, and how many factuals got one. The model is scikit-learn's
    histogram gradient boosting with its defaults, the same for all samplers.
    As in the paper, the factuals are rows that the chain was fitted on, whose own values can come back to them.
    "new": the factuals in five parts, each explained by a chain fitted on all rows but these, as a new customer is;
-   by the plain method and by the sparse one. "auto" chooses once, on all rows, for all parts.
+   by the plain method and by the sparse one. "auto" chooses once, on all rows, for all parts. `--factuals 0` skips
+   this step.
 
 A sampler that fails, or needs longer than `--limit` seconds, is reported with the reason and with what it had
 finished by then.
@@ -44,7 +45,7 @@ from pathlib import Path
 
 import mcce
 from benchmarks import report
-from benchmarks.samplers_worker import GENERATORS, VISIT, Result, work
+from benchmarks.samplers_worker import GENERATORS, N_FACTUALS, VISIT, Result, work
 from benchmarks.scores import AUTO, compare_rows
 from benchmarks.settings import LOADERS, ROOT, find_data
 from benchmarks.speed import describe_machine
@@ -57,8 +58,18 @@ SAMPLERS += ["vine", "mixture", "marginal", *GENERATORS, AUTO]
 class Workers:
     """Starts the workers of one run of the benchmark."""
 
-    def __init__(self, *, rows: int, limit: float, quick: bool, folder: Path | None, cache: Path) -> None:
-        self.arguments = ["--cache", str(cache), "--rows", str(rows), *(["--quick"] if quick else [])]
+    def __init__(
+        self,
+        *,
+        rows: int,
+        limit: float,
+        quick: bool,
+        folder: Path | None,
+        cache: Path,
+        factuals: int = N_FACTUALS,
+    ) -> None:
+        self.arguments = ["--cache", str(cache), "--rows", str(rows), "--factuals", str(factuals)]
+        self.arguments += ["--quick"] if quick else []
         self.arguments += ["--data", str(folder)] if folder else []
         self.limit = limit
         self.quick = quick
@@ -131,6 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
         "(levels, or numbers that are not positive, counts or shares) has parametric",
     )
     parser.add_argument("--rows", type=int, default=10_000, help="rows to take of each data set at most")
+    parser.add_argument("--factuals", type=int, default=N_FACTUALS, help="factuals to explain; 0 to skip step 4")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds that a sampler may take on a data set")
     parser.add_argument("--visit", action="store_true", help="compare the visit sequences instead, for trees")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
@@ -141,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = find_data(chosen.data)
     if chosen.worker:
         name, what = chosen.worker
-        sizes = {"rows": chosen.rows, "quick": chosen.quick}
+        sizes = {"rows": chosen.rows, "quick": chosen.quick, "factuals": chosen.factuals}
         for found in work(name, what, folder=folder, cache=Path(chosen.cache), **sizes):
             print(json.dumps(found), flush=True)
         return 0
@@ -149,12 +161,13 @@ def main(arguments: list[str] | None = None) -> int:
     known = [*sorted(mcce.available_samplers()), *GENERATORS, AUTO]
     samplers = _names(parser, "--samplers", chosen.samplers, SAMPLERS, known)
     with tempfile.TemporaryDirectory() as cache:
-        workers = Workers(rows=chosen.rows, limit=chosen.limit, quick=chosen.quick, folder=folder, cache=Path(cache))
+        sizes = {"rows": chosen.rows, "limit": chosen.limit, "quick": chosen.quick, "factuals": chosen.factuals}
+        workers = Workers(**sizes, folder=folder, cache=Path(cache))
         if chosen.quick:
             print(report.QUICK)
         results = {
             "quick": chosen.quick,
-            "settings": {"rows": chosen.rows, "limit": chosen.limit},
+            "settings": {"rows": chosen.rows, "factuals": chosen.factuals, "limit": chosen.limit},
             **run_benchmark(
                 names, [VISIT] if chosen.visit else samplers, workers, lambda text: print(text, flush=True)
             ),

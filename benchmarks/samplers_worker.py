@@ -37,11 +37,11 @@ N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100
 N_PARTS = 5  # of the factuals, each left out once
 
 
-def make_setting(name: str, rows: int, quick: bool) -> Setting:
+def make_setting(name: str, rows: int, quick: bool, factuals: int = N_FACTUALS) -> Setting:
     """Return the data set in its native form, with a model that trains in seconds."""
     if quick:
-        return Setting(name, name, name, "boosting", 20, 50, binarised=False, n_train=min(rows, 300))
-    return Setting(name, name, name, "boosting", N_FACTUALS, N_SAMPLES, binarised=False, n_train=rows)
+        return Setting(name, name, name, "boosting", min(factuals, 20), 50, binarised=False, n_train=min(rows, 300))
+    return Setting(name, name, name, "boosting", factuals, N_SAMPLES, binarised=False, n_train=rows)
 
 
 def chain_samplers(sampler: Any, X: pd.DataFrame) -> Any:
@@ -111,7 +111,9 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
     choice = getattr(chain, "choice_", None)
     chosen = None if choice is None else choice.table["sampler"].to_dict()
     yield {"chosen": chosen} if chosen else {}
-    if sampler in GENERATORS:
+    if not setting.n_factuals:
+        pass
+    elif sampler in GENERATORS:
         yield explain(problem, setting, generator=make_generator(sampler, problem))
     else:
         yield explain(problem, setting, sampler=chosen or chain.sampler, random_state=1)
@@ -190,9 +192,18 @@ def _figures(told: Discriminator) -> Result:
     }
 
 
-def work(name: str, what: str, *, rows: int, quick: bool, folder: Path | None, cache: Path) -> Iterator[Result]:
+def work(
+    name: str,
+    what: str,
+    *,
+    rows: int,
+    quick: bool,
+    folder: Path | None,
+    cache: Path,
+    factuals: int = N_FACTUALS,
+) -> Iterator[Result]:
     """Do what the worker NAME WHAT is for: "prepare", "visit" or a sampler."""
-    setting = make_setting(name, rows, quick)
+    setting = make_setting(name, rows, quick, factuals)
     seeds, trees = (2, 10) if quick else (N_SEEDS, N_TREES)
     stored = cache / f"{name}.joblib"
     if what == "prepare":

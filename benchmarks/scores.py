@@ -24,6 +24,7 @@ Result = dict[str, Any]
 
 N_DRAWS = 20
 AUTO = "auto"
+STACK = "stack"
 
 
 def held_out_scores(chain: Any, training: pd.DataFrame, unseen: pd.DataFrame) -> Result:
@@ -71,9 +72,10 @@ def _marginal_loss(target: Column, observed: Column) -> float:
 
 
 def compare_rows(samplers: list[Result]) -> Result | None:
-    """Return what auto gains over cart and over the best single sampler, and drop the rows (step 3)."""
+    """Return what auto and stack gain over cart and over the best single sampler, and drop the rows (step 3)."""
     rows = {one["sampler"]: np.array(one.pop("log_rows")) for one in samplers if "log_rows" in one}
-    singles = {one["sampler"]: rows[one["sampler"]] for one in samplers if "skill" in one and one["sampler"] != AUTO}
+    names = [one["sampler"] for one in samplers if "skill" in one and one["sampler"] not in (AUTO, STACK)]
+    singles = {name: rows[name] for name in names}
     if AUTO not in rows or not singles:
         return None
     best = max(singles, key=lambda name: singles[name].mean())
@@ -83,6 +85,7 @@ def compare_rows(samplers: list[Result]) -> Result | None:
         "best": best,
         "ahead_of_best": mean_and_error(rows[AUTO] - rows[best]),
         "ahead_of_cart": mean_and_error(rows[AUTO] - rows["cart"]) if "cart" in rows else None,
+        "stack": {name: mean_and_error(rows[STACK] - rows[name]) for name in (best, AUTO)} if STACK in rows else None,
         "nearest": nearest,
         "discriminator": {
             name: (told[name]["accuracy"], told[name]["sd"]) for name in sorted({nearest, AUTO, "cart"} & set(told))

@@ -154,11 +154,16 @@ class Sensitivity:
     def __repr__(self) -> str:
         s = self.summary
         compared = ", ".join(repr(name) for name in self.generators)
+        variance = (
+            "every draw of every generator changes the same features"
+            if np.isnan(s["model_choice"])
+            else f"variance of the changes: {s['model_choice']:.0%} from the choice of the generator, "
+            f"{s['monte_carlo']:.0%} Monte Carlo error"
+        )
         return (
             f"Sensitivity of {len(self.factuals)} factuals to {len(self.generators)} generators, "
             f"{self.settings['n_redraws']} redraws each: {compared}\n"
-            f"variance of the changes: {s['model_choice']:.0%} from the choice of the generator, "
-            f"{s['monte_carlo']:.0%} Monte Carlo error\n"
+            f"{variance}\n"
             f"agreement beyond chance (kappa): {s['kappa']:.2f} of different generators, "
             f"{s['kappa_redraws']:.2f} of redraws of the same one\n"
             f"plausible to the other generators: {self.factuals['plausible'].mean():.0%} of the counterfactuals"

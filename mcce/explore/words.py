@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.plausibility.stop_reasons import AT_LEVEL, DURATION, FALLS, UNUSUAL_DIRECTION
+from mcce.plausibility.stop_reasons import AT_LEVEL, DURATION, FALLS, UNSPECIFIC, UNUSUAL_DIRECTION
 from mcce.report.names import Names, value_text
 from mcce.report.reasons import NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.suspicious import BELOW
@@ -47,6 +47,7 @@ CAUTIONS = {
     FALLS: "education or a duration falls",
     DURATION: "a duration that grows by years",
     AT_LEVEL: "a number that people of that group do not have",
+    UNSPECIFIC: 'a change to "other" or "unknown"',
 }
 
 

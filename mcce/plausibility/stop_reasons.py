@@ -15,10 +15,10 @@ of the columns (`mcce.table.words`). The sparse search prefers answers without t
    answer's. All three are known by their names, and are compared if they have the same unit in `Names`, or none.
 7. `contradicts a level`: a number is above 99 per cent of the training rows with one of the answer's levels, and these
    are low: 99 per cent of them are below the upper quartile of all rows. Example: a salary beside "unemployed".
+8. `unspecific level`: the new level says "other" or "unknown", or is a mark such as "?".
 
 Reasons 1 to 6 are bounds on one column, given the factual (`StopRules.bounds`), so that rows can be drawn inside them;
-of reason 6, with the factual's loan.
-Reason 7 is about two columns of the answer.
+of reason 6, with the factual's loan. Rows with the reasons 7 and 8 are drawn and rejected.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from mcce.storage.fields import check_type, require
 from mcce.storage.state import stateful
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
-from mcce.table.words import DEBT, SAVINGS, is_education, is_loan, name_words
+from mcce.table.words import DEBT, SAVINGS, is_education, is_loan, is_unspecific, name_words
 
 YEARS = 2
-PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE = REASONS = (
+PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, UNSPECIFIC = REASONS = (
     "past event or fact",
     "cannot fall",
     "duration",
@@ -46,6 +46,7 @@ PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE =
     "contradicts a level",
     "from nothing to much",
     "money from nowhere",
+    "unspecific level",
 )
 
 
@@ -172,6 +173,16 @@ class StopRules:
         return found
 
     @cached_property
+    def _unspecific(self) -> dict[int, list[float]]:
+        """The codes of unspecific levels, by the position of the column."""
+        found = {
+            j: [code for level, code in column.codes.items() if is_unspecific(level)]
+            for j, column in enumerate(self.columns)
+            if not column.is_number and column.name not in self.usual.unchangeable
+        }
+        return {j: codes for j, codes in found.items() if codes}
+
+    @cached_property
     def _loans(self) -> list[int]:
         return [k for k, column in enumerate(self.columns) if column.is_number and is_loan(column.name)]
 
@@ -183,6 +194,8 @@ class StopRules:
             for reason, low, high, beside in self._bounds(j, before, after):
                 outside = changed[:, j] & ((after[:, j] < low) | (after[:, j] > high))
                 yield Stop(reason, j, np.flatnonzero(outside), beside)
+        for j, codes in self._unspecific.items():
+            yield Stop(UNSPECIFIC, j, np.flatnonzero(changed[:, j] & np.isin(after[:, j], codes)))
         for edge, j, k, code in self._low_edges:
             beyond = (after[:, k] == code) & (after[:, j] > edge.high) & changed[:, [j, k]].any(axis=1)
             yield Stop(AT_LEVEL, j, np.flatnonzero(beyond), edge)

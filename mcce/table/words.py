@@ -114,6 +114,20 @@ DEBT = _words(
     deuda deudas debito debiti divida dividas dlug zadluzenie velka velat
     """
 )
+UNSPECIFIC = _words(
+    """
+    other others unknown unspecified undisclosed misc miscellaneous
+    andere anderes sonstige sonstiges unbekannt
+    autre autres inconnu inconnue
+    annet andre andet annat ovrig ovrige ukjent ukendt okand
+    anders overig overige onbekend
+    otro otra otros otras desconocido desconocida
+    altro altra altri altre sconosciuto sconosciuta
+    outro outra outros outras desconhecido desconhecida
+    inne inny inna nieznane nieznany
+    muu muut tuntematon
+    """
+)
 IN_A_YEAR = {
     word: times
     for times, words in (
@@ -154,6 +168,19 @@ def name_words(name: Hashable) -> list[str]:
 def is_education(name: Hashable) -> bool:
     """Return whether a name says that a level of education is meant."""
     return any(word in EDUCATION for word in name_words(name))
+
+
+def is_unspecific(level: Hashable) -> bool:
+    """Return whether a level says "other" or "unknown", in these words alone, or is a mark such as "?".
+
+    Examples
+    --------
+    >>> is_unspecific("Other"), is_unspecific("?"), is_unspecific("Other-service"), is_unspecific("none")
+    (True, True, False, False)
+    """
+    if not isinstance(level, str) or not any(map(str.isalnum, level)):
+        return isinstance(level, str)
+    return UNSPECIFIC.issuperset(name_words(level))
 
 
 def is_age(name: Hashable) -> bool:

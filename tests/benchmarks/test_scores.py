@@ -43,6 +43,7 @@ def one(name, rows, accuracy):
 
 def test_auto_is_compared_row_by_row_with_cart_and_with_the_best():
     samplers = [one("cart", [-3.0, -5.0], 0.6), one("ctree", [-2.0, -3.0], 0.62), one("auto", [-1.0, -3.0], 0.58)]
+    samplers.append(one("stack", [-1.0, -2.0], 0.5))  # no single one
     samplers.append({"sampler": "arf", "log_rows": [0.0, 0.0], "new": {"accuracy": 0.5, "sd": 0.0}})  # no sampler
     found = compare_rows(samplers)
     assert found["best"] == "ctree"
@@ -52,6 +53,7 @@ def test_auto_is_compared_row_by_row_with_cart_and_with_the_best():
     assert all("log_rows" not in each for each in samplers)
     said = report.choice(found)
     assert "auto: log score beside ctree, the best single one, +0.500 (se 0.500); beside cart +2.000 (se 0.000)" in said
+    assert "stack: log score beside ctree +1.000 (se 0.000)\n  stack: log score beside auto +0.500 (se 0.500)" in said
     assert "auto: discriminator 0.580 (0.010); cart 0.600 (0.010)" in said
 
 

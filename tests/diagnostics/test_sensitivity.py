@@ -1,5 +1,7 @@
 """Tests of `MCCE.sensitivity`, against figures computed another way from the same counterfactuals."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
@@ -73,6 +75,14 @@ def test_a_generator_beside_itself_differs_by_chance_alone(loans):
     depends = explainer.sensitivity(X.head(40), samplers=["cart"], generators=[again], n_samples=60)
     assert depends.summary["model_choice"] == 0
     assert depends.kappa.iloc[0, 0] == depends.kappa.iloc[1, 1]
+
+
+def test_generators_that_all_agree_have_no_variance_to_divide(loans):
+    explainer, X = loans
+    depends = explainer.sensitivity(X.tail(2), samplers=["cart", "ctree"], n_samples=30)
+    agreeing = dataclasses.replace(depends, summary=depends.summary * np.nan)
+    assert "every draw of every generator changes the same features" in repr(agreeing)
+    assert "nan%" not in repr(agreeing)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from mcce.plausibility.stop_reasons import Edge, RuleColumn, StopRules, Usual
 
 NUMBERS = ["salary", "savings", "debt", "loan", "years_employed"]
 COLUMNS = [RuleColumn(name, True, True, {}) for name in NUMBERS]
-COLUMNS.append(RuleColumn("job", False, False, {"none": 0.0, "nurse": 1.0}))
+COLUMNS.append(RuleColumn("job", False, False, {"none": 0.0, "nurse": 1.0, "Other": 2.0, "Other-service": 3.0}))
 USUAL = Usual(
     directions={"salary": 1},
     spreads=dict.fromkeys(NUMBERS, 10_000.0),
@@ -40,6 +40,8 @@ def reasons_of(**changes):
         ({"years_employed": 3.0}, set()),
         ({"years_employed": 4.0}, {("duration", "years_employed")}),
         ({"years_employed": 0.0}, {("cannot fall", "years_employed")}),
+        ({"job": 2.0}, {("unspecific level", "job")}),
+        ({"job": 3.0}, set()),
         ({"job": 0.0}, {("contradicts a level", "salary")}),
     ],
 )

@@ -72,6 +72,7 @@ OPPOSITE = "opposite to the usual direction"
         ),
         ({"years_employed": 4}, "duration", "years_employed grows by 3"),
         ({"job": "none"}, "contradicts a level", "salary 30,000 is above 99% of those with job none"),
+        ({"job": "Other"}, "unspecific level", "job Other does not say what to change to"),
         ({"savings": 21_500}, "money from nowhere", "savings changes by 20,500, more than loan"),
         ({"debt": 9_500}, "money from nowhere", "debt changes by -20,500, more than loan"),
         ({"debt": 20_000, "loan": 5_000}, "money from nowhere", "debt changes by -10,000, more than loan"),

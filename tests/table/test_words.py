@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcce.table.words import is_age, is_education, is_loan
+from mcce.table.words import is_age, is_education, is_loan, is_unspecific
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,8 @@ def test_ages_and_education():
     assert all(map(is_age, ["age", "Alter", "age_years", "ålder"]))
     assert not any(map(is_age, ["average_age_of_accounts", "stage", "alternative"]))
     assert all(map(is_education, ["education", "education-num", "Ausbildung", "éducación"]))
+
+
+def test_levels_that_name_nothing():
+    assert all(map(is_unspecific, ["Other", "unknown", "other / unknown", "Övrig", "Sonstiges", "?", "-", ""]))
+    assert not any(map(is_unspecific, ["Other-service", "unknown / no savings", "none", "0", 0, True]))

@@ -19,7 +19,8 @@ import numpy as np
 import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.exceptions import InputError, SamplerError, listing, warn
+from mcce.base.parameters import changed_parameters
+from mcce.exceptions import InputError, MCCEError, SamplerError, listing, warn
 from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, Within, samplers_of_weights
 from mcce.samplers.density import ColumnDensity
@@ -174,6 +175,13 @@ class StatsmodelsSampler(RegressionSampler):
         specification = self.specification
         chosen = {name: specification.options[name] for name in self.init}
         return {**super().get_params(deep=False), "model": specification.name, **chosen}
+
+    def __repr__(self) -> str:
+        try:
+            plain = self.plain_params()
+        except MCCEError:  # invalid parameters are shown as they are
+            plain = self.get_params()
+        return f"{type(self).__name__}({', '.join(f'{k}={plain[k]!r}' for k in changed_parameters(self))})"
 
     def __getattr__(self, name: str) -> Any:
         init = vars(self).get("init", {})

@@ -137,6 +137,8 @@ def test_parameters_are_read_set_and_shown():
     assert sampler.get_params()["family"] is family
     assert sampler.clone().family is family
     assert sampler.plain_params()["family"] == "Gamma(Log)"
+    assert repr(sampler) == "StatsmodelsSampler(model='GLM', fit_options={'maxiter': 50}, family='Gamma(Log)')"
+    assert repr(StatsmodelsSampler("GML")) == "StatsmodelsSampler(model='GML')"
     assert sampler.set_params(family="Poisson", proper=True).family == "Poisson"
     assert StatsmodelsSampler.from_formula("y ~ x", sm.NegativeBinomial, p=3).formula == "y ~ x"
     with pytest.raises(AttributeError, match="no attribute 'famliy'"):
