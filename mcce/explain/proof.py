@@ -427,6 +427,9 @@ class _Search:
         """
         self.level, self.program = level, Program()
         self.positions: dict[int, Position] = {}
+        for j, within in self.within.items():
+            if j not in self.free and j not in self.follows and not within.allows(self.own[:, j])[0]:
+                return None
         read = {c.column for condition in self._conditions() for c in columns_read(condition) if not c.was}
         for j in self.free:
             cells = self._cells(j)
