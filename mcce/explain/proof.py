@@ -49,7 +49,7 @@ from mcce.distances.measures import changed_columns, gower_sum
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.problem import Factuals, Problem, fixed_columns
 from mcce.model.ask import Asker
-from mcce.model.exact import NotExactError, Tree, demands, goes_left, read_model
+from mcce.model.exact import NotExactError, SplitTree, demands, goes_left, read_model
 from mcce.plausibility.derived import equation
 from mcce.plausibility.relations import resolution
 from mcce.samplers.restricted import Within
@@ -153,7 +153,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Domain:
     """The domain of a column: closed intervals in ascending order, single levels, NaN for missing at the end.
 
     Attributes
@@ -187,7 +187,7 @@ class Cells:
 class Position:
     """The variables of a column: in which cell it lies and, if asked for, where inside it."""
 
-    def __init__(self, program: Program, cells: Cells, inside: bool) -> None:
+    def __init__(self, program: Program, cells: Domain, inside: bool) -> None:
         self.cells, self.n = cells, len(cells.low)
         self.moves: dict[int, tuple[int, float]] = {}
         self.is_number = cells.feature.is_numeric
@@ -253,7 +253,7 @@ class _Search:
         self.loose: dict[str, None] = {}  # what the program leaves out
         self.unproven: dict[str, None] = {}  # what it restricts too much
         self.cuts: list[dict[int, float]] = []
-        self.ends: tuple[dict[int, Floats], dict[int, Floats]] | None = None  # the model's columns at ends of cells
+        self.ends: list[dict[int, Floats]] = []  # the model's columns at the low and the high end of cells
         self._find_columns()
         self.splits = self._find_splits()
 
@@ -349,7 +349,7 @@ class _Search:
         def left(values: Floats) -> Bools:
             rows = np.repeat(self.own, len(splits), axis=0)
             rows[each, column] = values
-            return np.asarray(goes_left(self._columns(rows)[each, k], threshold, False, self.exact.strict), dtype=bool)
+            return goes_left(self._columns(rows)[each, k], threshold, False, self.exact.strict)
 
         for j, mine in some.items():
             grid = self.features[j].grid
@@ -367,7 +367,7 @@ class _Search:
         last = values(begin)
         return {j: np.unique(last[mine & (at_first != at_last)]) for j, mine in some.items()}
 
-    def _cells(self, j: int) -> Cells:
+    def _cells(self, j: int) -> Domain:
         """Return the domain of a column, inside its limits."""
         feature, own = self.features[j], float(self.own[0, j])
         within = self.within.get(j)
@@ -392,7 +392,7 @@ class _Search:
         cost = gower_sum(self.features).sums(counted, own_rows).reshape(2, -1)
         changes = changed_columns(counted, own_rows).sum(axis=1)[: len(low)].astype(np.float64)
         near = np.where(low >= own, low, np.where(high <= own, high, low))
-        return Cells(j, feature, low, high, unit, near, changes, cost)
+        return Domain(j, feature, low, high, unit, near, changes, cost)
 
     def _intervals(self, j: int, own: float, within: Within | None, unit: float) -> tuple[Floats, Floats]:
         feature = self.features[j]
@@ -437,9 +437,12 @@ class _Search:
                 return None
             linear = j in read or (self.exact.weights is not None and j in self.owner.values())
             self.positions[j] = Position(self.program, cells, cells.feature.is_numeric and linear)
-        cells = [position.cells for position in self.positions.values()]
-        if self.ends is None or self.cuts:
-            self.ends = self._made({c.column: c.low for c in cells}), self._made({c.column: c.high for c in cells})
+        if not self.ends or self.cuts:
+            domains = [position.cells for position in self.positions.values()]
+            self.ends = [
+                self._made({c.column: c.low for c in domains}),
+                self._made({c.column: c.high for c in domains}),
+            ]
         self._count()
         for each in self.rules:
             condition = each.named.condition if isinstance(each, DerivedRule) else each.condition
@@ -520,7 +523,7 @@ class _Search:
                 if high < np.inf:
                     self.program.at_most(wanted, high - edge, switch)
 
-    def _grow(self, tree: Tree, node: int, inside: Mapping[int, Bools]) -> list[tuple[int, int]]:
+    def _grow(self, tree: SplitTree, node: int, inside: Mapping[int, Bools]) -> list[tuple[int, int]]:
         """Add the leaves below a node that the factual can reach, each as a variable and its place."""
         k = int(tree.column[node])
         if k < 0:
@@ -533,7 +536,7 @@ class _Search:
         if j is None:
             below = bool(goes_left(self.base[[k]], *split)[0])
             return self._grow(tree, int((tree.left if below else tree.right)[node]), inside)
-        left = np.asarray(goes_left(self.ends[0][j][:, k], *split), dtype=bool)
+        left = goes_left(self.ends[0][j][:, k], *split)
         possible = inside.get(j, np.ones(left.size, dtype=bool))
         if not (possible & left).any() or not (possible & ~left).any():
             down = tree.left if (possible & left).any() else tree.right

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mcce.base.arrays import Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import MCCEError
 from mcce.model.decisions import Decision, LabelDecision, Not, ScoreDecision
 from mcce.model.source import Rows, equals
@@ -38,7 +38,7 @@ class NotExactError(MCCEError):
 
 
 @dataclass(frozen=True)
-class Tree:
+class SplitTree:
     """A tree: by node the column of its split (-1 in leaves), threshold, children, where missing goes, and values."""
 
     column: Ints
@@ -61,10 +61,10 @@ class Tree:
         return at
 
 
-def goes_left(values: Floats, threshold: Any, missing_left: Any, strict: bool) -> Any:
+def goes_left(values: Floats, threshold: Any, missing_left: Any, strict: bool) -> Bools:
     """Return which values go to the left at a split."""
     below = values < threshold if strict else values <= threshold
-    return np.where(np.isnan(values), missing_left, below)
+    return np.where(np.isnan(values), missing_left, below).astype(np.bool_)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ExactModel:
     raw: Callable[[Any], Any]
     intercept: Floats = field(default_factory=lambda: np.zeros(1))
     weights: Floats | None = None
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[SplitTree, ...] = ()
     link: str = "identity"
     encoded: frozenset[Any] = field(default_factory=frozenset)
     strict: bool = False
@@ -95,7 +95,7 @@ class ExactModel:
     def columns(self, rows: Rows) -> Floats:
         """Return the columns that the model reads, as it reads them."""
         try:
-            made = rows if self.steps is None else self.steps.transform(rows)
+            made: Any = rows if self.steps is None else self.steps.transform(rows)
             matrix = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise NotExactError(f"its columns cannot be read as numbers ({error})") from error
@@ -225,7 +225,7 @@ def _read(model: Any) -> dict[str, Any]:
         if name.startswith("GradientBoosting"):
             rate = model.learning_rate
             trees = [
-                _sklearn_tree(each.tree_, lambda v, k=k: _at(v[:, 0, :1] * rate, k, model.estimators_.shape[1]))
+                _sklearn_tree(each.tree_, _at(each.tree_.value[:, 0, :1] * rate, k, len(stage)))
                 for stage in model.estimators_
                 for k, each in enumerate(stage)
             ]
@@ -237,7 +237,7 @@ def _read(model: Any) -> dict[str, Any]:
                 value = value[:, 0, :]
                 return value / (value.sum(axis=1, keepdims=True) if is_classifier else 1.0) / len(several)
 
-            trees = [_sklearn_tree(each.tree_, shares) for each in several]
+            trees = [_sklearn_tree(each.tree_, shares(each.tree_.value)) for each in several]
             k = trees[0].value.shape[1]
             raw = model.predict_proba if is_classifier else model.predict
             return {"raw": raw, "intercept": np.zeros(k), "trees": tuple(trees), "narrow": True}
@@ -265,14 +265,14 @@ def _at(values: Floats, k: int, n: int) -> Floats:
     return found
 
 
-def _sklearn_tree(tree: Any, values: Callable[[Floats], Floats]) -> Tree:
+def _sklearn_tree(tree: Any, values: Floats) -> SplitTree:
     inner = tree.children_left >= 0
     column = np.where(inner, tree.feature, -1).astype(np.int64)
     missing = np.asarray(getattr(tree, "missing_go_to_left", np.zeros(len(column))), dtype=bool)
-    return Tree(column, tree.threshold, tree.children_left, tree.children_right, missing, values(tree.value))
+    return SplitTree(column, tree.threshold, tree.children_left, tree.children_right, missing, values)
 
 
-def _boosted(model: Any, trees: Sequence[Tree], **more: Any) -> dict[str, Any]:
+def _boosted(model: Any, trees: Sequence[SplitTree], **more: Any) -> dict[str, Any]:
     """Return boosted trees of scikit-learn, whose intercept is read from a score."""
     raw = getattr(model, "decision_function", model.predict)
     link = "logistic" if trees[0].value.shape[1] == 1 else "softmax"
@@ -291,7 +291,7 @@ def _hist_boosting(model: Any) -> dict[str, Any]:
             left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
             missing = nodes["missing_go_to_left"].astype(bool)
             values = _at(nodes["value"][:, None], place, k)
-            trees.append(Tree(column, nodes["num_threshold"], left, right, missing, values))
+            trees.append(SplitTree(column, nodes["num_threshold"], left, right, missing, values))
     return _boosted(model, trees)
 
 
@@ -303,8 +303,8 @@ def _lightgbm(model: Any) -> dict[str, Any]:
     for place, each in enumerate(dump["tree_info"]):
         nodes: list[tuple[int, float, int, int, bool, float]] = []
         _flatten(each["tree_structure"], nodes)
-        columns = [np.array(part) for part in zip(*nodes, strict=True)]
-        trees.append(Tree(*columns[:5], _at(columns[5][:, None], place % k, k)))
+        column, threshold, left, right, missing, values = (np.array(part) for part in zip(*nodes, strict=True))
+        trees.append(SplitTree(column, threshold, left, right, missing, _at(values[:, None], place % k, k)))
 
     def raw(matrix: Any) -> Any:
         return booster.predict(matrix, raw_score=True)
@@ -345,7 +345,7 @@ def _xgboost(model: Any) -> dict[str, Any]:
         threshold = np.array(each["split_conditions"], dtype=np.float32).astype(np.float64)
         column = np.where(inner, each["split_indices"], -1).astype(np.int64)
         missing = np.array(each["default_left"], dtype=bool)
-        trees.append(Tree(column, threshold, left, right, missing, _at(threshold[:, None], place, k)))
+        trees.append(SplitTree(column, threshold, left, right, missing, _at(threshold[:, None], place, k)))
 
     def raw(matrix: Any) -> Any:
         numbers = np.asarray(matrix, dtype=np.float64)
