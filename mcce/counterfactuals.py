@@ -11,7 +11,7 @@ Words, letters, pages and pictures are functions of `mcce.report`, files those o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
-from mcce.base.checks import check_count
+from mcce.base.checks import check, check_count, is_number
 from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
 from mcce.generators.graph import Graph
@@ -35,7 +35,7 @@ from mcce.report.html import result_page, result_table
 from mcce.report.names import Names
 from mcce.report.plots import change_plot
 from mcce.report.principal import repaired_by, tell_reasons
-from mcce.report.reasons import ALREADY
+from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.result_letters import as_paragraphs
 from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
 from mcce.report.rows import (
@@ -156,6 +156,9 @@ class Questions:
     redrawn : the result of another drawing, by its number; for `Counterfactuals.redrawn`
     why : for factuals at some places, what became of their candidates and what would help, and the drawn rows that came
         nearest to the decision; for `Counterfactuals.why_unexplained`
+    prove : for the factual at a place and a time limit in seconds, whether a valid row exists, in words, and that row,
+        if one was found; for `Counterfactuals.why_unexplained` and `Counterfactuals.with_proofs`
+    with_candidates : the result with further candidates, by id; for `Counterfactuals.with_proofs`
     usual : what is usual among training rows; for `Counterfactuals.suspicious`, if it is not known yet
     alike : rows drawn with the fixed values of a factual, given as a table of one row; for `Counterfactuals.plot`
     origin : what the result was made with; for `Counterfactuals.record`
@@ -169,6 +172,8 @@ class Questions:
     known_errors: Callable[[], Mapping[str, float]] | None = None
     redrawn: Callable[[int], Counterfactuals] | None = None
     why: Callable[[NDArray[Any]], tuple[pd.DataFrame, pd.DataFrame]] | None = None
+    prove: Callable[[int, float], tuple[str, pd.DataFrame]] | None = None
+    with_candidates: Callable[[pd.DataFrame], Counterfactuals] | None = None
     usual: Callable[[], Usual | None] | None = None
     alike: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     origin: Callable[[], Origin] | None = None
@@ -627,7 +632,7 @@ class Counterfactuals:
             table["repair"] = repaired_by(table["repair"], self.contributions(id, rank))
         return tell_reasons(table, own, self.fixed, self.names, None if every else n)
 
-    def why_unexplained(self, id: Hashable) -> pd.Series[Any]:
+    def why_unexplained(self, id: Hashable, *, prove: bool = False, time_limit: float = 60.0) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.
 
         `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, its candidates
@@ -640,6 +645,13 @@ class Counterfactuals:
         ----------
         id : hashable
             A label of the index of `unexplained`.
+        prove : bool
+            Whether to find out if a valid row exists at all: `proof` says that none exists, that a row exists, which
+            is `proof_row`, the nearest one, or why that is not proven. It is about rows with values inside the
+            training ranges, constraints and the model, not about plausibility, and for linear models and trees only
+            (`mcce.explain.proof`).
+        time_limit : float
+            How many seconds the proof may take.
 
         Examples
         --------
@@ -651,6 +663,15 @@ class Counterfactuals:
         >>> why = found.why_unexplained(poor.index[0])
         >>> why["would_help"]
         'without bounds on changes or distance'
+
+        No draw was within the bound. That none exists is proven for a tree:
+
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(X, X["salary"] > 40_000)
+        >>> explainer = mcce.MCCE(tree, random_state=1).fit(X)
+        >>> found = explainer.explain(poor, n_samples=100, constraints=[mcce.allow("salary", high=39_000)])
+        >>> found.why_unexplained(poor.index[0], prove=True)["proof"].partition(":")[0]
+        'none exists'
         """
         factual, row = find_row(self, id, 1)
         if row is not None:
@@ -665,7 +686,52 @@ class Counterfactuals:
             told, nearest = self._questions.why(np.array([factual]))
             rows = nearest.astype(object)  # dates of several units make no row otherwise
             known |= {**told.iloc[0], "nearest_row": rows.iloc[0] if len(rows) else None}
+        if prove and _are_open([known["reason"]])[0]:
+            says, found = self._prove(factual, time_limit)
+            known |= {"proof": says, "proof_row": found.astype(object).iloc[0] if len(found) else None}
         return pd.Series(known, dtype=object, name=id)
+
+    def with_proofs(self, time_limit: float = 60.0) -> Counterfactuals:
+        """Return the result with a proof for each factual without a counterfactual.
+
+        A row that exists (`why_unexplained` with ``prove=True``) is offered to the search as a candidate: where it is
+        taken, the factual has a counterfactual. For all others `unexplained` has the column `proof`.
+
+        Parameters
+        ----------
+        time_limit : float
+            How many seconds the proof of one factual may take.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(X, X["salary"] > 40_000)
+        >>> explainer = mcce.MCCE(tree, random_state=1).fit(X)
+        >>> found = explainer.explain(X[X["salary"] < 30_000].head(2), n_samples=3, max_changes=1)
+        >>> len(found), len(found.with_proofs())
+        (0, 2)
+        """
+        open_ids = self.unexplained.index[self.unexplained["reason"] != ALREADY]
+        proofs = {
+            place: self._prove(place, time_limit) for place in find_labels(self.factuals.index, open_ids).tolist()
+        }
+        rows = [found for _, found in proofs.values() if len(found)]
+        result = self
+        if rows:
+            assert self._questions.with_candidates is not None
+            result = self._questions.with_candidates(pd.concat(rows))
+        told = {self.factuals.index[place]: says for place, (says, _) in proofs.items()}
+        column = [told.get(who) for who in result.unexplained.index]
+        proof = pd.Series(column, index=result.unexplained.index, dtype=object)
+        return replace(result, unexplained=result.unexplained.assign(proof=proof)) if told else result
+
+    def _prove(self, place: int, time_limit: float) -> tuple[str, pd.DataFrame]:
+        if self._questions.prove is None:
+            raise InputError("this result was saved, or built without the model; explain again to prove something.")
+        check(is_number(time_limit) and time_limit > 0, time_limit, "time_limit", "it is a number of seconds above 0.")
+        return self._questions.prove(place, float(time_limit))
 
     def with_why_unexplained(self, n: int | None = None) -> Counterfactuals:
         """Return the result with `why_unexplained` of several factuals as columns of `unexplained`.
@@ -1157,6 +1223,11 @@ class Counterfactuals:
     def _as_explained(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table as the kind of frame that was explained."""
         return like_input(table, self._frame_kind)
+
+
+def _are_open(reasons: Iterable[str]) -> list[bool]:
+    """Return which reasons leave open whether a valid row exists."""
+    return [reason != ALREADY and not reason.startswith(UNREADABLE) for reason in reasons]
 
 
 def _storable(value: object) -> object:

@@ -171,13 +171,14 @@ def _last(holds: Callable[[Floats], Bools], n: int) -> Floats:
     low, high = -most, most.copy()  # places of floats in their order
     for _ in range(64):
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
-        held = holds(_float_at(middle))
+        held = holds(float_at(middle))
         low, high = np.where(held, middle, low), np.where(held, high, middle)
-    found = np.where(holds(_float_at(low)), _float_at(low), -np.inf)
-    return np.where(holds(_float_at(most)), np.inf, found)
+    found = np.where(holds(float_at(low)), float_at(low), -np.inf)
+    return np.where(holds(float_at(most)), np.inf, found)
 
 
-def _float_at(places: Ints) -> Floats:
+def float_at(places: Ints) -> Floats:
+    """Return the floats at places in their order, 0 at 0."""
     return np.copysign(np.abs(places).view(np.float64), places)
 
 

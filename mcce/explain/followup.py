@@ -17,6 +17,8 @@ Factuals without a counterfactual:
 4. `what_helps` tries four times as many draws, and drops each demand alone: each constraint, the bounds, the exclusion
    of copies, the share of refits. What leads to a counterfactual is named; if nothing does, all constraints are
    dropped.
+5. `prove` says of one factual whether no valid row exists at all, or finds the nearest one (`mcce.explain.proof`).
+   `with_proofs` takes the rows that were found as candidates.
 """
 
 from __future__ import annotations
@@ -36,10 +38,20 @@ from mcce.base.threads import one_native_thread
 from mcce.counterfactuals import Agreement, Counterfactuals, Questions
 from mcce.distances.measures import changed_columns
 from mcce.explain.acceptance import Acceptance
-from mcce.explain.draw import draw_block, draw_own_block, draw_pools
-from mcce.explain.pipeline import MOST_DRAWS, Explanation, explain_blocks, explain_factuals, search_block
+from mcce.explain.draw import Candidates, draw_block, draw_own_block, draw_pools
+from mcce.explain.pipeline import (
+    MOST_DRAWS,
+    Cost,
+    Explanation,
+    explain_blocks,
+    explain_factuals,
+    explain_given,
+    join_blocks,
+    search_block,
+)
 from mcce.explain.principal import reasons_for
 from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys, searched
+from mcce.explain.proof import prove
 from mcce.explain.tabulate import tabulate
 from mcce.explain.winners import Winners
 from mcce.generators.base import Generator
@@ -47,6 +59,7 @@ from mcce.model.ask import Asker
 from mcce.model.robustness import ConfirmingAsker
 from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.stop_reasons import Usual
+from mcce.table.checks import find_labels
 
 MOST_REDRAWN = 100  # factuals, to see how stable the answers are
 MOST_TOLD = 5  # factuals that a command line looks into
@@ -89,6 +102,8 @@ def questions_of(
         known_errors=lambda: later.standard_errors() if "again" in vars(later) else {},
         redrawn=later.redrawn,
         why=later.why,
+        prove=later.prove,
+        with_candidates=later.with_candidates,
     )
 
 
@@ -146,6 +161,26 @@ class FollowUp:
         schema = problem.generator.schema_
         rows = np.array([row for _, row in nearest]).reshape(-1, len(schema))
         return table, schema.decode(rows, factuals.index[[i for i, _ in nearest]].rename("id"))
+
+    def prove(self, place: int, time_limit: float) -> tuple[str, pd.DataFrame]:
+        """Return in words whether the factual at `place` has a valid row, and that row, if one was found."""
+        problem, factuals = self.explained.problem, self.explained.factuals
+        with working("proving", self.progress):
+            found = prove(problem, factuals, place, time_limit)
+        rows = np.empty((0, len(problem.features))) if found.row is None else found.row[None, :]
+        return found.says, problem.generator.schema_.decode(rows, factuals.index[[place] * len(rows)].rename("id"))
+
+    def with_candidates(self, rows: pd.DataFrame) -> Counterfactuals:
+        """Return the result with a further candidate for some factuals without a counterfactual, by id."""
+        explained, factuals = self.explained, self.explained.factuals
+        members = find_labels(factuals.index, rows.index)
+        matrix = explained.problem.generator.schema_.encode(rows, "the candidates").matrix
+        each = np.arange(len(rows))
+        more = explain_given(explained.problem, factuals, members, Candidates(matrix, each, each + 1))
+        winners = join_blocks([explained.winners, more.winners], factuals)
+        explained = replace(explained, winners=winners, cost=Cost.total([explained.cost, more.cost]))
+        questions = questions_of(explained, self.settings, self.fit_seconds, self.usual, self.progress)
+        return tabulate(explained, self.settings, self.fit_seconds, questions)
 
     def _draw_again(self, which: Ints) -> Winners:
         """Return the winners of some factuals in a drawing that has no number which a user could give."""

@@ -112,7 +112,7 @@ def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> 
     order = np.argsort(index.get_indexer_for(with_told.index), kind="stable")
     columns = {name: _joined(found.factuals[name], others[name]).take(back) for name in found.factuals.columns}
     questions = found._questions
-    why = questions.why
+    why, prove = questions.why, questions.prove
     place_of_kept = np.full(len(index), -1, dtype=np.intp)
     place_of_kept[kept] = np.arange(kept.size)
     return replace(
@@ -122,7 +122,11 @@ def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> 
         unexplained=with_told.iloc[order],
         draws=None if found.draws is None else found.draws.reindex(index, fill_value=0),
         allowed=None if found.allowed is None else found.allowed.reindex(index),
-        _questions=replace(questions, why=None if why is None else lambda some: why(place_of_kept[some])),
+        _questions=replace(
+            questions,
+            why=None if why is None else lambda some: why(place_of_kept[some]),
+            prove=None if prove is None else lambda place, limit: prove(int(place_of_kept[place]), limit),
+        ),
     )
 
 

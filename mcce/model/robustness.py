@@ -1,9 +1,13 @@
 """Robust recourse: counterfactuals that refitted models accept too, also if their numbers are perturbed.
 
-1. Refits are the model fitted to bootstrap samples (`bootstrap_refits`), or models of the user. A row is robust if
-   enough refits accept it to conclude that a share of all refits, fresh ones included, does: a row that only this share
-   accepts passes in at most 5 per cent of cases (a binomial tolerance limit, Wilks 1941). For a share of 0.9 all of 30
-   refits must accept, or 59 of 60. With fewer than 29 all must, and the conclusion is weaker.
+1. Refits are the model fitted to bootstrap samples of its training rows with new seeds (`bootstrap_refits`), or models
+   of the user. A row is robust if the lower confidence bound (Clopper and Pearson 1934) of the share of all such refits
+   that accept it reaches the share that is demanded. The row that is returned is chosen by the same refits among many,
+   and some rows please these refits alone; the bound therefore has the one-sided level 1 - 0.05 / 25, which leaves 95
+   per cent for the best of 25 rows (Bonferroni). For a share of 0.9 all of 59 refits must accept (`refits_needed`). A
+   share of 1 demands all refits at hand, and says nothing about others.
+   Not promised: that models fitted to new people accept the row. The model in use and its refits share the chance
+   errors of the training rows (benchmarks/results/robust.md).
 2. Noise moves every mutable number by a share of its value, uniformly, on the column's grid; it is a function of seed
    and row. A row is robust if enough perturbed rows have the wanted decision.
 3. `ConfirmingAsker` queries the model first; refits and noise only for rows that it accepts and that can still pass.
@@ -11,6 +15,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +40,8 @@ from mcce.table.frames import is_other_frame
 from mcce.wording import Parameter, PythonOnly
 
 NEIGHBOURS = 32  # of a row, with noise
-MISTAKEN = 0.05  # how often a row of just the share that is demanded may pass
+MISTAKEN = 0.05  # how often a returned row may have less than the share that is demanded
+CHOSEN_AMONG = 25  # rows that the bound allows for
 USUAL_NOISE = 0.02  # where a share alone is asked for
 Noise = float | Mapping[Any, float]
 
@@ -54,10 +60,10 @@ class Robust:
         By how much the numbers of a counterfactual may be off, as a share of the value, for all that may change or by
         feature; `measures["noise"]` is the share of noisy neighbours that have the wanted decision.
     share : float or None
-        The least share of fresh refits, and of noisy neighbours, that has to accept a counterfactual, 0.9 for nine in
-        ten; None measures them and demands nothing. More of the refits at hand have to accept it, because it is chosen
-        among many by them: for 0.9 all of 30, or 59 of 60 (`mcce.model.robustness`). Refits and noise are asked last,
-        about rows that the model accepts.
+        The least share of refits, fresh ones included, and of noisy neighbours, that accepts a counterfactual, 0.9 for
+        nine in ten; None measures them and demands nothing. For refits it is a lower confidence bound of 95 per cent
+        (`mcce.model.robustness`): for 0.9 all of 59 refits have to accept, and fewer are an error. A share of 1 is
+        that of the refits at hand. Refits and noise are asked last, about rows that the model accepts.
 
     Examples
     --------
@@ -82,10 +88,23 @@ class Robust:
 
 
 def refusals_allowed(n_refits: int, share: float) -> int:
-    """Return how many refits may refuse a row, for a share of fresh ones to be believed."""
-    refused = np.arange(n_refits + 1)
-    chance = scipy.special.bdtr(refused, n_refits, 1.0 - share)
-    return max(int((chance <= MISTAKEN).sum()) - 1, 0) if share > 0.0 else n_refits
+    """Return how many refits may refuse a row, for a share of fresh ones to be believed; -1 if none may be believed."""
+    if share == 1.0:
+        return 0
+    chance = scipy.special.bdtr(np.arange(n_refits + 1), n_refits, 1.0 - share)
+    return int((chance <= MISTAKEN / CHOSEN_AMONG).sum()) - 1
+
+
+def refits_needed(share: float) -> int:
+    """Return the fewest refits that can show a share below 1: all of them have to accept a row.
+
+    Examples
+    --------
+    >>> from mcce.model.robustness import refits_needed
+    >>> refits_needed(0.9), refits_needed(0.5)
+    (59, 9)
+    """
+    return math.ceil(math.log(MISTAKEN / CHOSEN_AMONG) / math.log(share))
 
 
 @dataclass(frozen=True)
@@ -126,6 +145,12 @@ class Robustness:
             raise InputError(
                 "the decision is a function of the rows, which refits do not change; give an interval or a class label."
             )
+        if len(refits) and share is not None and refusals_allowed(len(refits), share) < 0:
+            raise InputError(
+                f"{len(refits)} refits cannot show that a share of {share:g} of all refits accepts a row; that takes "
+                f"{refits_needed(share)}. Give so many, as mcce.bootstrap_refits(model, X, y, share={share:g}) makes, "
+                "or share=1 for all of those at hand."
+            )
         askers = tuple(Asker(resolve_decision(decision, refit), schema) for refit in refits)
         return cls(Asker(model, schema), askers, by_column, derive_key(seed, "noise"), share)
 
@@ -145,7 +170,7 @@ class Robustness:
     def hold(self, rows: Floats) -> Bools:
         """Return which encoded rows reach the share that is demanded."""
         least = 0.0 if self.share is None else self.share
-        allowed = refusals_allowed(len(self.refits), least)
+        allowed = refusals_allowed(len(self.refits), least) if self.refits and least else len(self.refits)
         refused = np.zeros(rows.shape[0], dtype=np.int64)
         for refit in self.refits:
             left = np.flatnonzero(refused <= allowed)
@@ -184,18 +209,23 @@ class ConfirmingAsker:
 
 
 @one_native_thread()
-def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 30, *, random_state: int | None = 0) -> list[Any]:
+def bootstrap_refits(
+    model: Any, X: Any, y: Any, n: int | None = None, *, share: float = 0.9, random_state: int | None = 0
+) -> list[Any]:
     """Fit a model again to bootstrap samples of its training rows, for `Robust(refits=...)`.
 
     Parameters
     ----------
     model : estimator as scikit-learn has them
-        It is cloned; parameters named ``random_state`` stay as they are.
+        It is cloned. Parameters named ``random_state`` get a new seed for each refit, so that refits differ as models
+        do that are fitted again, by their rows and by their own random numbers.
     X, y : the rows that it was fitted to.
-    n : int
-        How many refits. With 30, all have to accept a row for a share of 0.9 to be believed; fewer tell less.
+    n : int or None
+        How many refits; None for as many as it takes to show `share`, 59 for 0.9.
+    share : float
+        The share that `Robust` is to demand.
     random_state : int or None
-        Seed of the samples.
+        Seed of the samples and of the refits.
 
     Returns
     -------
@@ -212,7 +242,9 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 30, *, random_state: i
     """
     from sklearn.base import clone  # scikit-learn takes long to import
 
-    n = check_count(n, "n")
+    if n is None:
+        check(is_number(share) and 0.0 < share < 1.0, share, "share", "no number of refits shows it; give n.")
+    n = refits_needed(share) if n is None else check_count(n, "n")
     n_rows, answers = len(X), np.asarray(y)
     if n_rows != answers.shape[0]:
         raise InputError(f"X has {n_rows} rows and y {answers.shape[0]}; give the rows that the model was fitted to.")
@@ -225,9 +257,16 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 30, *, random_state: i
             if classes is not None and np.unique(answers[sample]).size < classes.size:
                 continue
             is_frame = isinstance(X, pd.DataFrame) or is_other_frame(X)
-            refits.append(clone(model).fit(rows_of(X if is_frame else np.asarray(X), sample), answers[sample]))
+            refit = _reseeded(clone(model), rng)
+            refits.append(refit.fit(rows_of(X if is_frame else np.asarray(X), sample), answers[sample]))
             bar.update()
     return refits
+
+
+def _reseeded(model: Any, rng: np.random.Generator) -> Any:
+    """Return a model with other seeds, also of its steps."""
+    names = sorted(name for name in model.get_params() if name.rpartition("__")[2] == "random_state")
+    return model.set_params(**{name: int(rng.integers(2**31)) for name in names})
 
 
 def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
