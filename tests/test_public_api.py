@@ -62,6 +62,7 @@ METHODS = {
         "explore": "X",
         "generate": "X n_samples independent constraints progress",
         "check_graph": "X level random_state",
+        "group_rules": "X k by max_changes slack confidence random_state settings",
         "recourse": """
             X actions assurance keep takes n_samples n_counterfactuals constraints floor max_actions progress
         """,
@@ -87,6 +88,7 @@ METHODS = {
         "summary": "standard_errors",
         "diversity": "",
         "by": "groups bins confidence random_state",
+        "rules": "k by max_changes slack confidence random_state",
         "contributions": "id rank words",
         "why_unexplained": "id",
         "with_why_unexplained": "n",

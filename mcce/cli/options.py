@@ -256,6 +256,9 @@ OPTIONS = (
     ),
     Option("html", read.path, "FILE", "write a page for a browser", is_path=True, group="write"),
     Option(
+        "rules", read.count, "N", "with --sparse: at most N rules that reach the decision for most rows", group="write"
+    ),
+    Option(
         "letters",
         read.path,
         "FOLDER",
