@@ -1,8 +1,8 @@
 """Few rules for many: at most k rules "if <group> then change <features>" that reach the decision for most people.
 
-1. Candidate changes. The sparse counterfactuals are grouped by what they change: which features, to which level, up or
-   down. For each of these signatures and some quantiles of its steps there are two changes: numbers change *by* a step,
-   or *to at least* or *at most* a value. Steps and values are rounded outwards to readable numbers.
+1. Candidate changes. The sparse counterfactuals are grouped by the changes that the decision needs: which features, to
+   which level, up or down. For each of these signatures and some quantiles of its steps there are two changes: numbers
+   change *by* a step, or *to at least* or *at most* a value. Steps and values are rounded outwards to readable numbers.
 2. Each change is applied to each person. A person is reached if the changed row may be returned (`Acceptance`): columns
    that relations determine are computed, numbers stay in the training range, constraints and bounds hold, the row has
    the wanted decision, and its plausibility is at or above the floor. The model is queried in batches.
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +131,7 @@ def find_rules(
     found = explained.winners
     own = np.searchsorted(people, found.owner)
     most = min(MOST_CHANGES, MOST_ROWS // some.size)
-    reach = apply_changes(choosing, candidate_changes(everyone, found.rows, own, max_changes)[:most])
+    reach = apply_changes(choosing, candidate_changes(everyone, replace(found, owner=own), max_changes)[:most])
     for _ in range(GENERATIONS if reach.reached.any() else 0):
         reach += apply_changes(choosing, recombined(reach, k, max_changes)[:most])
     groups = candidate_groups(matrix[some], columns, features)
@@ -157,10 +157,10 @@ def read_columns(by: Sequence[Hashable] | None, problem: Problem) -> Sequence[in
 # ---------------------------------------------------------------- candidate changes
 
 
-def candidate_changes(acceptance: Acceptance, rows: Floats, owner: Ints, max_changes: int) -> list[Terms]:
+def candidate_changes(acceptance: Acceptance, found: Winners, max_changes: int) -> list[Terms]:
     """Return changes that counterfactuals suggest, those of frequent signatures first."""
-    features, own = acceptance.problem.features, acceptance.matrix[owner]
-    changed = acceptance.free_changes(rows, owner)
+    features, rows, own = acceptance.problem.features, found.rows, acceptance.matrix[found.owner]
+    changed = acceptance.free_changes(rows, found.owner) & ~found.incidental
     changed[:, list(acceptance.problem.uncounted)] = False
     usable = (changed.sum(axis=1) <= max_changes) & ~(changed & (np.isnan(rows) | np.isnan(own))).any(axis=1)
     is_level = np.array([feature.kind == "categorical" for feature in features])

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Floats
-from mcce.base.canvas import DARK, FONT, SMALL, new_axes, write_caption
+from mcce.base.canvas import DARK, FONT, SMALL, ink, new_axes, write_caption
 from mcce.report.groups import figures
 from mcce.report.names import Names, fold, listed, value_text
 
@@ -155,15 +155,15 @@ class RuleSet:
             Where to draw. By default a new figure.
         """
         n = len(self.table)
-        ax = new_axes(7.2, 1.0 + 0.62 * n) if ax is None else ax
+        ax = new_axes(7.2, 0.9 + 0.75 * n) if ax is None else ax
         for place, (_, row) in enumerate(self.table.iterrows()):
-            ax.barh(place, row["coverage"], height=0.34, color=DARK, alpha=1.0 if place == n - 1 else 0.6)
-            ax.plot([row["coverage_low"], row["coverage_high"]], [place, place], color="black", linewidth=1.2)
+            ax.barh(place, row["coverage"], height=0.3, color=DARK, alpha=1.0 if place == n - 1 else 0.6)
+            ax.plot([row["coverage_low"], row["coverage_high"]], [place, place], color=ink(), linewidth=1.2)
             words = "all rules together" if place == n - 1 else f"{row['group']}: {row['change']}"
-            text = f"{fold(words, 84, 1)}  ({row['reached']} of {row['people']})"
-            ax.text(0.0, place - 0.26, text, fontsize=SMALL, va="bottom", parse_math=False)
+            text = f"{fold(words, 96)}  ({row['reached']} of {row['people']})"
+            ax.text(0.0, place - 0.2, text, fontsize=SMALL, va="bottom", parse_math=False)
         ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(n - 0.6, -0.85)
+        ax.set_ylim(n - 0.7, -0.75)
         ax.set_yticks(range(n), [*map(str, range(1, n)), ""], fontsize=FONT)
         ax.tick_params(axis="y", length=0)
         ax.tick_params(axis="x", labelsize=SMALL)
