@@ -379,7 +379,7 @@ def choose(reach: Reach, member: Bools, depth: Ints, k: int, slack: float) -> li
 def _cheapest(reach: Reach, member: Bools, rules: Sequence[tuple[int, int]]) -> Floats:
     """Return the least cost by which some rule reaches each person; inf where none does."""
     costs = [np.where(member[g], reach.cost[c], np.inf) for c, g in rules]
-    return np.min([np.full(reach.cost.shape[1], np.inf), *costs], axis=0)
+    return np.asarray(np.min([np.full(reach.cost.shape[1], np.inf), *costs], axis=0))
 
 
 def _applied(

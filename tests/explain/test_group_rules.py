@@ -23,33 +23,29 @@ def accepted(rows):
 @pytest.fixture(scope="module")
 def small():
     rng = np.random.default_rng(1)
-    X = pd.DataFrame({name: rng.integers(0, 4, 300) for name in "abc"})
-    X["g"] = pd.Categorical(rng.choice(["x", "y", "z"], 300))
-    X["age"] = rng.integers(20, 70, 300)
+    X = pd.DataFrame({name: rng.integers(0, 4, 200) for name in "abc"})
+    X["g"] = pd.Categorical(rng.choice(["x", "y", "z"], 200))
+    X["age"] = rng.integers(20, 70, 200)
     explainer = MCCE(accepted, fixed=["g", "age"], random_state=1).fit(X, relations=())
-    people = X[accepted(X) == 0].head(40)
-    found = explainer.explain(people, sparse=True, floor=0, n_samples=100, constraints=["a <= was(a) + 2"])
+    people = X[accepted(X) == 0].head(30)
+    found = explainer.explain(people, sparse=True, floor=0, n_samples=50, constraints=["a <= was(a) + 2"])
     return SimpleNamespace(explainer=explainer, people=people, found=found, rules=found.rules(k=2, slack=0))
 
 
-def best_coverage(people, k):
-    """Return the largest number of people that k rules reach: all changes of a, b and c to values, by group."""
+def best_coverage_of_two(people):
+    """Return the largest number of people that two rules reach: all changes of a, b and c to values, by group."""
     covers = set()
     for to in itertools.product([None, *VALUES], repeat=3):
         moved = people.assign(**{name: value for name, value in zip("abc", to) if value is not None})
         reached = (accepted(moved) == 1) & (moved["a"] <= people["a"] + 2)
         for group in [[], ["x"], ["y"], ["z"]]:
             covers.add(tuple(reached & (people["g"].isin(group) if group else True)))
-    table = np.array(sorted(covers))
-    return max((a | b).sum() for a, b in itertools.combinations_with_replacement(table, k))
+    table = np.array(sorted(covers)).astype(int)
+    return (table.sum(axis=1)[:, None] + table.sum(axis=1) - table @ table.T).max()
 
 
 def test_coverage_beside_all_rule_sets(small):
-    best = best_coverage(small.people, 2)
-    assert small.rules.table.loc["all", "reached"] == best
-    one = small.found.rules(k=1, slack=0, by=[])
-    assert one.rules[0].group == ()
-    assert one.table.loc["all", "reached"] >= (1 - 1 / np.e) * best
+    assert small.rules.table.loc["all", "reached"] == best_coverage_of_two(small.people)
 
 
 def test_greedy_beside_all_sets_of_candidates():
@@ -99,13 +95,14 @@ def test_changed_rows_hold_what_they_promise(small):
     assert len(rules.rule_of) == len(people)
 
 
-def test_the_same_rules_again_and_in_other_order(small):
+def test_the_same_rules_again(small):
     again = small.found.rules(k=2, slack=0)
     assert again.rules == small.rules.rules
     pd.testing.assert_frame_equal(again.table, small.rules.table)
-    other = small.found.rules(k=2, slack=0, random_state=5)
-    assert other.rules == small.rules.rules
-    assert (other.table["coverage"] == small.rules.table["coverage"]).all()
+
+
+def test_rules_without_groups(small):
+    assert small.found.rules(k=1, by=[], max_changes=1).rules[0].group == ()
 
 
 @pytest.mark.slow
