@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
-from mcce.base.checks import check, check_count, is_number
+from mcce.base.checks import check, check_count, check_share, is_number
 from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
 from mcce.generators.graph import Graph
@@ -30,7 +30,7 @@ from mcce.records.canonical import sha256
 from mcce.records.folder import append_records
 from mcce.records.record import Origin, make_records
 from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, count_changes, in_words, side_by_side
-from mcce.report.groups import Groups, compare_groups
+from mcce.report.groups import Groups, check_confidence, compare_groups
 from mcce.report.html import result_page, result_table
 from mcce.report.names import Names
 from mcce.report.plots import change_plot
@@ -47,6 +47,7 @@ from mcce.report.rows import (
     owners,
     usual_consequences,
 )
+from mcce.report.rule_set import RuleSet
 from mcce.report.suspicious import Answered, find_suspicious
 from mcce.report.words import count_figures, measure_figures, spread_figures, unexplained_sentence
 from mcce.samplers import ConditionalSampler
@@ -164,6 +165,7 @@ class Questions:
     origin : what the result was made with; for `Counterfactuals.record`
     reasons : for a factual, given as a table of one row, and a number of draws, share, Shapley value and repair of each
         feature; for `Counterfactuals.principal_reasons`
+    rules : few rules for many factuals; for `Counterfactuals.rules`
     """
 
     ask: Ask | None = None
@@ -178,6 +180,7 @@ class Questions:
     alike: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     origin: Callable[[], Origin] | None = None
     reasons: Callable[[pd.DataFrame, int], pd.DataFrame] | None = None
+    rules: Callable[..., RuleSet] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -241,8 +244,8 @@ class Counterfactuals:
     ============================== ============================================================================
     to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
                                    `by`, `to_frame`; `table` returns any of them as the user's kind of frame
-    querying the model again       `contributions`, `principal_reasons`, `why_unexplained`, `standard_errors`; not for a
-                                   saved result
+    querying the model again       `contributions`, `principal_reasons`, `why_unexplained`, `standard_errors`, `rules`; not
+                                   for a saved result
     to read                        `sentence`, `to_html`, printing it; `mcce.report.sentences`, `mcce.report.answers`,
                                    `mcce.report.letter` and `mcce.report.letters`
     to look at                     `plot`; `mcce.plots.changes_plot`
@@ -281,7 +284,7 @@ class Counterfactuals:
               from     to  enough  needed
     feature
     salary   68000  88100    True    True
-    >>> bool(found.incidental.to_numpy().any()), found.rules
+    >>> bool(found.incidental.to_numpy().any()), found.constraint_texts
     (False, {})
     >>> int(found.below_floor().sum()), found.diversity().shape
     (0, (3, 3))
@@ -338,7 +341,7 @@ class Counterfactuals:
         return self._along
 
     @property
-    def rules(self) -> Mapping[Hashable, tuple[str, ...]]:
+    def constraint_texts(self) -> Mapping[Hashable, tuple[str, ...]]:
         """The constraints of each factual in words, by id; empty if there are none."""
         return self._rules
 
@@ -843,6 +846,58 @@ class Counterfactuals:
         return compare_groups(
             *found, groups, bins=bins, confidence=confidence, random_state=random_state, names=self.names
         )
+
+    def rules(
+        self,
+        k: int = 4,
+        *,
+        by: Sequence[Hashable] | None = None,
+        max_changes: int = 4,
+        slack: float = 0.02,
+        confidence: float = 0.95,
+        random_state: int = 0,
+    ) -> RuleSet:
+        """Find at most k rules "if <group> then change <features>" that reach the decision for most factuals.
+
+        Every changed row satisfies the constraints and has a plausibility at or above the floor. Candidate changes come
+        from the counterfactuals of this result, which must be sparse. See `mcce.explain.group_rules` for the algorithm.
+
+        Parameters
+        ----------
+        k : int
+            The largest number of rules.
+        by : list of column names or None
+            The columns whose values define groups; None for the fixed ones, [] for rules without groups.
+        max_changes : int
+            The largest number of features that a rule changes.
+        slack : float
+            The share of the coverage that may be given up for cheaper rules and for groups that fit them better.
+        confidence : float
+            How often the intervals should cover.
+        random_state : int
+            Seed of the bootstrap; the rules do not depend on it.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
+        >>> def score(rows):
+        ...     return (rows["salary"] + rows["savings"]) / 200_000
+        >>> explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
+        >>> rules = explainer.explain(X.head(100), sparse=True, n_samples=200).rules(k=1, by=[])
+        >>> rules.rules[0].group, len(rules.rules[0].change)
+        ((), 1)
+        """
+        if self._questions.rules is None:
+            raise InputError("this result was saved, or is of one factual; explain several again to find rules.")
+        if self.run.floor is None:
+            raise InputError("rules keep the floor of plausibility; explain with sparse=True.")
+        check_count(k, "k")
+        check_count(max_changes, "max_changes")
+        check_share(slack, "slack")
+        check_confidence(confidence)
+        check_count(random_state, "random_state", least=0)
+        return self._questions.rules(k, by, max_changes, slack, confidence, random_state)
 
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.

@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from mcce.diagnostics.trade_off import TradeOff
     from mcce.explain.pipeline import Explanation
     from mcce.judging.independence import GraphCheck
+    from mcce.report.rule_set import RuleSet
 
 Self = TypeVar("Self", bound="MCCE")
 
@@ -511,6 +512,45 @@ class MCCE(Learner):
         return checked
 
     @one_native_thread()
+    def group_rules(
+        self,
+        X: Data,
+        k: int = 4,
+        *,
+        by: Sequence[Hashable] | None = None,
+        max_changes: int = 4,
+        slack: float = 0.02,
+        confidence: float = 0.95,
+        random_state: int = 0,
+        **settings: Any,
+    ) -> RuleSet:
+        """Find at most k rules "if <group> then change <features>" that reach the decision for most rows of `X`.
+
+        The rows are explained with ``sparse=True``, and the rules found from these counterfactuals. See
+        `mcce.explain.group_rules` for the algorithm.
+
+        Parameters
+        ----------
+        X, k, by, max_changes, slack, confidence, random_state : as in `explain` and `Counterfactuals.rules`
+        **settings
+            Options of `explain`: `constraints`, `floor`, `n_samples`, ...
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
+        >>> def score(rows):
+        ...     return (rows["salary"] + rows["savings"]) / 200_000
+        >>> explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
+        >>> rules = explainer.group_rules(X.head(100), k=2, n_samples=200)
+        >>> bool((rules.found.measures["plausibility"] >= 0.05).all())
+        True
+        """
+        found = self.explain(X, **{"sparse": True, **settings})
+        return found.rules(
+            k, by=by, max_changes=max_changes, slack=slack, confidence=confidence, random_state=random_state
+        )
+
     def recourse(
         self,
         X: Data,

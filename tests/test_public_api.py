@@ -64,6 +64,7 @@ METHODS = {
         "fingerprint": "",
         "generate": "X n_samples independent constraints progress",
         "check_graph": "X level random_state",
+        "group_rules": "X k by max_changes slack confidence random_state settings",
         "recourse": """
             X actions assurance keep takes n_samples n_counterfactuals constraints floor max_actions progress
         """,
@@ -89,6 +90,7 @@ METHODS = {
         "summary": "standard_errors",
         "diversity": "",
         "by": "groups bins confidence random_state",
+        "rules": "k by max_changes slack confidence random_state",
         "contributions": "id rank words",
         "principal_reasons": "id n every n_draws",
         "why_unexplained": "id prove time_limit",

@@ -21,6 +21,7 @@ from mcce.cli.models import save_model
 from mcce.cli.options import OPTIONS, add_options, complete
 from mcce.cli.outputs import Outputs, Style, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
+from mcce.exceptions import InputError
 from mcce.explain.followup import MOST_TOLD
 from mcce.report.languages import read_texts, text_of
 from mcce.report.names import Names
@@ -138,6 +139,8 @@ def run_explain(given: argparse.Namespace) -> int:
     if absent:
         given.refuse(f"the following arguments are required: {', '.join(absent)}")
     options = explain_options(arguments)
+    if arguments.rules is not None and not arguments.sparse:
+        raise InputError("--rules keeps the floor of plausibility; add --sparse.")
     if arguments.letters is not None:
         read_texts(arguments.language, arguments.texts)
     outputs = Outputs.of(arguments)

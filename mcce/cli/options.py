@@ -305,6 +305,9 @@ OPTIONS = (
     Option("reviewed_by", read.text, "NAME", "with --records: who reviewed the answers", group="write"),
     Option("reviewed_at", read.text, "WHEN", "with --records: when, as in 2026-11-18", group="write"),
     Option(
+        "rules", read.count, "N", "with --sparse: at most N rules that reach the decision for most rows", group="write"
+    ),
+    Option(
         "letters",
         read.path,
         "FOLDER",

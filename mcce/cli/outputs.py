@@ -223,6 +223,9 @@ def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: arg
         say(f"not explained, {reason}: {listing(ids)}")
     if len(reasons) > REASONS_SHOWN:
         say(f"and {len(reasons) - REASONS_SHOWN} more reasons")
+    if arguments.rules is not None and (len(found) or (found.unexplained["reason"] != ALREADY).any()):
+        for line in str(found.rules(arguments.rules)).splitlines():
+            say(line)
     if outputs.page is not None:
         intro = "What would have led to the wanted decision: the first rows in words and pictures, then all of them."
         page = str(

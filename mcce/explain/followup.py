@@ -23,7 +23,7 @@ Factuals without a counterfactual:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -39,6 +39,7 @@ from mcce.counterfactuals import Agreement, Counterfactuals, Questions
 from mcce.distances.measures import changed_columns
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.draw import Candidates, draw_block, draw_own_block, draw_pools
+from mcce.explain.group_rules import find_rules
 from mcce.explain.pipeline import (
     MOST_DRAWS,
     Cost,
@@ -59,6 +60,8 @@ from mcce.model.ask import Asker
 from mcce.model.robustness import ConfirmingAsker
 from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.stop_reasons import Usual
+from mcce.report.reasons import ALREADY
+from mcce.report.rule_set import RuleSet, rule_table
 from mcce.table.checks import find_labels
 
 MOST_REDRAWN = 100  # factuals, to see how stable the answers are
@@ -104,6 +107,7 @@ def questions_of(
         why=later.why,
         prove=later.prove,
         with_candidates=later.with_candidates,
+        rules=later.rules,
     )
 
 
@@ -181,6 +185,33 @@ class FollowUp:
         explained = replace(explained, winners=winners, cost=Cost.total([explained.cost, more.cost]))
         questions = questions_of(explained, self.settings, self.fit_seconds, self.usual, self.progress)
         return tabulate(explained, self.settings, self.fit_seconds, questions)
+
+    def rules(
+        self,
+        k: int,
+        by: Sequence[Hashable] | None,
+        max_changes: int,
+        slack: float,
+        confidence: float,
+        random_state: int,
+    ) -> RuleSet:
+        """Return few rules for many factuals, see `Counterfactuals.rules`."""
+        explained = self.explained
+        with working("finding rules", self.progress):
+            chosen = find_rules(explained, k, by, max_changes, slack)
+        moved = replace(explained, winners=chosen.winners, drawn=None)
+        settings = self.settings, self.fit_seconds
+        found = tabulate(moved, *settings, questions_of(moved, *settings, self.usual))
+        without = found.unexplained["reason"] != ALREADY
+        found.unexplained.loc[without, "reason"] = "no rule reaches the decision"
+        names = explained.problem.names
+        return RuleSet(
+            rules=tuple(chosen.rules),
+            table=rule_table(chosen.rules, chosen.values, names, confidence, random_state),
+            found=found,
+            rule_of=pd.Series(chosen.best, index=explained.factuals.index[chosen.people], name="rule"),
+            confidence=float(confidence),
+        )
 
     def _draw_again(self, which: Ints) -> Winners:
         """Return the winners of some factuals in a drawing that has no number which a user could give."""

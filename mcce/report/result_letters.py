@@ -208,7 +208,7 @@ def _write_letters(
         reason, in_the_way = _reason_and_rules(found, id) if not rows else ("", ())
         if reason.startswith(UNREADABLE):
             raise InputError(f"there is no letter for {spell(id)}: {reason}. Correct the row, and explain it again.")
-        rules = rules_in_words(found.rules.get(id, ()), names, columns, texts)
+        rules = rules_in_words(found.constraint_texts.get(id, ()), names, columns, texts)
         case = Case(
             id=id,
             decision=found.decision,
@@ -246,7 +246,7 @@ def _reason_and_rules(found: Result, id: Hashable) -> tuple[str, tuple[str, ...]
     if place < 0:
         return "", ()
     told = str(found.unexplained["would_help"].iloc[place]) if "would_help" in found.unexplained else ""
-    rules = tuple(rule for rule in found.rules.get(id, ()) if f"without the constraint {rule!r}" in told)
+    rules = tuple(rule for rule in found.constraint_texts.get(id, ()) if f"without the constraint {rule!r}" in told)
     return str(found.unexplained["reason"].iloc[place]), rules
 
 

@@ -54,6 +54,18 @@ def test_without_out_a_table_for_people_is_printed(folder, capsys):
 
 
 @pytest.mark.slow
+def test_rules_for_many(folder, capsys):
+    wanted = ["--model", folder / "model.joblib", "--decision", "[0,0.1)", "--fixed", "age,sex", "--out", "-"]
+    assert explain(folder, *wanted, "--rules", "2") == 2
+    assert "--rules keeps the floor of plausibility; add --sparse." in capsys.readouterr().err
+    assert explain(folder, *wanted, "--sparse", "--rules", "2") == 0
+    said = capsys.readouterr()
+    assert "rules reach the decision for " in said.err
+    assert "1. " in said.err
+    assert pd.read_csv(io.StringIO(said.out))["prediction"].lt(0.1).all()
+
+
+@pytest.mark.slow
 def test_regression_wants_an_interval_and_3_says_that_some_rows_have_nothing(folder, tmp_path, capsys):
     wanted = ["--response", "Ozone", "--decision", "(-inf,15]", "--fixed", "Wind"]
     files = {"train": "air.csv", "new": "air.csv"}

@@ -72,7 +72,7 @@ def test_means_by_hand(small):
 def test_a_group_of_one_has_no_interval(small):
     table = small.by("sex").table
     alone = table.iloc[8:]
-    assert alone[["low", "high", "difference_low", "difference_high"]].isna().all(axis=None)
+    assert alone[["low", "high", "difference_low", "difference_high", "p", "p_adjusted"]].isna().all(axis=None)
     assert table.iloc[:8].notna().all(axis=None)
 
 
@@ -99,12 +99,60 @@ def test_two_groups_mirror_each_other(small):
     a, b = table.loc["a"], table.loc["b"]
     np.testing.assert_allclose(a["difference"], -b["difference"])
     np.testing.assert_allclose(a["difference_low"], -b["difference_high"])
+    np.testing.assert_allclose(a[["p", "p_adjusted"]], b[["p", "p_adjusted"]])
+
+
+def test_p_values_are_those_of_all_assignments():
+    """Of ten values, 120 assignments of three to one group: the Welch statistic of each by its definition."""
+    values = np.array([0.02, 0.01, 0.05, 0.3, 0.25, 0.4, 0.5, 0.35, 0.28, 0.06])
+    table = result({"g": list("aaabbbbbbb")}, gower=values, L0=[1, 1, 2, 2, 3, 1, 4, 4, 2, 3]).by("g").table
+    for name, column in (("gower", values), ("L0", np.array([1.0, 1, 2, 2, 3, 1, 4, 4, 2, 3]))):
+        t = []
+        for some in itertools.combinations(range(10), 3):
+            one, rest = column[list(some)], np.delete(column, some)
+            spread = np.sqrt(one.var(ddof=1) / 3 + rest.var(ddof=1) / 7)
+            t.append(abs(one.mean() - rest.mean()) / spread)
+        t = np.array(t)
+        assert table.loc[("a", name), "p"] == pytest.approx(np.mean(t >= t[0] - 1e-9))
+        assert table.loc[("b", name), "p"] == pytest.approx(np.mean(t >= t[0] - 1e-9))
+    assert table.loc[("a", "explained"), "p"] == 1.0
+    p = table.loc["a", "p"]
+    assert table.loc[("a", "gower"), "p_adjusted"] == pytest.approx(min(1.0, 3 * p["gower"]))  # three tests, not six
+
+
+def test_drawn_permutations_agree_with_enumerated_ones(monkeypatch):
+    values = np.random.default_rng(5).exponential(size=(12, 1)) + np.repeat([0.0, 0.8], 6)[:, None]
+    codes = np.repeat([0, 1], 6)
+    exact = module.permutation_tests(values, codes, 2, 0)[0, 0]  # 924 assignments
+    monkeypatch.setattr(module, "MOST_ENUMERATED", 0)
+    drawn = module.permutation_tests(values, codes, 2, 0)[0, 0]
+    assert 0.02 < exact < 0.5
+    assert abs(drawn - exact) < 4 * np.sqrt(exact * (1 - exact) / 5000)
+    assert drawn == module.permutation_tests(values, codes, 2, 0)[0, 0]
+    assert drawn != module.permutation_tests(values, codes, 2, 1)[0, 0]
+
+
+@pytest.mark.nightly
+def test_size_of_the_test_of_equal_cost(monkeypatch):
+    """Three groups of one skewed distribution: some adjusted p-value is below 0.05 in at most one run of twenty."""
+    monkeypatch.setattr(module, "N_PERMUTATIONS", 999)
+    rng, runs = np.random.default_rng(7), 1000
+    codes = np.repeat([0, 1, 2], [15, 25, 40])
+    raw, any_adjusted = 0, 0
+    for run in range(runs):
+        p = module.permutation_tests(rng.exponential(size=(80, 2)), codes, 3, run)
+        raw += p[0, 0] <= 0.05
+        any_adjusted += np.nanmin(module.holm(p.ravel())) <= 0.05
+    error = 3 * np.sqrt(0.05 * 0.95 / runs)
+    assert 0.05 - error <= raw / runs <= 0.05 + error
+    assert any_adjusted / runs <= 0.05 + error
 
 
 @pytest.mark.nightly
 def test_coverage_on_a_known_process(monkeypatch):
     """Gower is beta, skewed and different in the groups; L0 is one and a Poisson count; some are not explained."""
     monkeypatch.setattr(module, "N_BOOTSTRAP", 400)
+    monkeypatch.setattr(module, "N_PERMUTATIONS", 1)
     runs = 400
     rng = np.random.default_rng(1)
     truth = {"a": {"gower": 0.2, "L0": 2.0, "explained": 0.8}, "b": {"gower": 0.4, "L0": 3.0, "explained": 0.6}}
