@@ -244,8 +244,8 @@ class Counterfactuals:
     ============================== ============================================================================
     to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
                                    `by`, `to_frame`; `table` returns any of them as the user's kind of frame
-    querying the model again       `contributions`, `principal_reasons`, `why_unexplained`, `standard_errors`, `rules`; not
-                                   for a saved result
+    querying the model again       `contributions`, `principal_reasons`, `why_unexplained`, `standard_errors`, `rules`;
+                                   not for a saved result
     to read                        `sentence`, `to_html`, printing it; `mcce.report.sentences`, `mcce.report.answers`,
                                    `mcce.report.letter` and `mcce.report.letters`
     to look at                     `plot`; `mcce.plots.changes_plot`
