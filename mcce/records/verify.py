@@ -221,7 +221,7 @@ def _check_head(folder: Path, files: Sequence[_File]) -> Iterator[str]:
         yield f"{HEAD} counts {count} records, and there are {len(files)}"
     elif count < len(files):
         yield f"{HEAD} counts {count} records, and there are {len(files)}: some were added, or a run was interrupted"
-    elif last not in (files[-1].hash, files[-1].computed):
+    elif files and last not in (files[-1].hash, files[-1].computed):
         yield f"{HEAD} names another last record than {files[-1].path.name}"
 
 

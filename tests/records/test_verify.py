@@ -154,6 +154,9 @@ def test_a_folder_without_records_is_an_error(tmp_path):
         verify(tmp_path)
     with pytest.raises(InputError, match="is not a folder"):
         verify(tmp_path / "none")
+    for count, faults in ((0, ()), (2, ("head.json counts 2 records, and there are 0",))):
+        (tmp_path / "head.json").write_text(json.dumps({"count": count, "last": "0" * 64}))
+        assert verify(tmp_path).faults == faults
 
 
 def test_answers_are_reproduced(written):
