@@ -517,11 +517,11 @@ class _Search:
                 wanted = Sum()
                 for place in range(k):
                     wanted.add(scores[place], float(weights[place]))
-                edge = self.level * EDGE * self.program.scale(wanted)
+                tightened = self.level * EDGE * self.program.scale(wanted)
                 if low > -np.inf:
-                    self.program.at_most(Sum().add(wanted, -1.0), -low - edge, switch)
+                    self.program.at_most(Sum().add(wanted, -1.0), -low - tightened, switch)
                 if high < np.inf:
-                    self.program.at_most(wanted, high - edge, switch)
+                    self.program.at_most(wanted, high - tightened, switch)
 
     def _grow(self, tree: SplitTree, node: int, inside: Mapping[int, Bools]) -> list[tuple[int, int]]:
         """Add the leaves below a node that the factual can reach, each as a variable and its place."""

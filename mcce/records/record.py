@@ -169,6 +169,6 @@ def bodies(found: Result) -> Iterator[tuple[Hashable, dict[str, Any]]]:
                 "answers": answers,
                 "unexplained": None if reason is None else str(reason),
                 "fixed": [str(name) for name in found.fixed],
-                "constraints": list(found.rules.get(who, ())),
+                "constraints": list(found.constraint_texts.get(who, ())),
             },
         )
