@@ -82,7 +82,7 @@ def reasons_for(problem: Problem, row: Floats, ids: pd.Index[Any], n_draws: int)
     names = problem.generator.schema_.names
     shares = [_share(values, acceptance, k) for k in range(values.players.size)]
     shapley, errors = shapley_values(values)
-    repairs = np.where(_have_effect(values, acceptance), NONE, NO_EFFECT).astype(object)
+    repairs = np.where(_have_effect(values), NONE, NO_EFFECT).astype(object)
     repairs[_repaired_with_another(values, acceptance)] = TOGETHER
     repairs[[share.value >= LEAST_SHARE for share in shares]] = ALONE
     table = pd.DataFrame(
@@ -145,7 +145,7 @@ class CoalitionValues:
         kept = self.kept(sets)
         key = np.uint64(derive_key("reasons", int(hash_rows(self.row[None])[0])))
         rows, log_weight = self._conditionals.draw(kept, hash_rows(kept.astype(np.float64)) ^ key, n)
-        return self._complete(rows.reshape(-1, self.row.size)).reshape(rows.shape), log_weight
+        return self.complete(rows.reshape(-1, self.row.size)).reshape(rows.shape), log_weight
 
     def vary(self, player: int) -> Varied:
         """Return the factual with other values of one player, weighted by their density given all else."""
@@ -157,7 +157,7 @@ class CoalitionValues:
             values = values[~np.isnan(values)]
             rows = np.repeat(self.row[None], values.size, axis=0)
             rows[:, column] = values
-            rows = self._complete(rows)
+            rows = self.complete(rows)
             log_weight = self._conditionals.log_density(rows)
             if feature.is_numeric:
                 distinct, places = np.unique(values, return_inverse=True)
@@ -171,7 +171,12 @@ class CoalitionValues:
         rows: Floats = self.draw(np.zeros((1, self.players.size), dtype=bool), self.n_draws)[0][0]
         return rows
 
-    def _complete(self, rows: Floats) -> Floats:
+    def reached(self, rows: Floats) -> Bools:
+        """Return which rows have the wanted decision."""
+        return self._asker.ask_encoded(rows)[1]
+
+    def complete(self, rows: Floats) -> Floats:
+        """Return rows with the columns that relations determine."""
         relations = self.problem.relations
         return rows if relations is None else relations.complete(rows, np.broadcast_to(self.row, rows.shape))
 
@@ -182,7 +187,7 @@ class CoalitionValues:
         of_one = np.flatnonzero(size == self.players.size - 1)
         for i in of_one.tolist():
             varied = self.vary(int(np.flatnonzero(~sets[i])[0]))
-            found[i] = varied.estimate(self._asker.ask_encoded(varied.rows)[1])
+            found[i] = varied.estimate(self.reached(varied.rows))
         is_edge = (size <= 1) | (size == self.players.size)  # their weights are the largest
         for which, n in ((is_edge, self.n_draws), (~is_edge, max(self.n_draws // 4, 1))):
             left = np.setdiff1d(np.flatnonzero(which), of_one)
@@ -197,7 +202,7 @@ class CoalitionValues:
         for begin in range(0, which.size, together):
             some = which[begin : begin + together]
             rows, log_weight = self.draw(sets[some], n)
-            reached = self._asker.ask_encoded(rows.reshape(-1, self.row.size))[1].reshape(log_weight.shape)
+            reached = self.reached(rows.reshape(-1, self.row.size)).reshape(log_weight.shape)
             found |= {int(i): WeightedShare.of(*each) for i, *each in zip(some, reached, log_weight)}
         return found
 
@@ -246,15 +251,14 @@ def _repaired_with_another(values: CoalitionValues, acceptance: Acceptance) -> B
     return repaired
 
 
-def _have_effect(values: CoalitionValues, acceptance: Acceptance) -> Bools:
+def _have_effect(values: CoalitionValues) -> Bools:
     """Return which players change the decision of a drawn row by the person's value (step 5)."""
-    rows = values.unconditional
-    owner, reached = np.zeros(len(rows), dtype=np.int64), _reached(acceptance, rows)
-    found = []
-    for j in values.players:
-        own = acceptance.with_own(rows.copy(), owner, np.repeat(j, len(rows)))
-        found.append(bool((_reached(acceptance, own) != reached).any()))
-    return np.array(found, dtype=bool)
+    reached, found = values.reached(values.unconditional), np.zeros(values.players.size, dtype=bool)
+    for k, column in enumerate(values.players):
+        rows = values.unconditional.copy()
+        rows[:, column] = values.row[column]
+        found[k] = (values.reached(values.complete(rows)) != reached).any()
+    return found
 
 
 def shapley_values(values: CoalitionValues) -> tuple[Floats, Floats]:
