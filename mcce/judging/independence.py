@@ -189,7 +189,7 @@ def check_independences(
         for x, y in pairs:
             feature, other = table.names[x], table.names[y]
             rng = np.random.default_rng(derive_key(seed, "graph", feature, other))
-            kinds = {table.features[j].kind for j in (x, y)}
+            kinds = frozenset(table.features[j].kind for j in (x, y))
             strength, p = _permutation_test(residuals[x], residuals[y], kinds, n_permutations, rng)
             found.append(TestedIndependence(feature, other, tuple(table.names[j] for j in given), strength, p))
     adjusted = holm(np.array([each.p for each in found]))
@@ -213,7 +213,7 @@ class _ScoreResiduals:
 
 
 def _permutation_test(
-    x: _ScoreResiduals, y: _ScoreResiduals, kinds: set[str], n_permutations: int, rng: np.random.Generator
+    x: _ScoreResiduals, y: _ScoreResiduals, kinds: frozenset[str], n_permutations: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the correlation of the two residuals that agree most, and the p-value (steps 3 and 4).
 
