@@ -334,7 +334,8 @@ class DowhyWorld:
         for pattern in np.unique(acted, axis=0):
             some = np.flatnonzero((acted == pattern).all(axis=1))
             if self.keep:  # the same in all draws
-                _, first, place = np.unique(hash_rows(after[some]), return_index=True, return_inverse=True)
+                both = hash_rows(np.hstack([after[some], factuals[some]]))
+                _, first, place = np.unique(both, return_index=True, return_inverse=True)
             else:
                 first = place = np.arange(some.size)
             before = self._frame(factuals[some[first]])

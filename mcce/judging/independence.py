@@ -213,7 +213,7 @@ class _ScoreResiduals:
 
 
 def _permutation_test(
-    x: _ScoreResiduals, y: _ScoreResiduals, kinds: set[str], n_permutations: int, rng: np.random.Generator
+    x: _ScoreResiduals, y: _ScoreResiduals, kinds: frozenset[str], n_permutations: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the correlation of the two residuals that agree most, and the p-value (steps 3 and 4).
 

@@ -49,7 +49,7 @@ def test_a_refitted_or_loaded_explainer_has_the_same_fingerprint(tmp_path):
         ({"constraints": ["debt <= was(debt) + 30"]}, {"explainer"}),
         ({"decision": (0.6, 1.0)}, {"decision", "explainer"}),
     ],
-    ids=str,
+    ids=["model", "random_state", "sampler", "constraints", "decision"],
 )
 def test_a_change_shows_where_it_is(changes, parts):
     before, after = explainer().fingerprint(), make_explainer(**changes).fingerprint()
