@@ -884,7 +884,7 @@ class Counterfactuals:
         >>> def score(rows):
         ...     return (rows["salary"] + rows["savings"]) / 200_000
         >>> explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
-        >>> rules = explainer.explain(X.head(100), sparse=True, n_samples=200).rules(k=1, by=[])
+        >>> rules = explainer.explain(X.head(100), sparse=True, n_samples=200).rules(k=1, by=[], max_changes=1)
         >>> rules.rules[0].group, len(rules.rules[0].change)
         ((), 1)
         """

@@ -167,3 +167,17 @@ def test_nobody_lacks_the_decision(small):
     found = small.explainer.explain(accepted_people, sparse=True, n_samples=10)
     with pytest.raises(InputError, match="no factual lacked the wanted decision"):
         found.rules()
+
+
+@pytest.mark.slow
+def test_a_decision_that_is_a_label(small):
+    """The label of the changed rows is longer than that of the factuals."""
+    X = small.people
+
+    def answer(rows):
+        return np.array(["granted" if c >= 3 else "no" for c in rows["c"]])
+
+    labelled = MCCE(answer, decision="granted", fixed=["g"]).fit(X)
+    found = labelled.group_rules(X[X["c"] < 3], k=1, n_samples=50).found
+    assert len(found)
+    assert set(found.measures["prediction"]) == {"granted"}
