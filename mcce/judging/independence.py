@@ -189,7 +189,7 @@ def check_independences(
         for x, y in pairs:
             feature, other = table.names[x], table.names[y]
             rng = np.random.default_rng(derive_key(seed, "graph", feature, other))
-            kinds: set[str] = {table.features[j].kind for j in (x, y)}
+            kinds = frozenset(table.features[j].kind for j in (x, y))
             strength, p = _permutation_test(residuals[x], residuals[y], kinds, n_permutations, rng)
             found.append(TestedIndependence(feature, other, tuple(table.names[j] for j in given), strength, p))
     adjusted = holm(np.array([each.p for each in found]))
