@@ -27,7 +27,8 @@
 #' loans <- load_loans(400)[c("age", "education", "salary")]
 #' explainer <- mcce(
 #'   function(rows) rows$salary / 100000, loans,
-#'   fixed = "age", graph = "age -> education -> salary; age -> salary", sampler = "parametric", random_state = 1
+#'   fixed = "age", graph = "age -> education -> salary; age -> salary",
+#'   sampler = "parametric", random_state = 1
 #' )
 #' found <- recourse(explainer, loans[27, ], "education")
 #' found$changes
