@@ -7,7 +7,8 @@
    that relations determine are computed, numbers stay in the training range, constraints and bounds hold, the row has
    the wanted decision, and its plausibility is at or above the floor. The model is queried in batches.
 3. Three further generations recombine the changes that reach most people: a change gets the terms of another on the
-   features that it leaves alone. No change has more than `max_changes` features.
+   features that it leaves alone. No change has more than `max_changes` features. Changes that reach half of their
+   people or more by rows with a reason not to be sent (`mcce.plausibility.stop_reasons`) are dropped, if not all do.
 4. Candidate groups are conjunctions of at most two conditions on the grouping columns, as people have them: a level, or
    a number below or at least a cut point, a rounded quantile. Groups of less than 5 per cent are left out.
 5. Greedy maximum coverage: take the rule (group, change) that reaches most people not reached yet, of equals that with
@@ -18,8 +19,8 @@
    reaches 1 - `slack` of what the greedy set reaches, in at most five rounds.
 
 The penalty of a set is the mean cost of the people reached, each by the cheapest rule (sum of Gower steps); plus the
-mean over rules of the share of the group that gets nothing from the rule, or a row that has a reason not to be sent
-(`mcce.plausibility.stop_reasons`); plus the mean over rules of 0.02 for each condition and change.
+mean over rules of the share of the group that gets nothing from the rule, or a row that has a reason not to be sent;
+plus the mean over rules of 0.02 for each condition and change.
 
 The work is bounded: at most 1000 people, evenly spread, choose the rules, with at most 150,000 changed rows in each
 generation. The rules chosen are then applied to everyone. Nothing is random. What is not guaranteed: the best rules
@@ -88,10 +89,19 @@ class Reach:
         return np.isfinite(self.cost)
 
     def __add__(self, other: Reach) -> Reach:
-        """Return the changes of both that reach somebody."""
+        """Return the changes of both that reach anyone."""
         cost, fit = np.concatenate([self.cost, other.cost]), np.concatenate([self.fit, other.fit])
-        some, changes = np.flatnonzero(np.isfinite(cost).any(axis=1)), [*self.changes, *other.changes]
-        return Reach([changes[c] for c in some], cost[some], fit[some])
+        return Reach([*self.changes, *other.changes], cost, fit).take(np.isfinite(cost).any(axis=1))
+
+    def take(self, which: Bools) -> Reach:
+        """Return some of the changes."""
+        some = np.flatnonzero(which)
+        return Reach([self.changes[c] for c in some], self.cost[some], self.fit[some])
+
+    def without_unfit(self) -> Reach:
+        """Return the changes that reach most of their people by rows that can be sent; all if there is none."""
+        fit = self.fit.sum(axis=1) > self.reached.sum(axis=1) / 2
+        return self.take(fit) if fit.any() else self
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,7 @@ def find_rules(
     reach = apply_changes(choosing, candidate_changes(everyone, replace(found, owner=own), max_changes)[:most])
     for _ in range(GENERATIONS if reach.reached.any() else 0):
         reach += apply_changes(choosing, recombined(reach, k, max_changes)[:most])
+    reach = reach.without_unfit()
     groups = candidate_groups(matrix[some], columns, features)
     member = np.array([holds(group, matrix[some], features) for group in groups])
     chosen = choose(reach, member, np.array([len(group) for group in groups]), k, slack)

@@ -135,7 +135,8 @@ class RuleSet:
     def _headline(self) -> str:
         whole = self.table.iloc[-1]
         count = f"{len(self)} rules reach" if len(self) != 1 else "1 rule reaches"
-        interval = f", {self.confidence:.12g} interval {_interval(whole, 'coverage')}" if whole["people"] > 1 else ""
+        percent = f"{100 * self.confidence:.12g} %"
+        interval = f", {percent} interval {_interval(whole, 'coverage')}" if whole["people"] > 1 else ""
         share = value_text(whole["coverage"], 2)
         return f"{count} the decision for {whole['reached']} of {whole['people']} people ({share}{interval})"
 
@@ -168,7 +169,8 @@ class RuleSet:
         ax.tick_params(axis="y", length=0)
         ax.tick_params(axis="x", labelsize=SMALL)
         ax.spines[["top", "right", "left"]].set_visible(False)
-        write_caption(ax, f"Share of the group that the rule reaches, with {self.confidence:.12g} interval over people")
+        percent = f"{100 * self.confidence:.12g} %"
+        write_caption(ax, f"Share of the group that the rule reaches, with {percent} interval over people")
         return ax
 
 

@@ -181,3 +181,11 @@ def test_a_decision_that_is_a_label(small):
     found = labelled.group_rules(X[X["c"] < 3], k=1, n_samples=50).found
     assert len(found)
     assert set(found.measures["prediction"]) == {"granted"}
+
+
+def test_changes_that_mostly_have_a_reason_not_to_be_sent_are_dropped():
+    changes = [(Term(0, "by", 1.0),), (Term(1, "by", 1.0),), (Term(2, "by", 1.0),)]
+    cost = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, np.inf], [1.0, np.inf, np.inf]])
+    fit = np.array([[True, False, False], [True, False, False], [True, False, False]])
+    assert Reach(changes, cost, fit).without_unfit().changes == [changes[2]]
+    assert Reach(changes[:2], cost[:2], fit[:2]).without_unfit().changes == changes[:2]

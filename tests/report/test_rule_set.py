@@ -37,7 +37,7 @@ def test_sentences(rules):
     )
     assert first.endswith("mean Gower distance 0.2, mean plausibility 0.6.")
     assert second.startswith("Everyone: raise salary to at least 41,000. It reaches the decision for 3 of 8 (0.38, ")
-    assert repr(rules).splitlines()[0].startswith("2 rules reach the decision for 3 of 8 people (0.38, 0.9 interval ")
+    assert repr(rules).splitlines()[0].startswith("2 rules reach the decision for 3 of 8 people (0.38, 90 % interval ")
     assert "&lt;rented&gt;" in rules._repr_html_()
 
 
