@@ -96,7 +96,7 @@ class Reach:
     def take(self, which: Bools) -> Reach:
         """Return some of the changes."""
         some = np.flatnonzero(which)
-        return Reach([self.changes[c] for c in some], self.cost[some], self.fit[some])
+        return Reach([self.changes[c] for c in some.tolist()], self.cost[some], self.fit[some])
 
     def without_unfit(self) -> Reach:
         """Return the changes that reach most of their people by rows that can be sent; all if there is none."""
