@@ -78,8 +78,9 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
         assert 1 <= len(rows) <= k
         assert not rows.duplicated().any()
     measures = found.measures.reset_index()
-    order = measures.sort_values(["id", "L0", "gower"], kind="stable")
-    assert order.groupby("id")["rank"].apply(lambda ranks: ranks.is_monotonic_increasing).all()
+    if not (sparse and diverse):  # there the rows of a second search come first (`prefer_fit`)
+        order = measures.sort_values(["id", "L0", "gower"], kind="stable")
+        assert order.groupby("id")["rank"].apply(lambda ranks: ranks.is_monotonic_increasing).all()
     assert found.copies == sum(is_copy(found.frame))
     if exclude:
         assert found.copies == 0
