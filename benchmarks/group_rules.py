@@ -44,7 +44,7 @@ from mcce.explain.acceptance import Acceptance
 K = 4
 HEAD = ["", "rules", "coverage", "at floor", "in range", "coverage at floor", "L0", "gower sum", "sec."]
 NOTES = """\
-coverage: share of the people for whom a rule reaches the decision. at floor: share of these with a changed row at or
+coverage: share of people that at least one rule moves to the wanted decision. at floor: share of these moved rows at or
 above the floor 0.05; in range: with all numbers in the training range. L0, gower sum: features changed and range-scaled
 steps, mean over the people reached, each by the cheapest rule. sec.: mcce with the explanations of all people.
 

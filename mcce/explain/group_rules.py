@@ -222,7 +222,7 @@ def _outwards(value: float, step: float, feature: Feature) -> float:
 def recombined(reach: Reach, k: int, max_changes: int) -> list[Terms]:
     """Return new changes: one change, with the terms of another on the features that it leaves alone.
 
-    Both are among those that reach most people: of all, and of those whom the k best changes do not reach.
+    Both are among the changes with the largest coverage: of all people, and of those that the k best do not cover.
     """
     left, parents = np.ones(reach.reached.shape[1], dtype=bool), []
     for _ in range(k):

@@ -47,7 +47,7 @@ from mcce.model.ask import Asker
 from mcce.report.principal import ALONE, NO_EFFECT, NONE, TOGETHER
 from mcce.rng import RowStreams, derive_key, hash_rows
 
-MOST_EXACT = 12  # players of whom all sets are evaluated
+MOST_EXACT = 12  # players; with more, sets are sampled
 N_ORDERS = 32  # random orders of more players; each has its reverse beside it
 ENOUGH = 50.0  # effective draws of a set
 LEAST_SHARE = 0.01  # of plausible values, for a feature to be repairable
