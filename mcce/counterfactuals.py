@@ -1,11 +1,11 @@
-"""The result of an explanation: the counterfactuals of some factuals, how far away they are, and how to read them.
+"""The result of an explanation: counterfactuals, their measures, and methods to present them.
 
-A `Counterfactuals` holds plain tables, and `run`, the settings and timings that they came from. The index (id, rank)
-names the explained row and the place of the counterfactual among those found for it, 1 the best. A cell counts as
-changed unless it equals the factual's cell exactly or both are missing, as in the measure L0. Columns that are computed
-from others (`computed`) do not count.
+A `Counterfactuals` holds plain tables and, in `run`, the settings and timings of the call. The index (id, rank) has the
+id of the explained row and the rank of the counterfactual, 1 for the best. A cell counts as changed unless it equals
+the factual's cell exactly or both are missing, as in the measure L0. Columns that are computed from others (`computed`)
+do not count.
 
-Words, letters, pages and pictures are functions of `mcce.report`, files those of `mcce.storage`.
+`mcce.report` has the functions for texts, letters, pages and plots, `mcce.storage` those for files.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FACTUALS_SHOWN = 10
-ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
+ROUNDING = 1e-9  # tolerance of comparisons with the floor
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
 COMPUTED = ("changes", "changed_features", "summary", "diversity", "suspicious", "to_frame")
 WRITTEN: dict[str, Callable[[Counterfactuals], Any]] = {"sentences": sentences, "answers": answers}
@@ -83,7 +83,7 @@ _FRAMES = (
     "consequences",
 )
 _SERIES = ("factual_predictions", "draws")
-_OF_ONE = ("ask", "usual", "alike", "origin", "reasons")  # questions about a factual alone
+_OF_ONE = ("ask", "usual", "alike", "origin", "reasons")  # questions about a single factual
 _COLUMNS = {
     "measures": ("prediction", "L0", "gower"),
     "unexplained": ("reason", "prediction"),
@@ -92,7 +92,7 @@ _COLUMNS = {
     "consequences": ("id", "rank", "feature", "low", "high", "share"),
 }
 _MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules")
-_PRIVATE = {  # what a file calls them
+_PRIVATE = {  # names in files
     "standard_errors": "_standard_errors",
     "pairwise": "_pairwise",
     "comes_along": "_along",
@@ -104,13 +104,13 @@ _PRIVATE = {  # what a file calls them
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """How a result came about.
+    """Settings and timings of a result.
 
     Attributes
     ----------
     settings : mapping
-        What was asked for, `n_samples`, `n_counterfactuals`, `random_state`, ...; and what it took: `pools`, how many
-        were drawn, `rows_asked`, how many rows the model was asked about.
+        Settings of the call, `n_samples`, `n_counterfactuals`, `random_state`, ..., and its cost: `pools`, the number
+        of pools drawn, and `rows_asked`, the number of rows for which the model was queried.
     timings : mapping
         Seconds for fit, generate and select.
 
@@ -131,13 +131,13 @@ class Run:
 
     @property
     def floor(self) -> float | None:
-        """The floor of plausibility that was asked for; None if there was none to keep."""
+        """The plausibility floor; None if the call had none."""
         return float(self.settings["floor"]) if self.settings.get("sparse") and "floor" in self.settings else None
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of how many factuals that were drawn for again, which share has the same set of changed features both times."""
+    """The number of factuals with a second drawing, and the share that changes the same features in both."""
 
     n_factuals: int
     share: float
@@ -145,27 +145,30 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class Questions:
-    """Questions to the model and the generator, which a result can ask later; no file holds them.
+    """Functions that query the model and the generator later; they are not stored in files.
 
     Attributes
     ----------
-    ask : for rows between a factual and its counterfactual, and the factual: the scores of the rows, and which have the
-        wanted decision; for `Counterfactuals.contributions`
-    agreement : how many of some factuals change the same features if drawn again; for `Counterfactuals.summary`
-    standard_errors : measure to the Monte Carlo standard error of its mean; for `Counterfactuals.standard_errors`
-    known_errors : the same if they were found already, else nothing; for `Counterfactuals.save`
-    redrawn : the result of another drawing, by its number; for `Counterfactuals.redrawn`
-    why : for factuals at some places, what became of their candidates and what would help, and the drawn rows that came
-        nearest to the decision; for `Counterfactuals.why_unexplained`
-    prove : for the factual at a place and a time limit in seconds, whether a valid row exists, in words, and that row,
-        if one was found; for `Counterfactuals.why_unexplained` and `Counterfactuals.with_proofs`
-    with_candidates : the result with further candidates, by id; for `Counterfactuals.with_proofs`
-    usual : what is usual among training rows; for `Counterfactuals.suspicious`, if it is not known yet
-    alike : rows drawn with the fixed values of a factual, given as a table of one row; for `Counterfactuals.plot`
-    origin : what the result was made with; for `Counterfactuals.record`
-    reasons : for a factual, given as a table of one row, and a number of draws, share, Shapley value and repair of each
-        feature; for `Counterfactuals.principal_reasons`
-    rules : few rules for many factuals; for `Counterfactuals.rules`
+    ask : return scores and validity of rows between a factual and its counterfactual; for
+        `Counterfactuals.contributions`
+    agreement : return the share of factuals that change the same features if drawn again; for
+        `Counterfactuals.summary`
+    standard_errors : return the Monte Carlo standard error of the mean of each measure; for
+        `Counterfactuals.standard_errors`
+    known_errors : return the same if already computed, else an empty mapping; for `Counterfactuals.save`
+    redrawn : return the result of another drawing, given its number; for `Counterfactuals.redrawn`
+    why : for the factuals at given positions, return statistics of their candidates, what would help, and the drawn
+        rows nearest to the decision; for `Counterfactuals.why_unexplained`
+    prove : for the factual at a position and a time limit in seconds, return a statement whether a valid row exists,
+        and that row if one was found; for `Counterfactuals.why_unexplained` and `Counterfactuals.with_proofs`
+    with_candidates : return the result with further candidates, by id; for `Counterfactuals.with_proofs`
+    usual : return statistics of the training rows; for `Counterfactuals.suspicious`
+    alike : return rows drawn with the fixed values of a factual, given as a table of one row; for
+        `Counterfactuals.plot`
+    origin : return a description of the call; for `Counterfactuals.record`
+    reasons : for a factual, given as a table of one row, and a number of draws, return share, Shapley value and repair
+        of each feature; for `Counterfactuals.principal_reasons`
+    rules : find rules for many factuals; for `Counterfactuals.rules`
     """
 
     ask: Ask | None = None
@@ -185,57 +188,55 @@ class Questions:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Counterfactuals:
-    """Counterfactuals for a table of factuals, as `MCCE.explain` returns them.
+    """Counterfactuals for a table of factuals, returned by `MCCE.explain`.
 
     Attributes
     ----------
     frame : DataFrame
         The counterfactual rows, indexed by (id, rank), with the columns and dtypes of the training table.
     measures : DataFrame
-        Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and those that `explain` was asked to order by. Sparse
-        counterfactuals have `log_density` and `plausibility`, the share of real rows that look as unusual or
-        more so; `refits` and `noise` are the shares of refitted models and of noisy copies that give the wanted
-        decision.
+        With the same index: `prediction`, `L0`, `gower`, `gower_sum`, and the measures given to `explain`. Sparse
+        counterfactuals have `log_density` and `plausibility`, the share of real rows that are at least as unusual;
+        `refits` and `noise` are the shares of refitted models and of perturbed copies that give the wanted decision.
     factuals : DataFrame
-        Every row that was to be explained; its index is the id.
+        All rows to explain, indexed by id.
     factual_predictions : Series
         The model's prediction for each factual.
     unexplained : DataFrame
-        Indexed by id: `reason` and `prediction` of the factuals without a counterfactual; of those that were looked
-        into also what `why_unexplained` returns.
+        By id: `reason` and `prediction` of the factuals without a counterfactual, and the columns that
+        `with_why_unexplained` and `with_proofs` add.
     nearest : DataFrame or None
-        For factuals without a counterfactual that were looked into, the drawn row that came nearest to the decision;
-        `unexplained` has its prediction.
+        The drawn row nearest to the decision, for the factuals that `with_why_unexplained` examined; `unexplained` has
+        its prediction.
     constraints : DataFrame or None
-        By constraint: `breaks`, the share of draws without constraints that break it; of the rows drawn inside all of
-        them, how many came to it (`tried`) and how many could go on (`passed`).
+        By constraint: `breaks`, the share of unconstrained draws that violate it; of the rows drawn within all
+        constraints, the number that reached it (`tried`) and the number that satisfied it (`passed`).
     allowed : DataFrame or None
-        By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
+        By id, the lowest and highest allowed value of each number with limits; rules are not taken into account.
     consequences : DataFrame or None
-        Of recourse (`MCCE.recourse`): what usually follows from the actions, by `id`, `rank` and `feature`: `low` and
+        Of recourse (`MCCE.recourse`): the usual consequences of the actions by `id`, `rank` and `feature`: `low` and
         `high` of a number, the most frequent level of others, and its `share`.
     draws : Series or None
-        How many rows were drawn for each factual; 0 for those that have the wanted decision already.
+        The number of rows drawn for each factual; 0 for factuals that already have the wanted decision.
     copies : int or None
-        How many rows of `frame` equal a training row in every feature. None if the training rows were not at hand:
-        the explainer was saved before it ever explained, or the table given to `fit` was changed since.
+        The number of rows of `frame` that equal a training row in every feature. None if the training rows are not
+        available: the explainer was saved before its first call, or the table given to `fit` was modified.
     decision : str
         The wanted decision in words.
     fixed : tuple of str
         The features that were not allowed to change.
     computed : tuple of str
-        The features that are computed from others: derived columns, columns that a relation determines, and copies.
+        The features that are computed from others: derived columns, columns determined by a relation, and copies.
         They are not counted as changes.
     derived : tuple of str
-        The features that a formula computes from others. Sentences and letters say what becomes of them ("As a result,
-        dti falls to 0.45"), and do not list them among the person's own facts.
+        The features that a formula computes from others. Sentences and letters state their new values ("As a result,
+        dti falls to 0.45") and do not list them among the person's own facts.
     kinds : mapping
         Feature to "numeric", "categorical" or "ordered".
     ranges : mapping
         Numeric feature to its lowest and highest training value; dates as `Timestamp`.
     names : Names
-        Labels, units and formats that `MCCE` was given; words, pages and pictures use them, tables to compute with do
-        not.
+        Labels, units and formats given to `MCCE`; used in texts, pages and plots, not in tables.
     run : Run
         The settings and timings, as in ``found.run.settings["n_samples"]`` and ``found.run.seconds``.
 
@@ -252,9 +253,9 @@ class Counterfactuals:
     files                          `to_csv`, `save` and `load`
     ============================== ============================================================================
 
-    `found[id]` is the result of one factual alone, `for id in found` goes through the explained ones, and ``id in
-    found`` says whether a factual is explained; `len(found)` counts counterfactuals. The tables above are pandas
-    frames, whose index names their rows, whatever frame was explained.
+    `found[id]` is the result of a single factual, `for id in found` iterates over the explained factuals, ``id in
+    found`` tests whether a factual is explained, and `len(found)` counts counterfactuals. The tables above are always
+    pandas frames.
 
     Examples
     --------
@@ -321,9 +322,9 @@ class Counterfactuals:
     run: Run = field(default_factory=Run)
     _standard_errors: Mapping[str, float] = field(default_factory=dict)
     _pairwise: pd.DataFrame | None = None  # what `diversity` returns
-    _along: pd.DataFrame | None = None  # cells of `frame` that the decision does not need; None if nobody asked
+    _along: pd.DataFrame | None = None  # cells of `frame` that the decision does not need; None if not sparse
     _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
-    _usual: Usual | None = None  # of training rows, for `suspicious`; None if it was not learned
+    _usual: Usual | None = None  # of training rows, for `suspicious`; None if not computed
     _frame_kind: FrameKind | None = None  # the kind of frame that was explained; None for pandas
     _questions: Questions = field(default_factory=Questions)
 
@@ -353,15 +354,15 @@ class Counterfactuals:
         return len(self.frame)
 
     def __iter__(self) -> Iterator[Any]:
-        """Go through the labels of the explained factuals."""
+        """Iterate over the ids of the explained factuals."""
         return iter(self.frame.index.get_level_values("id").unique())
 
     def __contains__(self, id: object) -> bool:
-        """Say whether a factual is among the explained ones."""
+        """Return whether a factual is explained."""
         return bool(np.any([id == label for label in self]))
 
     def __getitem__(self, id: Hashable) -> Counterfactuals:
-        """Return the result of one factual alone, by the label of its row."""
+        """Return the result of a single factual, by its id."""
         factual, _ = find_row(self, id, 1)
         rows = owners(self) == factual
         label = self.factuals.index[[factual]]
@@ -389,14 +390,13 @@ class Counterfactuals:
     def changes(self, *, words: bool = False) -> pd.DataFrame:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
 
-        Sparse counterfactuals have a `role` as well: a change is "needed" for the decision, or it "comes along",
-        since what is needed would not be believable without it. There are no other changes. Those of recourse are an
-        "action" or a "consequence".
+        Changes of sparse counterfactuals have a `role`: "needed" for the decision, or "comes along" if the needed
+        changes would not be plausible without it. Changes of recourse are an "action" or a "consequence".
 
         Parameters
         ----------
         words : bool
-            Whether features have their labels, and values their units and formats, instead of being those of the data.
+            Whether to use labels for features, and units and formats for values.
         """
         table = change_table(self)
         return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
@@ -404,31 +404,31 @@ class Counterfactuals:
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
 
-        `times` and `share` count the changes; `up`, `down` and `other` are the shares of those to a higher number, date
-        or ordered level, to a lower one, and to another level, `missing` of those from or to a missing value; `note` is
-        a typical one: the median step of a number or date, the most frequent new level of the others.
+        `times` and `share` count the changes. `up`, `down` and `other` are the shares of changes to a higher number,
+        date or ordered level, to a lower one, and to another level; `missing` is the share of changes from or to a
+        missing value. `note` is a typical change: the median step of a number or date, the most frequent new level of
+        other features.
         """
         best = np.flatnonzero(best_rows(self))
         before, changed = compare_rows(self, best)
         return count_changes(before, self.frame.iloc[best], changed, self.fixed, self.names)
 
     def summary(self, *, standard_errors: bool = False) -> pd.DataFrame:
-        """Return the figures of the whole result in one column; the measures are those of rank 1.
+        """Return a summary of the result in one column; measures are those of rank 1.
 
-        `sd` is the spread over the factuals. Reasons for which factuals are unexplained are counted without what they
-        say of single factuals; `unexplained` holds them in full.
+        `sd` is the standard deviation over the factuals. Reasons in `unexplained` are grouped without the details of
+        single factuals.
 
-        `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
-        independent drawing of as many rows changes the same features. It is found when `summary` is first called, by
-        drawing again for at most a hundred factuals, or from all if standard errors were found; a result that was saved
-        has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
-        `mcce.diagnostics.stability` says more.
+        `same changed features if drawn again` measures the stability of the result: the share of factuals for which an
+        independent drawing of the same size changes the same features. The first call of `summary` computes it from at
+        most a hundred factuals, or from all if standard errors were computed; it is not available for a loaded result.
+        More draws (`n_samples`) make results more stable; see `mcce.diagnostics.stability`.
 
         Parameters
         ----------
         standard_errors : bool
-            Whether to add `se`, the Monte Carlo standard error of each mean, which takes as long as explaining again;
-            see the method of this name.
+            Whether to add `se`, the Monte Carlo standard error of each mean. This takes as long as `explain`; see
+            `standard_errors`.
         """
         errors: Mapping[str, float] = dict(self.standard_errors()) if standard_errors else self._standard_errors
         n_explained = len(np.unique(owners(self)))
@@ -451,48 +451,47 @@ class Counterfactuals:
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
 
     def diversity(self) -> pd.DataFrame:
-        """Return how different the counterfactuals of each explained factual are from each other, two by two.
+        """Return the mean pairwise difference between the counterfactuals of each explained factual.
 
-        `rows` counts them; `gower` is the mean Gower distance of two of them, `features` the mean share of features in
-        which two of them differ. Both are NaN for a single one.
+        `rows` is their number, `gower` the mean Gower distance of two of them, and `features` the mean share of
+        features in which two of them differ. Both means are NaN for a single counterfactual.
         """
         if self._pairwise is None:
-            raise InputError("this result was built by hand, without the table; those of `MCCE.explain` have it.")
+            raise InputError("this result was not made by `MCCE.explain` and has no diversity table.")
         return self._pairwise.copy()
 
     def below_floor(self) -> pd.Series[Any]:
-        """Return which rows are less plausible than was asked for: those of factuals for which nothing else was found.
+        """Return which rows are below the plausibility floor, because no valid candidate at or above it was found.
 
-        None is, unless `explain` was called with `sparse=True` and a `floor`.
+        Without `sparse=True` all values are False.
         """
         if self.run.floor is None or "plausibility" not in self.measures:
             return pd.Series(False, index=self.measures.index, name="below_floor")
         return (self.measures["plausibility"] < self.run.floor - ROUNDING).rename("below_floor")
 
     def suspicious(self, level: str = "stop") -> pd.DataFrame:
-        """Return the counterfactuals that must not be sent before a person has read them, and why.
+        """Return the counterfactuals that a person should review before they are sent, with the reasons.
 
-        The severity "stop" has counterfactuals below the floor of plausibility; that change a past event or another
-        fact; in which education or a duration falls, or a duration grows by years; that go opposite to the direction
-        that helps the refused as a whole; with a number that contradicts a level, as a salary beside "unemployed"; with
-        an amount that rises from nothing to much, or with savings that rise by more than the loan; with a level that
-        becomes "other" or "unknown". The severity "note" has those that are unusual only: a large step, the edge of the
-        training values, a change that is rare or larger than what is needed. `mcce.plausibility.stop_reasons` and
-        `mcce.report.suspicious` define the reasons. The sparse search prefers answers without a reason to stop. An
-        answer that is not listed is not therefore good advice.
+        The severity "stop" is assigned to counterfactuals that are below the plausibility floor; that change a past
+        event or another fact; in which education or a duration falls, or a duration grows by years; that go opposite
+        to the usual direction of the decision; with a number that contradicts a level, such as a salary beside
+        "unemployed"; with an amount that rises from 0 to a high value, or savings that rise by more than the loan; with
+        a level that becomes "other" or "unknown". The severity "note" is assigned to counterfactuals that are merely
+        unusual: a large step, a value at the edge of the training range, a change that is rare or larger than needed.
+        `mcce.plausibility.stop_reasons` and `mcce.report.suspicious` define the reasons. The sparse search prefers
+        counterfactuals without a reason to stop. A counterfactual that is not listed is not necessarily good advice.
 
-        A feature that looks unchangeable and is not fixed concerns many answers. With the level "stop" it has one line,
-        that of the first answer which changes it; level "all" has a line for every answer. Letters are written for
-        none of them (`mcce.report.letters`).
+        A feature that seems unchangeable but is not fixed may affect many counterfactuals. With level "stop" it has one
+        line, for the first counterfactual that changes it; with level "all" it has a line for each. No letters are
+        written for these (`mcce.report.letters`).
 
-        What is usual among training rows is learned when it is first asked for; of a result that is not sparse, no
-        file holds it.
+        The reference values of the training rows are computed on first use. They are stored with sparse results only.
 
         Parameters
         ----------
         level : {"stop", "all"}
-            "stop" for the counterfactuals of that severity, and one line for each unchangeable feature; "all" for
-            every counterfactual with any finding.
+            "stop" for the counterfactuals of that severity, and one line per unchangeable feature; "all" for every
+            counterfactual with a reason.
 
         Returns
         -------
@@ -515,8 +514,8 @@ class Counterfactuals:
         usual = self._known_usual()
         if usual is None:
             raise InputError(
-                "this result does not know what is usual among training rows: it was saved and is not sparse, or its "
-                "explainer was saved without training values. Explain again with an explainer that was just fitted."
+                "this result has no reference values of the training rows: it was saved and is not sparse, or its "
+                "explainer was saved without training values. Refit the explainer and explain again."
             )
         before, changed = compare_rows(self)
         is_scored = self.run.floor is not None and "plausibility" in self.measures
@@ -535,71 +534,69 @@ class Counterfactuals:
         )
 
     def _known_usual(self) -> Usual | None:
-        """Return what is usual among training rows, learned by the explainer when it is first asked for."""
+        """Return the reference values of the training rows, computed on first use."""
         if self._usual is None and self._questions.usual is not None:
             return self._questions.usual()
         return self._usual
 
     def contributions(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
-        """Query the model about each change of one counterfactual: how much it contributes to the decision.
+        """Return how much each change of one counterfactual contributes to the decision, by querying the model.
 
         Parameters
         ----------
         id : hashable
             A label of the index of `factuals`.
         rank : int
-            Which of its counterfactuals, 1 the best.
+            Rank of the counterfactual, 1 for the best.
         words : bool
-            Whether features have their labels, and values and predictions their units and formats.
+            Whether to use labels for features, and units and formats for values and predictions.
 
         Returns
         -------
-        DataFrame, a row for each change: `from`, `to`; `alone`, the prediction with this change only, and `enough`,
-        whether that has the wanted decision; `without`, the prediction with all changes but this one, and `needed`,
-        whether the decision is lost then.
+        DataFrame, one row per change: `from`, `to`; `alone`, the prediction with this change only, and `enough`,
+        whether it has the wanted decision; `without`, the prediction with all other changes, and `needed`, whether it
+        lacks the wanted decision.
         """
         _, row = find_row(self, id, rank)
         if row is None:
-            raise InputError(unexplained_sentence(self.unexplained, id) + " Ask for another id.")
+            raise InputError(unexplained_sentence(self.unexplained, id) + " Choose another id.")
         ask = self._questions.ask
         if ask is None:
-            raise InputError("this result was saved, or built without the model; explain again to query it.")
+            raise _not_stored("query the model")
         before, changed = compare_rows(self, np.array([row]))
         table = ask_about_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
         return contributions_in_words(table, self.names) if words else table
 
     def principal_reasons(self, id: Hashable, n: int = 4, *, every: bool = False, n_draws: int = 1000) -> pd.DataFrame:
-        """Return the features that mattered most for a refusal and that a plausible change would repair, in order.
+        """Return the features that contributed most to a refusal and that a plausible change would repair, in order.
 
-        `contributions` says what each change of a counterfactual adds; this says why the factual itself was refused.
+        `contributions` describes the changes of a counterfactual; this method describes why the factual was refused.
 
-        1. A feature matters by its Shapley value: how much the person's value of it lowers the probability of the
-           wanted decision, with the other features drawn given those that are known. It has to exceed two standard
-           errors.
-        2. It is repaired "alone" if at least one in a hundred of its plausible values, given all else of the person,
-           reaches the decision, or a change of a counterfactual does so alone; "together" if the same holds with a
-           change of another feature, or a counterfactual needs the change.
+        1. Features are ordered by their Shapley value: how much the person's value lowers the probability of the
+           wanted decision, with the other features drawn given the known ones. It must exceed two standard errors.
+        2. A feature is repaired "alone" if at least 1 per cent of its plausible values, given all other values of the
+           person, reach the decision, or if a change of a counterfactual does so alone; "together" if the same holds
+           with a change of another feature, or if a counterfactual needs the change.
 
         See `mcce.explain.principal` for the definitions.
 
         Parameters
         ----------
         id : hashable
-            A label of the index of `factuals`, of one without the wanted decision.
+            A label of the index of `factuals`, of a factual without the wanted decision.
         n : int
-            How many features, at most.
+            Maximum number of features.
         every : bool
-            Whether to return all features instead. Of those that cannot be changed, `repair` is "none" if no plausible
-            change was found that helps, and "fixed" if none is allowed; it is "no effect" if the model does not seem to
-            read the feature.
+            Whether to return all features instead. `repair` is "none" if no plausible change that helps was found,
+            "fixed" if the feature must not change, and "no effect" if the model does not seem to use the feature.
         n_draws : int
-            Draws for a set of features; more draws make the standard errors smaller.
+            Number of draws per set of features; more draws give smaller standard errors.
 
         Returns
         -------
-        DataFrame, a row for each feature: `value`, the person's own; `shapley` and its Monte Carlo `standard_error`;
-        `share`, that of its plausible values which reach the decision, and the `effective_draws` behind it; `repair`;
-        `code` and `text`, those of ``names["reasons"]``, else an empty code, and feature and value in words.
+        DataFrame, one row per feature: `value`, that of the person; `shapley` and its Monte Carlo `standard_error`;
+        `share`, the share of plausible values that reach the decision, and its `effective_draws`; `repair`; `code` and
+        `text` from ``names["reasons"]``, by default an empty code, and the feature with its value.
 
         Examples
         --------
@@ -626,9 +623,7 @@ class Counterfactuals:
         if row is None and ALREADY in unexplained_sentence(self.unexplained, id):
             raise InputError(f"factual {spell(id)} has the wanted decision; there are no reasons for a refusal.")
         if self._questions.reasons is None:
-            raise InputError(
-                "this result was saved, or built without the model; explain again to ask for the reasons of a refusal."
-            )
+            raise _not_stored("compute the reasons of a refusal")
         table = self._questions.reasons(own, n_draws)
         answers = (owners(self) == factual) & ~self.below_floor().to_numpy()
         for rank in self.frame.index.get_level_values("rank")[answers]:
@@ -638,23 +633,23 @@ class Counterfactuals:
     def why_unexplained(self, id: Hashable, *, prove: bool = False, time_limit: float = 60.0) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.
 
-        `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, its candidates
-        are drawn once more and looked into: how many were `drawn`, how many were `rejected` and by which constraint,
-        how many are `plausible`, about how many the model was `asked`, the prediction of the one `nearest` to the
-        decision and that row (`nearest_row`), and what `would_help`: more draws, or one demand less, found by trying.
-        A saved result tells what was looked into before (`with_why_unexplained`). See `mcce.explain.followup`.
+        `reason` and `prediction` are those of `unexplained`. Unless the factual already has the wanted decision, its
+        candidates are drawn again and examined: how many were `drawn`, how many were `rejected` and by which
+        constraint, how many are `plausible`, for how many the model was queried (`asked`), the prediction of the
+        candidate `nearest` to the decision and that row (`nearest_row`), and what `would_help`: more draws, or the
+        removal of one requirement, determined by trial. A loaded result returns what `with_why_unexplained` stored. See
+        `mcce.explain.followup`.
 
         Parameters
         ----------
         id : hashable
             A label of the index of `unexplained`.
         prove : bool
-            Whether to find out if a valid row exists at all: `proof` says that none exists, that a row exists, which
-            is `proof_row`, the nearest one, or why that is not proven. It is about rows with values inside the
-            training ranges, constraints and the model, not about plausibility, and for linear models and trees only
-            (`mcce.explain.proof`).
+            Whether to determine if a valid row exists at all: `proof` states that none exists, that the nearest one is
+            `proof_row`, or why neither is proven. The proof covers the constraints, the model and values within the
+            training ranges, not plausibility. It supports linear models and trees (`mcce.explain.proof`).
         time_limit : float
-            How many seconds the proof may take.
+            Time limit of the proof in seconds.
 
         Examples
         --------
@@ -667,7 +662,7 @@ class Counterfactuals:
         >>> why["would_help"]
         'without bounds on changes or distance'
 
-        No draw was within the bound. That none exists is proven for a tree:
+        No draw was within the bound. For a tree, it can be proven that none exists:
 
         >>> from sklearn.tree import DecisionTreeClassifier
         >>> tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(X, X["salary"] > 40_000)
@@ -681,13 +676,13 @@ class Counterfactuals:
             raise InputError(f"factual {spell(id)} has a counterfactual; see sentence({spell(id)}).")
         place = find_labels(self.unexplained.index, self.factuals.index[[factual]])[0]
         if place < 0:
-            raise InputError(f"no reason was recorded for {spell(id)}; explain again to look into it.")
+            raise InputError(f"no reason was recorded for {spell(id)}; explain again.")
         known = {str(name): self.unexplained[name].iloc[place] for name in self.unexplained.columns}
         if known["reason"] == ALREADY:
             known = {name: known[name] for name in ("reason", "prediction")}
         elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)) and self._drawn_for(factual):
             told, nearest = self._questions.why(np.array([factual]))
-            rows = nearest.astype(object)  # dates of several units make no row otherwise
+            rows = nearest.astype(object)  # dates of different units cannot share a row otherwise
             known |= {**told.iloc[0], "nearest_row": rows.iloc[0] if len(rows) else None}
         if prove and _are_open([known["reason"]])[0]:
             says, found = self._prove(factual, time_limit)
@@ -697,13 +692,13 @@ class Counterfactuals:
     def with_proofs(self, time_limit: float = 60.0) -> Counterfactuals:
         """Return the result with a proof for each factual without a counterfactual.
 
-        A row that exists (`why_unexplained` with ``prove=True``) is offered to the search as a candidate: where it is
-        taken, the factual has a counterfactual. For all others `unexplained` has the column `proof`.
+        A row that was found (`why_unexplained` with ``prove=True``) is passed to the search as a candidate. If it is
+        selected, the factual has a counterfactual. For all other factuals, `unexplained` has the column `proof`.
 
         Parameters
         ----------
         time_limit : float
-            How many seconds the proof of one factual may take.
+            Time limit of the proof of one factual in seconds.
 
         Examples
         --------
@@ -732,8 +727,8 @@ class Counterfactuals:
 
     def _prove(self, place: int, time_limit: float) -> tuple[str, pd.DataFrame]:
         if self._questions.prove is None:
-            raise InputError("this result was saved, or built without the model; explain again to prove something.")
-        check(is_number(time_limit) and time_limit > 0, time_limit, "time_limit", "it is a number of seconds above 0.")
+            raise _not_stored("prove it")
+        check(is_number(time_limit) and time_limit > 0, time_limit, "time_limit", "it must be a number above 0.")
         return self._questions.prove(place, float(time_limit))
 
     def with_why_unexplained(self, n: int | None = None) -> Counterfactuals:
@@ -744,7 +739,7 @@ class Counterfactuals:
         Parameters
         ----------
         n : int, optional
-            How many factuals to look into, the first of `unexplained`; by default all.
+            Number of factuals to examine, the first of `unexplained`; by default all.
 
         Examples
         --------
@@ -757,7 +752,7 @@ class Counterfactuals:
         'without bounds on changes or distance'
         """
         if self._questions.why is None or self.draws is None:
-            raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+            raise _not_stored("redraw")
         places = find_labels(self.factuals.index, self.unexplained.index)
         places = places[self.draws.to_numpy()[places] > 0][:n]
         if not places.size:
@@ -775,12 +770,12 @@ class Counterfactuals:
         return replace(self, unexplained=table.assign(reason=reasons), nearest=nearest)
 
     def redrawn(self, redraw: int) -> Counterfactuals:
-        """Return what another, independent drawing of as many candidates gives for the same factuals.
+        """Return the result of an independent drawing of the same number of candidates for the same factuals.
 
         Parameters
         ----------
         redraw : int
-            0 for the drawing that belongs to the seed, each other number for another one from the same generator.
+            Number of the drawing; 0 is the original one.
 
         Examples
         --------
@@ -792,17 +787,17 @@ class Counterfactuals:
         (True, False)
         """
         if self._questions.redrawn is None:
-            raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+            raise _not_stored("redraw")
         return self._questions.redrawn(check_count(redraw, "redraw", least=0))
 
     def standard_errors(self) -> pd.Series[Any]:
         """Return the Monte Carlo standard error of the mean of each measure, over the best counterfactuals.
 
-        It is the spread of the mean over redraws for the same factuals, fitted generator and model; factuals that share
-        a pool are drawn together, and the error knows it. It says nothing about other factuals or training rows. Nor
-        does it contain what another seed changes in the fit: in the generator's, and with ``sparse=True`` in the trees
-        that tell plausible rows, which are the same in all redraws. Explainers with another `random_state` show it.
-        Everything is drawn and chosen a second time, which takes as long as explaining did.
+        The error is the standard deviation of the mean over redraws, for the same factuals, fitted generator and model.
+        It accounts for factuals that share a pool of draws. It does not cover other factuals, other training rows, or
+        the seed of the fit: neither that of the generator nor, with ``sparse=True``, that of the plausibility score. To
+        measure the latter, fit explainers with other values of `random_state`. The computation draws and selects a
+        second time, which takes as long as `explain`.
 
         Examples
         --------
@@ -817,7 +812,7 @@ class Counterfactuals:
         errors = self._standard_errors
         if not errors:
             if self._questions.standard_errors is None:
-                raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+                raise _not_stored("redraw")
             errors = self._questions.standard_errors()
         return pd.Series(dict(errors), name="standard_error", dtype=np.float64).rename_axis("measure")
 
@@ -829,16 +824,16 @@ class Counterfactuals:
         confidence: float = 0.95,
         random_state: int = 0,
     ) -> Groups:
-        """Compare groups of factuals: is recourse dearer for one than for another? See `mcce.report.groups`.
+        """Compare the cost of recourse between groups of factuals; see `mcce.report.groups`.
 
         Parameters
         ----------
         groups : column name or Series
-            A column of `factuals`; or a Series of anything else, with the ids as its index.
+            A column of `factuals`, or a Series indexed by id.
         bins : int, optional
-            Into how many quantiles to cut numbers, dates or ordered levels.
+            Number of quantile groups for numbers, dates or ordered levels.
         confidence : float
-            How often the intervals should cover.
+            Confidence level of the intervals.
         random_state : int
             Seed of the bootstrap.
         """
@@ -865,15 +860,15 @@ class Counterfactuals:
         Parameters
         ----------
         k : int
-            The largest number of rules.
+            Maximum number of rules.
         by : list of column names or None
-            The columns whose values define groups; None for the fixed ones, [] for rules without groups.
+            Columns whose values define groups; None for the fixed ones, [] for rules without groups.
         max_changes : int
-            The largest number of features that a rule changes.
+            Maximum number of features that a rule changes.
         slack : float
-            The share of the coverage that may be given up for cheaper rules and for groups that fit them better.
+            Share of the coverage that may be given up for cheaper rules and for groups that fit them better.
         confidence : float
-            How often the intervals should cover.
+            Confidence level of the intervals.
         random_state : int
             Seed of the bootstrap; the rules do not depend on it.
 
@@ -889,9 +884,11 @@ class Counterfactuals:
         ((), 1)
         """
         if self._questions.rules is None:
-            raise InputError("this result was saved, or is of one factual; explain several again to find rules.")
+            raise InputError(
+                "this result was loaded from a file or has one factual; explain several factuals to find rules."
+            )
         if self.run.floor is None:
-            raise InputError("rules keep the floor of plausibility; explain with sparse=True.")
+            raise InputError("rules need a plausibility floor; explain with sparse=True.")
         check_count(k, "k")
         check_count(max_changes, "max_changes")
         check_share(slack, "slack")
@@ -900,14 +897,14 @@ class Counterfactuals:
         return self._questions.rules(k, by, max_changes, slack, confidence, random_state)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return features and measures side by side, id and rank as columns.
+        """Return features and measures side by side, with id and rank as columns.
 
-        A measure, id or rank whose name is also a feature's gets a trailing underscore.
+        A measure, id or rank with the name of a feature gets a trailing underscore.
         """
         return self._as_explained(side_by_side(self.frame, self.measures))
 
     def table(self, name: str = "frame") -> Any:
-        """Return a table of the result as the kind of frame that was explained, the names of its rows as columns.
+        """Return a table of the result as a frame of the kind that was explained, with the index as columns.
 
         Parameters
         ----------
@@ -923,7 +920,7 @@ class Counterfactuals:
         else:
             table = getattr(self, name) if name in TABLES else getattr(self, name)()
         if table is None:
-            raise InputError(f"this result has no table {name!r}; it was not asked for.")
+            raise InputError(f"this result has no table {name!r}; it was not requested.")
         if not isinstance(table, (pd.DataFrame, pd.Series)):
             return table  # a method that hands over the user's kind itself
         plain = table.to_frame() if isinstance(table, pd.Series) else table.copy()
@@ -935,16 +932,16 @@ class Counterfactuals:
         return self._as_explained(plain if counted else index_as_columns(plain))
 
     def sentence(self, id: Hashable, rank: int = 1) -> str:
-        """Return one counterfactual in plain words; for an unexplained factual, why there is none.
+        """Return one counterfactual as a sentence; for an unexplained factual, the reason.
 
-        A second sentence warns of a counterfactual below the floor of plausibility that was asked for.
+        A second sentence warns of a counterfactual below the plausibility floor.
 
         Parameters
         ----------
         id : hashable
             A label of the index of `factuals`.
         rank : int
-            Which of its counterfactuals, 1 the best.
+            Rank of the counterfactual, 1 for the best.
         """
         return sentence(self, id, rank)
 
@@ -963,19 +960,19 @@ class Counterfactuals:
         examples: Any = None,
         diagnostics: Any = None,
     ) -> Path | str:
-        """Write the result as one page for a browser that needs nothing else: words, pictures, table, settings.
+        """Write the result as a self-contained HTML page with sentences, plots, tables and settings.
 
-        It is for an analyst; `mcce.report.letter` writes to the person a decision is about.
+        The page is for an analyst; `mcce.report.letter` writes to the person whom a decision concerns.
 
         Parameters
         ----------
         path : str or path, optional
-            Where to write it, over what is there. Without it the page is returned.
+            File to write, replacing an existing one. Without it, the page is returned.
         title : str
         intro : str or sequence of str
-            Paragraphs that say what it is about.
+            Introductory paragraphs.
         examples : Counterfactuals, optional
-            Where the words and pictures come from; by default the first explained factuals of this result.
+            Source of the sentences and plots; by default the first explained factuals of this result.
         diagnostics : Diagnostics, optional
             What `MCCE.diagnose` returned.
 
@@ -1003,21 +1000,21 @@ class Counterfactuals:
         return Path(path)
 
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
-        """Draw what one counterfactual changes; by default the best one of the first explained factual.
+        """Plot the changes of one counterfactual; by default the best one of the first explained factual.
 
-        Of recourse, arrows are actions and bars are what usually follows from them.
+        For recourse, arrows are actions and bars are their usual consequences.
 
-        Behind it are cases with the same fixed values and the wanted decision, drawn when the picture is; a result that
-        was saved has none, and shows the training range.
+        The background shows cases with the same fixed values and the wanted decision, drawn for the plot; for a loaded
+        result it shows the training range.
 
         Parameters
         ----------
         id : hashable, optional
             A label of the index of `factuals`.
         rank : int
-            Which of its counterfactuals, 1 the best.
+            Rank of the counterfactual, 1 for the best.
         ax : Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default those of a new figure.
         """
         if id is None:
             if not len(self):
@@ -1063,18 +1060,18 @@ class Counterfactuals:
     ) -> dict[str, Any]:
         """Return the record of one decision: JSON values that can be verified later; see `mcce.records`.
 
-        It holds the factual, the decision and score, every answer with its measures, constraints, settings, seed and
-        versions, fingerprints of model and explainer, and a hash of the training table. **It holds personal data**,
-        that of the factual, and no training row. A result that was saved does not know what it was made with.
+        It holds the factual, the decision and score, every counterfactual with its measures, constraints, settings,
+        seed and versions, fingerprints of model and explainer, and a hash of the training table. **It holds personal
+        data** of the factual, but no training row. It is not available for a loaded result.
 
         Parameters
         ----------
         id : hashable
             A label of the index of `factuals`.
         previous : str, optional
-            The hash of the record before it.
+            The hash of the previous record.
         reviewed_by, reviewed_at : str, optional
-            Who reviewed the answer, and when.
+            The reviewer of the counterfactual, and the time of the review.
 
         Examples
         --------
@@ -1105,11 +1102,11 @@ class Counterfactuals:
         Parameters
         ----------
         folder : str or path
-            A new folder, or one that was begun before; its chain continues.
+            A new folder, or one with records; its chain is continued.
         reviewed_by, reviewed_at : str, optional
-            Who reviewed the answers, and when.
+            The reviewer of the counterfactuals, and the time of the review.
         files : dict, optional
-            The files of the "model" and the "explainer", whose SHA-256 the records then have.
+            The files of the "model" and the "explainer"; the records contain their SHA-256.
 
         Examples
         --------
@@ -1127,19 +1124,16 @@ class Counterfactuals:
 
     def _origin(self) -> Origin:
         if self._questions.origin is None:
-            raise InputError(
-                "this result was saved, or built by hand, and does not know what it was made with; explain again, and "
-                "write the records of that."
-            )
+            raise _not_stored("write records")
         return self._questions.origin()
 
     def to_csv(
         self, path: str | os.PathLike[str] | None = None, *, spreadsheet_safe: bool = True, **options: Any
     ) -> Path | str:
-        """Write `to_frame()` as CSV, over what is there; without a path return it as text.
+        """Write `to_frame()` as CSV, replacing an existing file; without a path, return it as text.
 
-        A text, name of a column or id that a spreadsheet would run as a formula gets an apostrophe in front, which
-        `mcce explain` leaves out when it reads the file; ``spreadsheet_safe=False`` writes all texts as they are.
+        A text, column name or id that a spreadsheet would execute as a formula is prefixed with an apostrophe, which
+        `mcce explain` removes when it reads the file; ``spreadsheet_safe=False`` writes all texts unchanged.
         `options` are those of `pandas.DataFrame.to_csv`, for example ``sep=";"`` or ``decimal=","``.
 
         Examples
@@ -1163,10 +1157,10 @@ class Counterfactuals:
         return Path(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to one file, without pickle; what is there is replaced.
+        """Write the result to one file, without pickle; an existing file is replaced.
 
-        **The file holds personal data**: every factual, and counterfactuals made of training values. The model is not
-        in it, so that a result that is loaded gives no `contributions`.
+        **The file holds personal data**: every factual, and counterfactuals made of training values. It does not hold
+        the model, so `contributions` is not available for a loaded result.
 
         Examples
         --------
@@ -1194,7 +1188,7 @@ class Counterfactuals:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counterfactuals:
-        """Return the result in a file that `save` wrote; one that is damaged, crafted or newer is an `InputError`.
+        """Load a result from a file written by `save`; raise `InputError` if it is damaged, manipulated or newer.
 
         Examples
         --------
@@ -1215,7 +1209,7 @@ class Counterfactuals:
         return load_fields(path, "Counterfactuals", cls._read)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the questions to the model: what is pickled is the result, not the model."""
+        """Leave out the functions that query the model: the pickle holds the result, not the model."""
         usual = self._usual if self._along is None else self._known_usual()
         return {**vars(self), "_questions": Questions(), "_usual": usual}
 
@@ -1242,13 +1236,13 @@ class Counterfactuals:
         return made
 
     def _check_tables(self) -> None:
-        """Refuse tables without the columns that every result has."""
+        """Raise if a table lacks columns that every result has."""
         require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
         for name, table in (("frame", self.frame), ("measures", self.measures)):
             require(list(table.index.names) == ["id", "rank"], f"{name} is not indexed by id and rank")
         if self._along is not None:
             require(self._along.shape == self.frame.shape, "comes_along has another shape than frame")
-            require(all(dtype == np.dtype(bool) for dtype in self._along.dtypes), "comes_along holds what is no truth")
+            require(all(dtype == np.dtype(bool) for dtype in self._along.dtypes), "comes_along is not boolean")
         for name, columns in _COLUMNS.items():
             table = getattr(self, _PRIVATE.get(name, name))
             lacking = [] if table is None else [column for column in columns if column not in table.columns]
@@ -1258,12 +1252,12 @@ class Counterfactuals:
         if self.run.floor is not None:
             check_number(self.run.floor, "floor", 0.0, 1.0)
             numbers += [self.measures[name] for name in ("plausibility",) if name in self.measures.columns]
-        require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
+        require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is not a number")
         for name, value in [*self.run.timings.items(), *self._standard_errors.items()]:
             check_type(value, str(name), float, int)
 
     def _drawn_for(self, factual: int) -> bool:
-        """Say whether rows were drawn for the factual at a place: its constraints leave room, and it needs a row."""
+        """Return whether rows were drawn for the factual at a position."""
         return self.draws is not None and bool(self.draws.iloc[factual] > 0)
 
     def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
@@ -1272,21 +1266,26 @@ class Counterfactuals:
             return {}
         names = self.allowed.columns.get_level_values(0).unique()
         ends = [self.allowed.iloc[factual, j] for j in range(self.allowed.shape[1])]
-        pairs = dict(zip(names, zip(ends[::2], ends[1::2])))  # by place: a feature may be named by a tuple
+        pairs = dict(zip(names, zip(ends[::2], ends[1::2])))  # by position: a feature name may be a tuple
         return {name: pair for name, pair in pairs.items() if not pd.isna(pair[0])}
 
     def _as_explained(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table as the kind of frame that was explained."""
+        """Return a table as a frame of the kind that was explained."""
         return like_input(table, self._frame_kind)
 
 
+def _not_stored(purpose: str) -> InputError:
+    """Return the error of a method that needs the model or the generator, which files do not hold."""
+    return InputError(f"this result was loaded from a file or built by hand; explain again to {purpose}.")
+
+
 def _are_open(reasons: Iterable[str]) -> list[bool]:
-    """Return which reasons leave open whether a valid row exists."""
+    """Return for which reasons it is unknown whether a valid row exists."""
     return [reason != ALREADY and not reason.startswith(UNREADABLE) for reason in reasons]
 
 
 def _storable(value: object) -> object:
-    """Return a setting as it can be written: a sampler without its fit, anything unknown as its text."""
+    """Return a setting in storable form: a sampler without its fit, anything unknown as text."""
     plain = Recipe(value) if isinstance(value, ConditionalSampler) else value
     if isinstance(value, Mapping):
         plain = {key: _storable(each) for key, each in value.items()}

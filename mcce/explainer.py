@@ -7,24 +7,25 @@
 3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
    (section 2.3, `mcce.explain`).
 
-`explain` does 2 and 3 block by block (`mcce.explain.pipeline`) and keeps the winners only, so that memory does not grow
-with the number of factuals; `generate` and `select` are the two steps by themselves.
+`explain` performs steps 2 and 3 block by block (`mcce.explain.pipeline`) and keeps only the selected rows, so memory
+does not grow with the number of factuals. `generate` and `select` perform the two steps separately.
 
-What the paper's method does not need is learned from the training rows when it is first asked for: distances that these
-scale, what is plausible, and hashes that tell copies of training rows. Scales of distances are those of the
-training rows whatever these weigh; plausibility is by weight.
+Parts that the paper's method does not need are learned from the training rows on first use: distances scaled by the
+training rows, the plausibility score, and hashes that detect copies of training rows. Sample weights affect the
+plausibility score, not the scales of distances.
 
 A saved explainer is one file:
 
 1. It holds the settings, the wanted decision, the constraints, the fitted generator, the relations between columns, the
-   scale of plausibility, the hashes of training rows, and the few rows of the spot check with the model's answers. The
-   model is not in it.
-2. The model is given again. It is asked about the rows of the spot check, and a warning tells if it is another one.
-3. A decision that is a function, functions of derived columns, and the models of `Several`, are given again too:
+   plausibility score, the hashes of training rows, and the few rows of the spot check with the model's predictions. It
+   does not hold the model.
+2. The user passes the model to `load`. The model is queried for the rows of the spot check; a warning is issued if its
+   predictions differ.
+3. A decision that is a function, functions of derived columns, and the models of `Several` are passed to `load` too:
    functions are code, and code is never read from a file.
-4. Without donors (`mcce.generators.Generator.save`) plausibility, hashes, relations and spot check are left out: they
-   hold or tell training values.
-5. With `mcce.Privacy` all of it is of rows that were drawn: nothing of the training rows is left after `fit`
+4. Without donors (`mcce.generators.Generator.save`), plausibility, hashes, relations and spot check are left out,
+   because they hold or reveal training values.
+5. With `mcce.Privacy`, all of these are computed from drawn rows: no training rows are kept after `fit`
    (`mcce.privacy.settings`).
 """
 
@@ -112,9 +113,9 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="MCCE")
 
-# to `load`; no file's settings hold them
+# passed to `load` again; not among the stored settings
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "derived", "n_jobs")
-OF_DRAWS = ("n_samples", "independent", "redraw")  # settings without a meaning for candidates that are given
+OF_DRAWS = ("n_samples", "independent", "redraw")  # settings that do not apply to given candidates
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Demands:
     ----------
     constraints : what may change, and how; None if nothing is restricted.
     exclude_training : whether copies of training rows are excluded.
-    anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
+    anonymity : how many training rows must share a counterfactual, and on which keys; None if not required.
     """
 
     constraints: Constraints | None
@@ -139,8 +140,8 @@ class MCCE(Learner):
     Parameters
     ----------
     model : object or callable
-        Anything with predict_proba, decision_function or predict, or a function of a table. It is asked with frames (or
-        arrays, if trained so) that have exactly the columns, order and dtypes of the training data.
+        Anything with predict_proba, decision_function or predict, or a function of a table. It is queried with frames
+        (or arrays, if it was trained on arrays) that have exactly the columns, order and dtypes of the training data.
     decision : (low, high), Interval, pandas Interval, class label, OneOf, Not, Several or callable
         The wanted decision: a closed interval for the score, inf for no bound; an `Interval` (open ends, of which class
         the probability is, a margin); the label that `predict` should return, `OneOf` several or any but some (`Not`);
@@ -150,47 +151,47 @@ class MCCE(Learner):
         Features that must not change.
     sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
     graph : Graph, str, list, networkx.DiGraph, file or None
-        A causal graph, an assumption of the user, as ``"age -> education -> salary"``; see `ChainModel` and
-        `mcce.Graph`. It cannot name derived columns, which are not drawn. Relations between columns hold in
-        counterfactuals whatever the graph says.
+        A causal graph, assumed by the user, such as ``"age -> education -> salary"``; see `ChainModel` and
+        `mcce.Graph`. It cannot name derived columns, which are not drawn. Counterfactuals satisfy the relations between
+        columns regardless of the graph.
     condition_on_decision : bool
         Whether the chain conditions on the wanted decision, which makes most draws valid.
     random_state : int or None
-        One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
+        Seed. The result does not depend on the number of threads, or on the order and batching of the factuals. None
+        uses a fresh seed.
     generator : Generator, name or None
-        What draws the candidates, instead of a chain: an unfitted object of a subclass of
-        `mcce.generators.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
-        would be made from (sampler, visit_sequence, predictors, graph, kinds, random_state) is then set on it. One
-        that is registered (`mcce.available_generators`) can be named: it is made with `fixed`, `kinds`, `random_state`
-        and `n_jobs` of the explainer.
+        Generator of the candidates, in place of a chain: an unfitted instance of a subclass of
+        `mcce.generators.Generator`. It is copied; its conditioning features must equal `fixed`. Parameters of the chain
+        (sampler, visit_sequence, predictors, graph, kinds, random_state) are then set on the generator itself. A
+        registered generator (`mcce.available_generators`) can be given by name: it is constructed with `fixed`,
+        `kinds`, `random_state` and `n_jobs` of the explainer.
     constraints : list or file
-        What may change and how, for every call of `explain` and `generate`; see there.
+        Constraints that apply to every call of `explain` and `generate`; see there.
     derived : dict or None
-        Columns that are computed from others: by name a formula in the grammar of `mcce.rule`, as in ``{"dti": "(rent +
-        instalment) / income", "job_years": "years(applied_on - hired_on)"}``, or a function of a frame that returns one
-        value for each row. A derived column is not searched. It is computed for every candidate, rounded as in the
-        training rows, and it is neither counted as a change nor shown as one. Rules can name it (``"dti <= 0.4"``),
-        `fixed` and other constraints cannot; it is fixed if all columns that it is computed from are. A warning counts
-        training rows that disagree with a formula.
+        Columns that are computed from others: a mapping from names to formulas in the grammar of `mcce.rule`, such as
+        ``{"dti": "(rent + instalment) / income", "job_years": "years(applied_on - hired_on)"}``, or to functions of a
+        frame that return one value per row. A derived column is not searched. It is computed for every candidate,
+        rounded as in the training rows, and it is neither counted nor displayed as a change. Rules can refer to it
+        (``"dti <= 0.4"``); `fixed` and other constraints cannot. It is fixed if all of its inputs are fixed. A warning
+        counts the training rows that disagree with a formula.
     names : Names, dict or None
-        What features, values and predictions are called in sentences, letters, pages and pictures: `mcce.Names`, or a
-        dict of its `labels`, `units`, `formats` and `reasons`. Tables to compute with keep the names and values of the
-        data.
+        Display names of features, values and predictions in sentences, letters, pages and plots: `mcce.Names`, or a
+        dict of its `labels`, `units`, `formats` and `reasons`. Result tables keep the names and values of the data.
 
     Notes
     -----
-    While it works, models and samplers have one thread of OpenMP and BLAS each (`mcce.base.threads` says why); what a
-    model asks for by its own `n_jobs` is left alone. It is an estimator as scikit-learn knows them:
-    `sklearn.base.clone` makes an unfitted copy that explains the same fitted model.
+    During a call, models and samplers use one OpenMP and one BLAS thread each (`mcce.base.threads` explains why); the
+    model's own `n_jobs` is not changed. The class is a scikit-learn estimator: `sklearn.base.clone` returns an unfitted
+    copy that explains the same fitted model.
 
     Attributes
     ----------
-    generator_ : the fitted generator; a `ChainModel` unless another one was given
+    generator_ : the fitted generator; a `ChainModel` unless `generator` was given
     decision_ : the wanted decision, bound to the model
-    names_ : what features, values and predictions are called
+    names_ : the display names of features, values and predictions
     relations_ : ties and relations between the columns, found or given at `fit`; see `mcce.find_relations`
     derived_ : the formulas of derived columns, inputs first, each with its rounding and the rows that disagree
-    fit_seconds_ : seconds that `fit` took
+    fit_seconds_ : the duration of `fit` in seconds
 
     Examples
     --------
@@ -205,7 +206,7 @@ class MCCE(Learner):
     (1, ['prediction', 'L0', 'gower', 'gower_sum'])
     """
 
-    # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit
+    # not cloned: a clone by scikit-learn would be an unfitted model
     whole_parameters = ("model", "decision", "constraints", "derived")
 
     def __init__(
@@ -253,33 +254,33 @@ class MCCE(Learner):
         relations: Any = None,
         progress: bool | None = None,
     ) -> Self:
-        """Step 1: ask the model about the training rows, and fit the chain.
+        """Step 1: query the model for the training rows, and fit the chain.
 
         Parameters
         ----------
         X : DataFrame or two-dimensional array
             Training rows: the model's features, without the response. Also a frame of polars or pyarrow; the model is
-            always asked with the kind of table that was given here. If the model knows its columns (scikit-learn's
-            `feature_names_in_`, results of statsmodels), its response is refused, and a warning names columns that it
-            does not read.
+            always queried with the kind of table given here. If the model knows its columns (scikit-learn's
+            `feature_names_in_`, results of statsmodels), a table with the response raises an error, and a warning lists
+            columns that the model does not use.
         y : ignored
-            For scikit-learn, which hands it over: the method learns from what the model says, not from the truth.
+            Present for compatibility with scikit-learn: the method learns from the model's predictions, not from the
+            true response.
         sample_weight : array or None
-            A weight for each row: whole numbers count copies, others are relative, 0 leaves a row out. See
+            One weight per row: integers count copies, other weights are relative, 0 drops the row. See
             `ChainModel.fit`.
         relations : list or None
-            Ties and relations between columns that sparse counterfactuals keep: tied columns change together or not at
-            all, and what holds between columns holds in every answer, unless the factual itself breaks it. None has
-            them found in X (`mcce.find_relations`), and a warning names them. A list says which there are: those that
-            were found (``explainer.relations_``, or some of them, as ``explainer.relations_.without("a <= b")``),
-            texts such as ``"a <= b"`` or ``"total == a + b"`` (see `mcce.rule`), and ``mcce.tied("usd", "eur")``; ()
-            for none. The paper's method (``sparse=False``) stays as published and keeps none that were found, but
-            those that are given as a list.
+            Ties and relations between columns that sparse counterfactuals satisfy: tied columns change together or not
+            at all, and a relation holds in every counterfactual unless the factual itself violates it. None finds them
+            in X (`mcce.find_relations`) and lists them in a warning. A list replaces them: found relations
+            (``explainer.relations_``, or a part, ``explainer.relations_.without("a <= b")``), texts such as
+            ``"a <= b"`` or ``"total == a + b"`` (see `mcce.rule`), and ``mcce.tied("usd", "eur")``; () for none. The
+            paper's method (``sparse=False``) stays as published: it applies relations only if they are given as a list.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
-        # a fit that fails leaves no half-fitted explainer
+        # a failed fit must not leave a half-fitted explainer
         for name in ("derived_", "fit_seconds_", "generator_", "learned_", "names_", "relations_"):
             vars(self).pop(name, None)
         check_flag(self.condition_on_decision, "condition_on_decision")
@@ -295,7 +296,7 @@ class MCCE(Learner):
         fixed = check_fixed(self.fixed, list(frame.columns))
         of_model = columns_of(self.model, list(frame.columns))
         of_model.check_response()
-        names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
+        names = Names.read(self.names, frame.columns)  # raise before the expensive steps
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = make_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         graph = getattr(generator, "graph", None)
@@ -310,7 +311,7 @@ class MCCE(Learner):
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
-            with working(f"asking the model about {len(frame)} training rows", progress):
+            with working(f"querying the model for {len(frame)} training rows", progress):
                 answer = ask_table(self.decision_, X)
             if generator.privacy is None:
                 check_wanted(self.decision_, answer)
@@ -325,7 +326,7 @@ class MCCE(Learner):
         generator.fit(X, wanted, progress=progress, **weighting)
         check_givens(generator, fixed, self.condition_on_decision)
         drawn = generator.rows_in_place_of_training()
-        if drawn is not None:  # from here on they stand for the training rows, which are not read again
+        if drawn is not None:  # these rows replace the training rows, which are not read again
             X, answer = drawn, ask_table(self.decision_, drawn, "rows drawn in place of the training rows")
             frame, wanted, spots = as_frame(X)[0], answer.wanted, spot_positions(len(answer.wanted))
             first = Answer(answer.scores[spots], answer.wanted[spots])
@@ -344,7 +345,7 @@ class MCCE(Learner):
         else:
             self.relations_ = read_relations(relations, matrix, schema)
         self.derived_ = derived
-        # the time tells how many training rows there are
+        # the duration would reveal the number of training rows
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         facts = unchangeable_features(frame, schema, [*fixed, *(each.target for each in derived)], self.constraints)
         reasons = {name: told.reason for name, told in facts.items()}
@@ -355,13 +356,13 @@ class MCCE(Learner):
 
     @property
     def plausibility_(self) -> Plausibility:
-        """The scale of plausibility; there is none before the first sparse search."""
+        """The fitted plausibility score; available after the first sparse search."""
         if self.learned_.caution is None:
             raise AttributeError("plausibility_ is learned by the first sparse search")
         return self.learned_.caution.plausibility
 
     def _training_for(self, needed_by: str) -> Data | None:
-        """Return the table given to `fit`, for figures about it; raise if the fit is private."""
+        """Return the table given to `fit`; raise if the fit is private."""
         self.generator_.require_training_rows(
             needed_by, "give rows as `training`; figures from training rows are not covered by the privacy account."
         )
@@ -392,72 +393,74 @@ class MCCE(Learner):
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
 
-        An option that has no effect beside the others, such as `floor` without ``sparse=True``, is an error.
+        An option that has no effect in combination with the others, such as `floor` without ``sparse=True``, raises an
+        error.
 
         Parameters
         ----------
         X : DataFrame, array or Series
-            Rows to explain; the index of a DataFrame names them in the result and must be unique. A Series is one row.
-            A row with a level that no training row has is not explained, and stops nobody else (`unexplained`).
-            For polars or pyarrow, tables come back as the same kind of frame, see `Counterfactuals.table`.
+            Rows to explain; the index of a DataFrame gives their ids in the result and must be unique. A Series is one
+            row. A row with a level that is unknown to the fitted generator is listed in `unexplained`; the other rows
+            are explained. For polars or pyarrow, result tables are frames of the same kind, see
+            `Counterfactuals.table`.
         n_samples : int or "auto"
-            K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
-            its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
-            `draws` of the result says how many each had. See `mcce.explain.pipeline` for what that means and what it
-            does not.
+            K, the number of rows drawn per factual. "auto" starts with 500 and doubles the draws of a factual until a
+            doubling changes neither the number of changes nor, by more than 0.02, the summed Gower distance of its
+            counterfactuals, up to 16,000; `draws` of the result has the number for each factual. See
+            `mcce.explain.pipeline` for what this guarantees and what it does not.
         n_counterfactuals : int
-            How many distinct counterfactuals to return for each factual, best first.
+            Number of distinct counterfactuals per factual, best first.
         independent : bool
-            Whether each factual gets draws of its own, even if it shares its fixed values with others.
+            Whether each factual has its own draws, even if it shares its fixed values with other factuals.
         constraints : list or file
-            What may change and how, besides what the explainer was made with: `mcce.allow`, `mcce.rule`, `mcce.only`,
-            `mcce.per_factual`, texts of rules, or a TOML or JSON file. Rows are drawn inside them, and nothing that is
-            returned breaks one. `Counterfactuals.constraints` says what each one does. A known value does not become
-            missing, as to withhold something is no advice, unless ``mcce.allow(feature, missing=True)`` says that it
-            may; ``mcce.allow("*", missing=True)`` says it of all. ``mcce.no_copies()`` passes over rows that equal a
-            training row in every column; ``mcce.k_anonymous(5, keys=[...])`` returns rows that 5 training people share.
+            Constraints in addition to those of the explainer: `mcce.allow`, `mcce.rule`, `mcce.only`,
+            `mcce.per_factual`, texts of rules, or a TOML or JSON file. Candidates are drawn within the constraints, and
+            no returned row violates one. `Counterfactuals.constraints` describes the effect of each. A known value does
+            not become missing, because removing a known value is not actionable, unless
+            ``mcce.allow(feature, missing=True)`` permits it; ``mcce.allow("*", missing=True)`` permits it for all
+            features. ``mcce.no_copies()`` excludes rows that equal a training row in every column;
+            ``mcce.k_anonymous(5, keys=[...])`` restricts the result to rows that at least 5 training rows share.
         sparse : bool
-            Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
-            rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
-            be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
-            as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?"). Rows with
-            equally few changes are ordered by steps that are robust to long tails, see `measures`. If the best row has
-            a reason not to be sent (`mcce.plausibility.stop_reasons`), such as savings that rise by more than the
-            loan, a row without one is preferred that has at most one change more; if there is none, the best row is
-            returned and `suspicious()` of the result lists it. An order of your own (`measures`, `feature_weights`,
-            or ``caution=0``) is applied as it is.
+            Whether to combine draws with the factual so that few features change, instead of returning whole drawn
+            rows as in the paper; see `mcce.explain.sparse`. The default is the paper's method, for comparison with the
+            paper and R. Use ``sparse=True`` for explanations that are sent to people: few changes, each of them needed
+            (vignettes/fit-to-send.md). Rows with equally few changes are ordered by a distance that is robust to long
+            tails, see `measures`. If the best row has a reason not to be sent (`mcce.plausibility.stop_reasons`), such
+            as savings that rise by more than the loan, a row without such a reason and with at most one more change is
+            preferred. If none exists, the best row is returned and `suspicious()` of the result lists it. This
+            preference does not apply to a user-defined order (`measures`, `feature_weights` or ``caution=0``).
         floor : float or None
-            With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
-            more so. None is 0.05, at which one real row in twenty would be rejected. A row below it is returned only
-            for a factual without a valid candidate at or above it; `below_floor()` of the result marks such rows.
+            With `sparse`, the minimum plausibility of a counterfactual: the share of real rows that are at least as
+            unusual. None is 0.05, at which one real row in twenty would be rejected. A row below the floor is returned
+            only for a factual without a valid candidate at or above it; `below_floor()` of the result marks such rows.
         caution : float or None
-            With `sparse` and the default order: among rows with equally few changes, how much a step away from the edge
-            counts, of the data and of the decision, against a step from the factual. None is 1, and 0 takes the nearest
-            row by Gower's distance; see `mcce.explain.order`. It cannot be combined with `measures` or
+            With `sparse` and the default order: among rows with equally few changes, the weight of the distance from
+            the edge of the data and of the decision, relative to the distance from the factual. None is 1; 0 selects
+            the nearest row by Gower distance; see `mcce.explain.order`. It cannot be combined with `measures` or
             `feature_weights`, which define the order exactly.
         measures : name, function, several of them, or None
-            What counterfactuals are ordered by, the first measure first; None is ("L0", "gower"), the paper's order.
-            With `sparse` and caution, None orders by L0 and then by steps that are robust to long tails: a few very
-            large values, which stretch the range of a number, do not make a long step look short. Names are "L0",
+            Measures that order the counterfactuals, the first one first; None is ("L0", "gower"), the paper's order.
+            With `sparse` and caution, None orders by L0 and then by a distance that is robust to long tails: a few very
+            large values, which extend the range of a number, do not make a long step count as short. Names are "L0",
             "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`),
-            "plausibility" with `sparse`, and registered ones (`mcce.register_measure`). A function of the candidates
-            (DataFrame) and the factual (Series) returns small values for good candidates.
+            "plausibility" with `sparse`, and registered measures (`mcce.register_measure`). A function of the
+            candidates (DataFrame) and the factual (Series) returns small values for good candidates.
         feature_weights : dict or None
-            What a step in a feature counts in these distances, by feature; 1 for those not named.
+            Weights of features in these distances; 1 for features that are not listed.
         max_changes, max_gower : int, float or None
-            Bounds: counterfactuals with more changes, or farther away, are not returned.
+            Upper bounds on the number of changes and on the Gower distance.
         diverse : bool
-            Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
-            what it adds to those before it, at its cost (`mcce.explain.diverse`). `Counterfactuals.diversity` says
-            how far apart they are.
+            Whether the counterfactuals of a factual are selected to differ from each other: first the best one, then
+            each by what it adds to those before it, relative to its cost (`mcce.explain.diverse`).
+            `Counterfactuals.diversity` measures how far apart they are.
         robust : float, Robust or None
-            What counterfactuals have to outlive: `mcce.Robust` says which share of refitted models, and of rows whose
-            numbers are a little off, has to give the wanted decision as well. A share, 0.9 for nine in ten, is of rows
-            whose numbers are off by up to 2 per cent. See `mcce.model.robustness`.
+            Robustness requirement: `mcce.Robust` states the share of refitted models, and of rows with slightly
+            perturbed numbers, that must give the wanted decision too. A number such as 0.9 is a share of rows whose
+            numbers are perturbed by up to 2 per cent. See `mcce.model.robustness`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.pipeline import explain_factuals  # loaded by the first search
+        from mcce.explain.pipeline import explain_factuals  # deferred: slow to import
 
         self._check_fitted()
         demands = self._demands([*read(self.constraints), *read(constraints)])
@@ -486,16 +489,16 @@ class MCCE(Learner):
     def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
         """Test the conditional independences that the causal graph implies; see `ChainModel.check_graph`.
 
-        A graph is an assumption of the user: data can contradict it, not confirm it.
+        A graph is an assumption of the user. Data can contradict it but not confirm it.
 
         Parameters
         ----------
         X : DataFrame or array
-            Rows with the training columns; the training rows may be given.
+            Rows with the training columns, for example the training rows.
         level : float
-            Level of the tests, for all statements together (Holm).
+            Familywise level of the tests (Holm).
         random_state : int or None
-            Seed of the permutations; None uses that of the fit.
+            Seed of the permutations; None uses the seed of the fit.
 
         Examples
         --------
@@ -526,7 +529,7 @@ class MCCE(Learner):
     ) -> RuleSet:
         """Find at most k rules "if <group> then change <features>" that reach the decision for most rows of `X`.
 
-        The rows are explained with ``sparse=True``, and the rules found from these counterfactuals. See
+        The rows are explained with ``sparse=True``, and rules are derived from these counterfactuals. See
         `mcce.explain.group_rules` for the algorithm.
 
         Parameters
@@ -566,43 +569,43 @@ class MCCE(Learner):
         max_actions: int | None = None,
         progress: bool | None = None,
     ) -> Counterfactuals:
-        """Find actions whose consequences reach the wanted decision, by the causal graph of the explainer.
+        """Find actions whose consequences reach the wanted decision, using the causal graph of the explainer.
 
-        A counterfactual of `explain` is a row that would be accepted. Here a person acts on a few features, and
-        features that these cause follow. **The causal graph is an assumption of the user**, and so are the conditionals
-        that consequences are drawn from: see `mcce.explain.recourse` for the method, `check_graph` for what data can
-        say about the graph.
+        A counterfactual of `explain` is a row that would be accepted. Here a person acts on a few features, and the
+        descendants of these features follow. **The causal graph is an assumption of the user**, and so are the
+        conditionals that consequences are drawn from. See `mcce.explain.recourse` for the method, and `check_graph` for
+        a test of the graph.
 
         Parameters
         ----------
         X : as in `explain`
         actions : list of column names or None
-            The features that a person can act on; None: all features of the graph that may change, of a graph with an
-            `outcome` its causes. A warning names actions that are not causes of the outcome: these change the answer of
-            the model, not what it predicts.
+            Features that a person can act on; None: all mutable features of the graph, or the causes of the `outcome`
+            if the graph has one. A warning lists actions that are not causes of the outcome: these change the
+            prediction of the model, not the outcome itself.
         assurance : float
-            The least probability with which the decision is reached, over the consequences of the actions. A lower
-            confidence bound decides.
+            Minimum probability of the decision over the consequences of the actions. It is compared with a lower
+            confidence bound.
         keep : float
-            How much of what is special about a person stays: 1 keeps the own ranks in the conditional distributions, 0
-            draws consequences as for others like this one; see `ChainModel.intervene`.
+            How much of a person's individual deviation is kept: 1 keeps the person's ranks in the conditional
+            distributions, 0 draws consequences from the conditional distributions; see `ChainModel.intervene`.
         takes : dict or None
-            The time that an action takes, ``{"education": "2 years"}``: ages and durations that may change move with
-            it, as far as their names tell. A dict of steps names the columns, ``{"education": {"age": 2}}``. Actions
-            are taken at the same time.
+            Time that an action takes, ``{"education": "2 years"}``: mutable ages and durations, recognized by their
+            names, increase with it. A dict of steps names the columns, ``{"education": {"age": 2}}``. Actions are
+            taken simultaneously.
         n_samples : int
-            K, rows drawn for each factual, whose values are candidates for actions.
+            K, rows drawn per factual; their values are candidates for actions.
         n_counterfactuals, constraints, floor, progress : as in `explain`
             Consequences that violate a constraint do not count as reaching the decision.
         max_actions : int or None
-            The largest number of actions; 3 at most.
+            Maximum number of actions, up to 3.
 
         Returns
         -------
         Counterfactuals
-            `frame` has one of the rows that may follow, in the middle of them; `changes()` says which changes are an
-            action and which a consequence, `consequences` what usually follows. `measures` counts actions only, and
-            has `p_valid`, the probability of the decision, with `p_valid_se`, its Monte Carlo standard error.
+            `frame` has a central one of the rows that may follow; `changes()` distinguishes actions and consequences,
+            and `consequences` has the intervals of what follows. `measures` counts actions only and has `p_valid`, the
+            probability of the decision, with `p_valid_se`, its Monte Carlo standard error.
 
         Examples
         --------
@@ -676,12 +679,12 @@ class MCCE(Learner):
         constraints: Any = (),
         progress: bool | None = None,
     ) -> pd.DataFrame:
-        """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
+        """Step 2 alone: return the candidates of every row of `X`, indexed by (id, draw).
 
-        They are the rows that `explain` chooses from with the same `n_samples`, `independent` and `constraints`. Inside
-        constraints there are fewer: those that could be drawn, numbered anew; for a factual without a valid one among
-        them `explain` may draw others, for it alone. A row with a level that no training row has gets none, with a
-        warning. Of polars or pyarrow it is the same kind of frame, with `id` and `draw` as columns.
+        These are the rows that `explain` selects from with the same `n_samples`, `independent` and `constraints`. With
+        constraints there may be fewer candidates, numbered consecutively; `explain` may redraw for a factual without a
+        valid candidate. A row with an unknown level has no candidates, and a warning is issued. For polars or pyarrow
+        the result is a frame of the same kind, with `id` and `draw` as columns.
 
         Examples
         --------
@@ -739,7 +742,7 @@ class MCCE(Learner):
         robust: float | Robust | None = None,
         progress: bool | None = None,
     ) -> Counterfactuals:
-        """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
+        """Step 3 alone: select counterfactuals for the rows of `X` among candidates, as returned by `generate`.
 
         Parameters
         ----------
@@ -748,10 +751,11 @@ class MCCE(Learner):
             within an id breaks ties.
         X, n_counterfactuals : as in `explain`
         exhaustive : bool
-            Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
+            Whether to query the model for every candidate, as the paper does, instead of best-first. The result is the
+            same.
         constraints : as in `explain`
-            Candidates that break one are passed over. Of the constraints that the explainer was made with, only those
-            count that say what may become missing.
+            Candidates that violate one are skipped. Of the explainer's own constraints, only permissions to become
+            missing apply.
         sparse, floor, caution, measures, feature_weights, max_changes, max_gower, diverse, robust, progress
             As in `explain`; with `sparse` the candidates are crossed with the factuals.
 
@@ -769,7 +773,7 @@ class MCCE(Learner):
         >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
         True
         """
-        from mcce.explain.pipeline import explain_given  # loaded by the first search
+        from mcce.explain.pipeline import explain_given  # deferred: slow to import
 
         self._check_fitted()
         schema = self.generator_.schema_
@@ -801,7 +805,7 @@ class MCCE(Learner):
         call = self._call("select", constraints, asked_for)
         found = self._tabulate(chosen, {**told, "n_candidates": len(candidates)}, progress, call)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
-        found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
+        found.unexplained.loc[lacking, "reason"] = "no candidates were given for this id; add some"
         return found
 
     @one_native_thread()
@@ -817,27 +821,27 @@ class MCCE(Learner):
         random_state: int = 0,
         **settings: Any,
     ) -> Diagnostics:
-        """Find out how realistic the candidates are and how good the counterfactuals; see `mcce.diagnostics`.
+        """Measure how realistic the candidates and how good the counterfactuals are; see `mcce.diagnostics`.
 
         Parameters
         ----------
         X : DataFrame or array
-            Real rows, at best ones that the explainer was not fitted on. Generated rows are compared with them, one for
-            each, drawn given its fixed values and its own decision. Those without the wanted decision are the factuals.
+            Real rows, preferably held out. One row is generated for each, given its fixed values and its decision, and
+            compared with it. Rows without the wanted decision are the factuals.
         training : DataFrame, array or None
-            The training rows, for distances to them and copies of them. None takes the table that was given to `fit`;
-            an explainer that was saved does not have it.
+            The training rows, for distances to them and copies of them. None uses the table given to `fit`, which is
+            not stored with an explainer.
         sample_weight : array or None
-            Weights of the rows of X: whole numbers repeat a row, of others as many rows are taken, by weight, as these
-            are worth. The rows are then numbered 0, 1, ...
+            Weights of the rows of X: integers repeat a row; with other weights, rows are resampled by weight to the
+            effective sample size. The rows are then numbered 0, 1, ...
         n_samples : int
-            K, rows drawn for each factual.
+            K, rows drawn per factual.
         max_factuals, max_rows : int
-            Factuals and real rows to use at most, spread over X.
+            Maximum number of factuals and real rows, spread over X.
         random_state : int
-            Seed of the discriminator. All draws have the seed of the explainer.
+            Seed of the discriminator. All draws use the seed of the explainer.
         **settings
-            Further arguments of `explain`, so that what is diagnosed is what is sent: sparse, floor, constraints, ...
+            Further arguments of `explain`, as they are used in production: sparse, floor, constraints, ...
 
         Returns
         -------
@@ -858,7 +862,7 @@ class MCCE(Learner):
         True
         """
         self._check_fitted()
-        from mcce.diagnostics.diagnose import diagnose  # what few need is loaded when it is needed
+        from mcce.diagnostics.diagnose import diagnose  # deferred: slow to import
 
         with working("diagnosing", None):
             return diagnose(
@@ -889,21 +893,21 @@ class MCCE(Learner):
         max_factuals: int = 200,
         max_rows: int = 10_000,
     ) -> TradeOff:
-        """Measure what a floor of plausibility costs in changes and distance, so that you can choose one.
+        """Measure the cost of plausibility floors in changes and distance, to help choose one.
 
         Parameters
         ----------
         X : DataFrame or array
-            Rows to explain; those that have the wanted decision already are passed over.
+            Rows to explain; rows that already have the wanted decision are skipped.
         floors : sequence of float
             The floors to compare.
         n_samples, measures, feature_weights, max_changes, max_gower : as in `explain`
             For the sparse counterfactuals; the plain method is shown as published, with as many draws.
         training : DataFrame, array or None
-            The training rows, for distances to them. None takes the table that was given to `fit`; an explainer that
-            was saved does not have it.
+            The training rows, for distances to them. None uses the table given to `fit`, which is not stored with an
+            explainer.
         max_factuals, max_rows : int
-            Factuals to explain and training rows to search at most, spread over their tables.
+            Maximum number of factuals to explain and of training rows to search, spread over their tables.
 
         Returns
         -------
@@ -929,8 +933,8 @@ class MCCE(Learner):
         rows = self._training_for("trade_off") if training is None else training
         if rows is None:
             raise InputError(
-                "an explainer that was saved does not have its training rows, which distances are measured to; give "
-                "them as `training`."
+                "training rows are not stored with an explainer, and distances to them are needed; pass them as "
+                "`training`."
             )
         return trade_off(
             self,
@@ -960,7 +964,7 @@ class MCCE(Learner):
         """Measure how much the counterfactuals depend on the conditional models.
 
         The same factuals are explained with several generators, fitted to the same training rows. Model, decision,
-        constraints, relations and plausibility stay.
+        constraints, relations and plausibility do not change.
 
         Parameters
         ----------
@@ -969,19 +973,19 @@ class MCCE(Learner):
         samplers : sequence
             Conditional models of chains, each as `MCCE(sampler=)` takes it.
         visit_sequences : sequence
-            Visit sequences, each for a chain of every sampler. () takes that of this explainer.
+            Visit sequences; every sampler is combined with each of them. () uses that of this explainer.
         generators : sequence
-            Further generators: names or objects. A fitted one is used as it is, others are fitted.
+            Further generators: names or objects. A fitted generator is not refitted.
         n_redraws : int
-            How often candidates are drawn from each generator, at least 2: what differs between redraws is Monte Carlo
-            error.
+            Number of times that candidates are drawn from each generator, at least 2: differences between redraws
+            estimate the Monte Carlo error.
         **settings
             Further arguments of `explain`: n_samples, sparse, floor, ...
 
         Returns
         -------
         Sensitivity
-            Prints as a summary; `features` and `factuals` are tables, `sentence(id)` puts one factual in words and
+            Prints as a summary; `features` and `factuals` are tables, `sentence(id)` describes one factual and
             `plot(id)` draws it. See `mcce.diagnostics.sensitivity`.
 
         Examples
@@ -1030,14 +1034,14 @@ class MCCE(Learner):
         return compare_generators(explainers, X, training=training, wanted=wanted, n_redraws=n_redraws, **settings)
 
     def explore(self, X: Data) -> Any:
-        """Show the people of a table one by one, with plans that you can shape, in a notebook.
+        """Show the rows of a table one by one in an interactive notebook widget.
 
-        In a browser, without a notebook: ``mcce explore explainer.mcce people.csv``. See the vignette "The explorer".
+        Without a notebook, ``mcce explore explainer.mcce people.csv`` opens it in a browser. See vignettes/explorer.md.
 
         Parameters
         ----------
         X : DataFrame or array
-            The people; the index of a DataFrame names them.
+            Rows to explain; the index of a DataFrame gives their ids.
 
         Returns
         -------
@@ -1073,39 +1077,38 @@ class MCCE(Learner):
     ) -> BatchResult:
         """Explain a table of any size, batch by batch, into a folder of Parquet files.
 
-        Killed at any moment and called again, it keeps the parts that are finished and does the others; the bytes in
-        the end are those of an undisturbed run, for any number and kind of workers. See `mcce.batches`.
+        An interrupted run can be resumed by the same call: finished parts are kept. The files are byte-identical to
+        those of an uninterrupted run, for any number and kind of workers. See `mcce.batches`.
 
         Parameters
         ----------
         source : file, folder, DataFrame or iterable of DataFrames
-            Parquet or CSV (.csv, .csv.gz), or a folder of such files; columns that are no features are left aside. To
-            go on with frames after a crash, the same ones have to be given again.
+            Parquet or CSV (.csv, .csv.gz), or a folder of such files; columns that are not features are ignored. To
+            resume a run on frames, pass the same frames again.
         out : str or path
-            A new folder, or one that was begun with the same source, settings and explainer: anything else is refused.
-            One run at a time can write to it.
+            A new folder, or the folder of an interrupted run with the same source, settings and explainer; any other
+            folder raises an error. Only one run at a time can write to it.
         recourse : bool
-            Whether to search for actions (`recourse`) instead of counterfactuals (`explain`). The table of what was
-            found then says which changes are an action and which a consequence, and has the sentence of each row.
+            Whether to search for actions (`recourse`) instead of counterfactuals (`explain`). The result table then
+            distinguishes actions and consequences, and has a sentence per row.
         id : str, optional
-            Column that names each row of the whole source by a value of its own. Without it rows are named by their
-            number, from 0.
+            Column with a unique id for each row of the source. By default, rows are numbered from 0.
         batch_size : int
-            Rows that are explained and written together, at most; a part never spans two files.
+            Maximum number of rows per part; a part never spans two files.
         n_jobs : int, optional
-            Workers, counted as threads elsewhere: processes, unless `joblib.parallel_config` says "threading" or
-            "dask". The explainer is sent once to each, so that its model has to be picklable.
+            Number of workers: processes, unless `joblib.parallel_config` selects "threading" or "dask". The explainer
+            is sent to each once, so its model must be picklable.
         skip_bad : bool
-            Whether rows that cannot be read or explained are listed in `bad-rows.csv` and left out; else the first is
-            an error that names its file and place. One with a level that no training row has is unexplained, not bad.
+            Whether rows that cannot be read or explained are listed in `bad-rows.csv` and skipped; otherwise the first
+            one raises an error with its file and position. A row with an unknown level is unexplained, not bad.
         missing : list of str
-            Cells of a CSV that mean a missing value, besides an empty one.
+            CSV cells that denote a missing value, in addition to the empty cell.
         letters : folder or mcce.batches.Letters, optional
-            Where a letter for each person is written, as `mcce.report.letters` writes it; one that has begun with
-            this run goes on with it. Who gets none, and why, is listed in `unlettered.csv` of `out`.
+            Folder for one letter per person, as written by `mcce.report.letters`; a resumed run continues it. Rows
+            without a letter are listed with the reason in `unlettered.csv` of `out`.
         progress : bool, "log" or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
-            with rate and time left to standard error.
+            with the rate and the remaining time to standard error.
         **settings
             As in `explain`: `n_samples`, `sparse`, `constraints`, ...; with ``recourse=True`` as in `recourse`. To see
             why a row has no counterfactual, explain it alone and call ``found.why_unexplained(id)``.
@@ -1172,19 +1175,19 @@ class MCCE(Learner):
     def save(
         self, path: str | PathLike[str], *, donors: Donors = "all", about: Mapping[str, str] | None = None
     ) -> None:
-        """Write the fitted explainer to one file, without pickle and without the model; what is there is replaced.
+        """Write the fitted explainer to one file, without pickle and without the model; an existing file is replaced.
 
-        **The file holds training values**, unless the explainer was fitted with `mcce.Privacy`: those that the samplers
-        draw, the fixed values and the decision of every training row, some thousand whole rows, and hashes of all rows.
-        Whoever gets it can read them. ``mcce inspect FILE`` lists what it discloses. What is plausible, for
-        ``sparse=True``, is learned now if it was not before.
+        **The file holds training values**, unless the explainer was fitted with `mcce.Privacy`: the values that the
+        samplers draw, the fixed values and the decision of every training row, some thousand whole rows, and hashes of
+        all rows. Anyone with access to the file can read them. ``mcce inspect FILE`` lists what it discloses. The
+        plausibility score, needed for ``sparse=True``, is fitted now if it is not yet.
 
         Parameters
         ----------
         path : str or path
         donors : "all" or "none"
-            "none" leaves the training values out; see `ChainModel.save`. Such an explainer is not sparse, does not
-            count copies of training rows, and keeps no relations between columns.
+            "none" leaves the training values out; see `ChainModel.save`. Such an explainer does not support
+            ``sparse=True``, does not count copies of training rows, and has no relations between columns.
 
         Examples
         --------
@@ -1252,20 +1255,20 @@ class MCCE(Learner):
         derived: Mapping[Hashable, FrameFunction] | None = None,
         n_jobs: int | None = None,
     ) -> Self:
-        """Return the explainer in a file that `save` wrote, with its model.
+        """Load an explainer from a file written by `save`, with its model.
 
-        Nothing in a file is run. One that is damaged, crafted or newer is an `InputError`.
+        Nothing in the file is executed. A damaged, manipulated or newer file raises an `InputError`.
 
         Parameters
         ----------
         path : str or path
         model : object, callable or dict
-            The model that the explainer was fitted with; for `Several` models a dict of them by name. If it answers
-            differently about some training rows, a warning says so.
+            The model that the explainer was fitted with; for `Several` models a dict by name. A warning is issued if
+            its predictions for some training rows differ.
         decision : callable or None
-            The wanted decision, if it is a function; else it stands in the file.
+            The wanted decision, if it is a function; otherwise it is read from the file.
         derived : dict or None
-            The functions of derived columns, by column; formulas that are texts stand in the file.
+            The functions of derived columns, by column; formulas are read from the file.
         n_jobs : int or None
             Threads, as in the constructor.
 
@@ -1290,7 +1293,7 @@ class MCCE(Learner):
         parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
         parts["derived"] = {each.target: each.function or each.text for each in formulas} or None
         several = isinstance(wanted, Several)
-        make: Any = cls  # whose parameters are those of the explainer
+        make: Any = cls  # typed Any: the parameters come from the file
         made: Self = make(None if several else model, decision=wanted, **parts, **fields["settings"])
         made.names_ = Names.read(made.names, fields["generator"].schema_.names)
         made.decision_ = resolve_decision(wanted, made.model)
@@ -1326,7 +1329,7 @@ class MCCE(Learner):
     def _problem(
         self, demands: Demands, robust: float | Robust | None, progress: bool | None, **options: Any
     ) -> Problem:
-        """Return what `explain` and `select` are asked for; `options` are those of `read_settings`."""
+        """Return the problem that `explain` and `select` solve; `options` are those of `read_settings`."""
         settings = read_settings(exclude_training=demands.exclude_training, **options)
         learned = self.learned_.learn_caution(progress) if settings.sparse else None
         plausibility = None if learned is None else learned.plausibility
@@ -1360,28 +1363,28 @@ class MCCE(Learner):
         )
 
     def _constraints(self, given: Sequence[Constraint], *, allow_missing: bool = False) -> Constraints:
-        """Return constraints that were read, for the columns of the table."""
+        """Resolve constraints for the columns of the table."""
         schema = self.generator_.schema_
         derived = DerivedColumns(self.derived_, schema) if self.derived_ else None
         return resolve(given, schema, self.generator_.fixed_, allow_missing=allow_missing, derived=derived)
 
     def _demands(self, given: Sequence[Constraint], constraints: Constraints | None = None) -> Demands:
-        """Return all that constraints that were read demand; `constraints` are the resolved ones, if known."""
+        """Return the demands of constraints; `constraints` are the resolved ones, if known."""
         constraints = self._constraints(given) if constraints is None else constraints
         parts = simplest(given, self.generator_.schema_)
         copies = any(isinstance(each, NoCopies) for each in parts)
         return Demands(constraints if constraints else None, copies, self.learned_.learn_anonymity(parts))
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what identifies the explainer, as records of its answers state it; see `mcce.explain.origin`.
+        """Return what identifies the explainer in records; see `mcce.explain.origin`.
 
         Returns
         -------
         dict
-            `seed`; `decision`, the wanted one with its bounds or classes; `model` with its type and a fingerprint of
-            its predictions for fixed rows that are no training rows; `explainer` with a fingerprint of its settings
-            and draws; `training` with the number of training rows and the hash of the table, None if they are not
-            known or the fit is private; and `versions`.
+            `seed`; `decision`, the wanted decision with its bounds or classes; `model` with its type and a fingerprint
+            of its predictions for fixed probe rows, which are not training rows; `explainer` with a fingerprint of its
+            settings and draws; `training` with the number of training rows and the hash of the table, None if these
+            are unknown or the fit is private; and `versions`.
 
         Examples
         --------
@@ -1398,7 +1401,7 @@ class MCCE(Learner):
         return fingerprint_of(self, self.learned_.learn_rows())
 
     def _call(self, method: str, constraints: Any, arguments: Mapping[str, Any]) -> Callable[[], Origin]:
-        """Return what tells later what a result was made with, found once."""
+        """Return a cached function that describes the origin of a result."""
 
         @functools.cache
         def origin() -> Origin:
@@ -1411,7 +1414,7 @@ class MCCE(Learner):
     def _tabulate(
         self, found: Explanation, told: Mapping[str, object], progress: bool | None, origin: Callable[[], Origin]
     ) -> Counterfactuals:
-        """Return the tables of a result; `told` are the settings of the call, to which those of the fit are added."""
+        """Return the tables of a result; `told` are the settings of the call, extended by those of the fit."""
         from mcce.explain.followup import questions_of
         from mcce.explain.tabulate import tabulate
 
@@ -1428,7 +1431,7 @@ class MCCE(Learner):
             )
 
     def _stops(self) -> StopRules | None:
-        """Return the reasons not to send an answer; None if the training rows are gone."""
+        """Return the reasons not to send an answer; None if the training rows are not available."""
         usual = self.learned_.learn_usual()
         if usual is None:
             return None
@@ -1437,5 +1440,5 @@ class MCCE(Learner):
 
 
 def _stored_settings(cls: type[MCCE]) -> list[str]:
-    """Return the parameters of an explainer that its file holds as they are."""
+    """Return the parameters of an explainer that its file stores unchanged."""
     return [name for name in inspect.signature(cls.__init__).parameters if name not in ("self", *GIVEN_AGAIN)]

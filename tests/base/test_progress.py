@@ -62,7 +62,7 @@ def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(400, 4)), columns=list("abcd"))
     explainer = mcce.MCCE(lambda rows: rows["a"] > 0, decision=True, visit_sequence="correlation", random_state=1)
     explainer.fit(X, progress=True)
-    assert begun == ["asking the model about 400 training rows", "ordering the features", "fitting"]
+    assert begun == ["querying the model for 400 training rows", "ordering the features", "fitting"]
     begun.clear()
     constraints = [mcce.allow("a", high=-0.1)]  # nobody can be helped
     explainer.explain(X.head(5), n_samples=20, sparse=True, constraints=constraints, progress=True)

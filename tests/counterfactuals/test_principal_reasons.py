@@ -70,5 +70,5 @@ def test_what_cannot_be_answered_is_refused(found, tmp_path):
     with pytest.raises(InputError, match="n is 0"):
         found.principal_reasons("refused", 0)
     found.save(tmp_path / "found.mcce")
-    with pytest.raises(InputError, match="was saved, or built without the model; explain again"):
+    with pytest.raises(InputError, match="was loaded from a file or built by hand; explain again"):
         mcce.Counterfactuals.load(tmp_path / "found.mcce").principal_reasons("refused")

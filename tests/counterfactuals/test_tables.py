@@ -240,7 +240,7 @@ def test_why_is_asked_when_wanted(found):
 
 
 def test_standard_errors_are_asked_when_wanted(found):
-    with pytest.raises(InputError, match="this result was saved, or built without a generator"):
+    with pytest.raises(InputError, match="this result was loaded from a file or built by hand"):
         found.standard_errors()
     live = replace(found, _questions=Questions(standard_errors=lambda: {"L0": 0.25}))
     assert live.standard_errors().to_dict() == {"L0": 0.25}

@@ -151,7 +151,7 @@ def test_groups(small):
         (lambda s: s.found.rules(k=0), r"k is 0"),
         (lambda s: s.found.rules(slack=1), r"slack is 1"),
         (lambda s: s.found.rules(confidence=2), r"confidence is 2"),
-        (lambda s: s.found[s.people.index[0]].rules(), r"this result was saved, or is of one factual"),
+        (lambda s: s.found[s.people.index[0]].rules(), r"this result was loaded from a file or has one factual"),
         (lambda s: s.explainer.explain(s.people, n_samples=10).rules(), r"explain with sparse=True"),
     ],
 )

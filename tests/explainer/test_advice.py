@@ -177,9 +177,9 @@ def test_a_result_without_it_says_so(tmp_path):
     plain = explainer.explain(refused.head(20), n_samples=100)
     assert len(plain.suspicious())  # whole drawn customers: some default is erased
     plain.save(tmp_path / "plain.mcce")
-    with pytest.raises(InputError, match=r"does not know what is usual among training rows.*Explain again"):
+    with pytest.raises(InputError, match=r"has no reference values of the training rows.*explain again"):
         mcce.Counterfactuals.load(tmp_path / "plain.mcce").suspicious()
-    with pytest.raises(InputError, match="does not know what is usual"):
+    with pytest.raises(InputError, match="has no reference values"):
         mcce.report.letters(replace(plain, _questions=type(plain._questions)()))
 
 

@@ -202,5 +202,5 @@ def test_a_result_built_by_hand_has_no_diversity(found):
         decision=found.decision,
     )
     assert by_hand.copies is None
-    with pytest.raises(InputError, match="built by hand, without the table"):
+    with pytest.raises(InputError, match="has no diversity table"):
         by_hand.diversity()

@@ -66,10 +66,10 @@ def test_select_reports_factuals_without_candidates(explainer):
     candidates = explainer.generate(DENIED.iloc[:2], n_samples=100)
     found = explainer.select(candidates, DENIED.iloc[:3])
     assert found.unexplained.index[-1] == DENIED.index[2]
-    assert found.unexplained["reason"].iloc[-1] == "no candidate was given for it; bring some"
+    assert found.unexplained["reason"].iloc[-1] == "no candidates were given for this id; add some"
     nothing = explainer.select(candidates.iloc[:0], DENIED.iloc[:3])
     assert len(nothing) == 0
-    assert nothing.unexplained["reason"].tolist() == ["no candidate was given for it; bring some"] * 3
+    assert nothing.unexplained["reason"].tolist() == ["no candidates were given for this id; add some"] * 3
 
 
 @pytest.mark.parametrize(

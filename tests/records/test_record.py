@@ -93,7 +93,7 @@ def test_constraints_of_others_are_not_in_a_record():
 
 def test_a_result_that_was_saved_does_not_know_its_origin(tmp_path):
     found().save(tmp_path / "found.mcce")
-    with pytest.raises(InputError, match=r"does not know what it was made with; explain again"):
+    with pytest.raises(InputError, match=r"explain again to write records"):
         mcce.Counterfactuals.load(tmp_path / "found.mcce").record("a")
 
 

@@ -69,7 +69,7 @@ def test_of_a_table_of_numbers_only():
 
 def test_what_cannot_be_asked(found):
     id = found.factuals.index[0]
-    with pytest.raises(InputError, match="was saved, or built without the model"):
+    with pytest.raises(InputError, match="was loaded from a file or built by hand"):
         pickle.loads(pickle.dumps(found)).contributions(id)
     with pytest.raises(InputError, match="rank"):
         found.contributions(id, rank=9)
