@@ -1,10 +1,10 @@
 """The errors and warnings of the package.
 
-Every message says what was wrong, where, what was found and what to do about it.
+Every message says what is wrong, where, what was found, and how to fix it.
 
-`NotFittedError` is scikit-learn's too, so that whoever catches that one catches ours. Importing scikit-learn takes
-longer than importing everything else here, so the class is made when somebody first raises, catches or imports it; our
-modules write `exceptions.NotFittedError`.
+`NotFittedError` is a subclass of scikit-learn's class of the same name. Importing scikit-learn takes longer than
+importing the rest of the package, so the class is created on first access; modules of the package write
+`exceptions.NotFittedError`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _making = Lock()
-_NOT_FITTED = """A method that needs `fit` was called before it.
+_NOT_FITTED = """A method that needs `fit` was called before `fit`.
 
 Examples
 --------
@@ -48,7 +48,7 @@ this ChainModel is not fitted; call fit(X) first.
 
 
 class MCCEError(Message, ValueError):
-    """Base of every error that mcce raises on purpose; its arguments are the parts of the message (`mcce.wording`).
+    """Base class of all errors of the package; its arguments are the parts of the message (`mcce.wording`).
 
     Examples
     --------
@@ -62,7 +62,7 @@ class MCCEError(Message, ValueError):
 
 
 class InputError(MCCEError):
-    """A table, a parameter or a file is not what the call needs.
+    """A table, a parameter or a file is invalid.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class InputError(MCCEError):
 
 
 class ModelError(MCCEError):
-    """The explained model cannot be asked, or answers in a way that cannot be used.
+    """The explained model cannot be queried, or its predictions cannot be used.
 
     Examples
     --------
@@ -87,12 +87,13 @@ class ModelError(MCCEError):
     ...     mcce.MCCE(lambda rows: "yes", random_state=1).fit(loans.X)
     ... except mcce.ModelError as error:
     ...     print(error)
-    the model <lambda>, asked about 50 rows (the training rows), returned a single str, expected 50 values, one per row.
+    the model <lambda>, queried with 50 rows (the training rows), returned a single str, expected 50 values, one per
+    row.
     """
 
 
 class SamplerError(MCCEError):
-    """A conditional sampler cannot do what it was asked for.
+    """A conditional sampler does not support the request.
 
     Examples
     --------
@@ -110,11 +111,11 @@ class SamplerError(MCCEError):
 if TYPE_CHECKING:
 
     class NotFittedError(MCCEError, AttributeError):
-        """A method that needs `fit` was called before it."""
+        """A method that needs `fit` was called before `fit`."""
 
 
 class MCCEWarning(Message, UserWarning):
-    """Something works, but the user should know.
+    """Base class of all warnings of the package.
 
     Examples
     --------
@@ -130,7 +131,7 @@ class MCCEWarning(Message, UserWarning):
 
 
 class AdviceWarning(MCCEWarning):
-    """A caution before counterfactuals are read as advice: facts that may change, relations that are kept.
+    """A caution for counterfactuals used as advice: facts that may change, relations that are enforced.
 
     ``warnings.simplefilter("ignore", mcce.exceptions.AdviceWarning)`` silences these and no others.
 
@@ -159,16 +160,16 @@ def __getattr__(name: str) -> Any:
 
 
 def warn(*parts: Part, category: type[MCCEWarning] = MCCEWarning) -> None:
-    """Warn, as of the line outside of the package that led here; `parts` are those of the message.
+    """Issue a warning for the calling line outside of the package; `parts` are the parts of the message.
 
     Examples
     --------
     >>> import warnings
     >>> with warnings.catch_warnings(record=True) as told:
     ...     warnings.simplefilter("always")
-    ...     warn("a level that one row only has")
+    ...     warn("a level with a single row")
     >>> str(told[0].message)
-    'a level that one row only has'
+    'a level with a single row'
     """
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mcce", "contextlib"):
@@ -177,7 +178,7 @@ def warn(*parts: Part, category: type[MCCEWarning] = MCCEWarning) -> None:
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """End of a sentence that offers the nearest known name, or lists the known ones.
+    """Return the end of a sentence that suggests the nearest known name, or lists the known names.
 
     Examples
     --------

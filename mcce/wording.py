@@ -68,14 +68,14 @@ class FunctionCall:
 
 @dataclass(frozen=True)
 class PythonOnly:
-    """Words for Python alone: code without a counterpart elsewhere, or a clause about it."""
+    """Text for Python only: code without a counterpart in other front ends, or a clause about it."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Either:
-    """Alternatives, each a part or a tuple of parts: the first that the front end can express; if none, nothing.
+    """Alternatives, each a part or a tuple of parts: the first that the front end can express, else an empty text.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class Dialect:
         return f"{given.function}({', '.join([*map(self.value, given.arguments), *options])})"
 
     def python_only(self, text: str) -> str | None:
-        """Return words for Python alone; None in other front ends."""
+        """Return text for Python only; None in other front ends."""
         return text
 
     def _without_syntax(self, part: Part) -> str:
@@ -204,7 +204,7 @@ def parts_of(error: BaseException) -> tuple[Any, ...]:
 
 
 def list_values(words: list[str], n_values: int) -> str:
-    """Return values in words, comma-separated, with the number of those that are left out."""
+    """Return texts of values, comma-separated, with the number of omitted ones."""
     if not words:
         return "none"
     rest = n_values - len(words)
@@ -212,7 +212,7 @@ def list_values(words: list[str], n_values: int) -> str:
 
 
 def spell(value: Any) -> str:
-    """Return a value as Python writes it, a scalar of numpy as the plain one; what is long is shortened.
+    """Return the repr of a value, of a numpy scalar that of the Python scalar; long texts are shortened.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def spell(value: Any) -> str:
 
 
 def shorten(text: str, most: int = MOST_QUOTED) -> str:
-    """Return a text of at most `most` characters: of a longer one the middle is left out.
+    """Return a text of at most `most` characters; the middle of a longer text is omitted.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def shorten(text: str, most: int = MOST_QUOTED) -> str:
 
 
 def spell_all(values: Iterable[Any], most: int = 10) -> str:
-    """Return the values as Python writes them, comma-separated; a long list is cut and counted.
+    """Return the reprs of values, comma-separated; a long list is cut and counted.
 
     Examples
     --------

@@ -98,14 +98,14 @@ class Distance:
     divisor: float = stored(float, least=0.0, default=1.0)
 
     def check_state(self) -> None:
-        """Refuse columns whose part of the table is not there, which the kernels would read all the same."""
+        """Raise if a column refers to a missing part of the table, because kernels do not check bounds."""
         length = np.where(self.how == LEVELS, self.size**2, 1 + (self.size + 1) * self.classes)
         ends = self.begin + np.where(self.how == SCALED, 0, length)
         require(bool((ends <= self.table.size)[self.how != SCALED].all()), "begin and size lead beyond the table")
         require(self.divisor > 0.0, "divisor is 0")
 
     def finish(self, sums: Floats) -> Floats:
-        """Return the distances that the sums of steps stand for; they have the same order."""
+        """Return the distances for sums of steps; the order is the same."""
         return np.sqrt(sums) if self.root else sums / self.divisor
 
     def sums(self, rows: Floats, factuals: Floats) -> Floats:
@@ -195,8 +195,8 @@ def rowwise(rows: Floats) -> Floats:
 
 
 Function = Callable[..., Any]
-ASKED = ("candidates", "factual")  # the parameters of a function that is asked itself
-NEEDS = ("features", "training", "decision", "score")  # those of one that makes the measure
+ASKED = ("candidates", "factual")  # parameters of a function that is a measure
+NEEDS = ("features", "training", "decision", "score")  # parameters of a function that creates a measure
 RESERVED = ("prediction", "log_density")  # columns of `Counterfactuals.measures` that are something else
 
 
@@ -206,9 +206,9 @@ class NamedMeasure:
 
     Attributes
     ----------
-    name : what it is called in settings, tables and messages.
-    function : what is asked itself, or makes the measure.
-    needs : the parameters of a function that makes it, of `NEEDS`; none for one that is asked itself.
+    name : the name in settings, tables and messages.
+    function : the measure, or a function that creates it.
+    needs : the parameters of a function that creates it, among `NEEDS`; empty for a measure.
     largest_first : whether large values are good.
     """
 
@@ -228,12 +228,12 @@ class NamedMeasure:
         return "score" in self.needs
 
     def make(self, known: Mapping[str, Any]) -> Any:
-        """Return the measure, made of what is known; a function that is asked itself is returned as it is."""
+        """Return the measure; a function that is a measure is returned unchanged."""
         return self.function(**{need: known[need] for need in self.needs}) if self.needs else self.function
 
 
 def _register(name: str, measure: Any, largest_first: bool = False) -> None:
-    """Register a measure, after a look at the parameters of its function."""
+    """Register a measure, after checking the parameters of its function."""
     if isinstance(measure, NamedMeasure):  # of a plug-in whose module registers it under another name
         measure, largest_first = measure.function, measure.largest_first
     taken = tuple(inspect.signature(measure).parameters) if callable(measure) else ()
@@ -246,7 +246,7 @@ def _register(name: str, measure: Any, largest_first: bool = False) -> None:
     if largest_first and taken not in (ASKED, ("score",)):
         raise InputError(f"register_measure({name!r}): of distances the smallest is the best; leave largest_first out.")
     if name in RESERVED:
-        raise InputError(f"the measure name {name!r} has a meaning of its own in results; choose another name.")
+        raise InputError(f"the measure name {name!r} is reserved in results; choose another name.")
     MEASURES.add(name, NamedMeasure(name, measure, () if taken == ASKED else taken, largest_first))
 
 
@@ -254,24 +254,24 @@ MEASURES: Registry[NamedMeasure] = Registry("measure", "mcce.measures", _registe
 
 
 def register_measure(name: str, *, largest_first: bool = False) -> Callable[[Maker], Maker]:
-    """Make a distance or another measure available by name, as a decorator of a function.
+    """Register a distance or another measure by name; a decorator of a function.
 
     Parameters
     ----------
     name : str
-        For ``explain(measures=...)``, jobs and the command line. A name can be given once.
+        Name for ``explain(measures=...)``, jobs and the command line. It must be unique.
     largest_first : bool
-        Whether large values are good, of a function that is asked itself; of distances the small ones are.
+        Whether large values are good; not for distances.
 
     Notes
     -----
-    The names of its parameters tell which kind of function it is.
+    The parameter names determine the kind of function.
 
     ``function(candidates, factual)``
-        A number for each candidate of a factual (a DataFrame, and a Series), as ``explain(measures=function)`` takes.
+        Returns a number for each candidate (DataFrame) of a factual (Series), as in ``explain(measures=function)``.
     ``function(features)``, ``function(features, training)``, ``function(features, training, decision)``
-        A `Distance` of the columns (`mcce.table.Feature`), perhaps learned from the encoded training rows and their
-        decisions. It is fast, and has ``feature_weights=``.
+        Returns a `Distance` of the columns (`mcce.table.Feature`), optionally learned from the encoded training rows
+        and their decisions. It is fast and supports ``feature_weights=``.
 
     Examples
     --------
@@ -415,7 +415,7 @@ def tail_robust(features: Sequence[Feature], training: Floats, weights: Floats |
 
 @register_measure("plausibility", largest_first=True)
 def plausibility(score: Function) -> Function:
-    """Return how plausible candidates are (`mcce.plausibility.score`), of which the most plausible comes first."""
+    """Return the plausibility of candidates (`mcce.plausibility.score`); the most plausible comes first."""
     return score
 
 
@@ -485,13 +485,13 @@ def _squared_differences(shares: Floats) -> Floats:
 
 
 def gower_distance(X: Data, Y: Data, *, training: Data | Schema) -> npt.NDArray[np.float64]:
-    """Return the Gower distance of each row of `X` to the row of `Y` at the same place.
+    """Return the Gower distance of each row of `X` to the corresponding row of `Y`.
 
     Parameters
     ----------
     X, Y : tables with the training columns and equally many rows; a single row is compared with all of the other.
     training : DataFrame, array or Schema
-        Gives the kinds and the ranges.
+        Source of the kinds and ranges.
 
     Examples
     --------

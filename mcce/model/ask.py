@@ -23,8 +23,8 @@ from mcce.table.checks import rows_of
 from mcce.table.weights import read_weights
 from mcce.wording import Either, Part, PythonOnly, Setting
 
-ASK_ROWS = 200_000  # rows per question to the model
-SPOT_ROWS = 16  # training rows that are asked about again
+ASK_ROWS = 200_000  # rows per query
+SPOT_ROWS = 16  # training rows that are queried again
 
 
 class AsksEncoded(Protocol):
@@ -36,7 +36,7 @@ class AsksEncoded(Protocol):
 
 @dataclass(frozen=True)
 class Asker:
-    """Asks whether encoded rows have the wanted decision."""
+    """Queries the model for encoded rows."""
 
     decision: Decision
     schema: Schema
@@ -52,15 +52,15 @@ class Asker:
 
 
 class RememberingAsker:
-    """Queries a model about each distinct row once, and from one thread at a time, as it need not be thread-safe.
+    """Queries a model once for each distinct row, from one thread at a time: a model need not be thread-safe.
 
-    Answers are kept as long as this object: use one for each block of factuals.
+    Answers are kept for the lifetime of this object: use one for each block of factuals.
 
     Parameters
     ----------
     question : the model.
-    whole : another one, whose count includes what this one asks; None for none. The answers are not shared, so that
-        the rows of a query do not depend on what other threads asked before.
+    whole : another one, whose count includes the queries of this one, or None. Answers are not shared, so the rows of a
+        query do not depend on other threads.
     """
 
     def __init__(self, question: AsksEncoded, whole: RememberingAsker | None = None) -> None:
@@ -93,7 +93,7 @@ class RememberingAsker:
 
 
 def ask_table(decision: Decision, X: Data, what: str = "the training rows") -> Answer:
-    """Ask about the user's own training table, or another one of its kind."""
+    """Query the model for the user's training table, or another one of its kind."""
     n = len(X)
     if isinstance(X, np.ndarray):
         X = X.copy()  # a model that works in place must not change the user's table
@@ -120,14 +120,14 @@ def check_wanted(decision: Decision, answer: Answer) -> None:
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """A few training rows spread over the table, by position, encoded, and the model's answers about them."""
+    """A few training rows spread over the table: positions, encoded rows, and the model's answers."""
 
     positions: npt.NDArray[np.intp]
     rows: Floats
     answer: Answer
 
     def compare(self, again: Answer) -> None:
-        """Warn if the model answers differently than before."""
+        """Warn if the model's answers have changed."""
         labels = [int(i) for i in self.positions]
         differing = compare_answers(self.answer, again, labels)
         if differing:
@@ -139,7 +139,7 @@ class SpotCheck:
             )
 
     def compare_models(self, decision: Decision, schema: Schema) -> None:
-        """Warn if another model answers than the one that the explainer was fitted with."""
+        """Warn if the model differs from the one that the explainer was fitted with."""
         if not len(self.rows):
             return
         again = decision.ask(schema.decode_for_model(self.rows), "some training rows")
@@ -152,7 +152,7 @@ class SpotCheck:
             )
 
     def is_of(self, X: Data, schema: Schema) -> bool:
-        """Say whether a table still holds these rows at their positions."""
+        """Return whether a table still holds these rows at their positions."""
         if len(X) <= self.positions[-1]:
             return False
         now = schema.encode(rows_of(X, self.positions), "the training rows").matrix
@@ -178,14 +178,14 @@ class TrainingTable:
 
     Attributes
     ----------
-    table : the user's table, None in a copy that was saved.
+    table : the user's table; None in a loaded explainer.
     schema : its columns.
     decision : the wanted decision, bound to the model.
     spots : some of its rows, and the model's answers about them.
-    answered : which rows have the wanted decision, None if that was not asked yet.
-    reach : by column the lowest and highest value that is not far outside, None if nobody looked.
-    weights : of the rows, None if they have none; rows of weight 0 are not in the table.
-    scores : what the model says of the rows, None if it was not asked yet, or in a copy that was saved.
+    answered : which rows have the wanted decision; None if not queried yet.
+    reach : by column the lowest and highest value that is not far outside; None if not computed.
+    weights : of the rows, or None; rows of weight 0 are not in the table.
+    scores : the model's scores; None if not queried yet, or in a loaded explainer.
     """
 
     table: Data | None
@@ -198,7 +198,7 @@ class TrainingTable:
     scores: npt.NDArray[Any] | None = None
 
     def known_table(self) -> Data | None:
-        """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
+        """Return the table given to `fit`, or None if it is not available; raise if it was modified."""
         if self.table is not None and not self.spots.is_of(self.table, self.schema):
             raise InputError(
                 "the training table has been changed since the fit. Fit again, with a copy if the table must change",
@@ -208,11 +208,11 @@ class TrainingTable:
         return self.table
 
     def matrix(self, otherwise: Part = AGAIN, *, needed_by: str = "") -> Floats:
-        """Return the encoded rows; `otherwise` says what to do where they are gone, `needed_by` who asks for them."""
+        """Return the encoded rows; if they are not available, raise with the remedy `otherwise` for `needed_by`."""
         return self.schema.encode(self._needed(otherwise, needed_by), "the training rows").matrix
 
     def relative_weights(self) -> Floats | None:
-        """Return the weights of the rows as they are counted (`mcce.table.weights`); None if they have none."""
+        """Return the relative weights of the rows (`mcce.table.weights`), or None."""
         return None if self.weights is None else read_weights(self.weights, self.weights.size, tell=False)
 
     def wanted(self) -> Bools:
@@ -232,9 +232,9 @@ class TrainingTable:
         return table
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the training table as the user gave it.
+        """Leave out the user's training table.
 
-        What is saved with an explainer still holds training rows: the fixed values and decisions of all of them, the
-        values that donors give, and many whole rows. Whoever gets the file can read them.
+        A saved explainer still holds training values: the fixed values and decisions of all rows, the values of donors,
+        and many whole rows. Anyone with access to the file can read them.
         """
         return {**vars(self), "table": None, "scores": None}

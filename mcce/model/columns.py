@@ -36,7 +36,7 @@ class ModelColumns:
             )
 
     def warn_of_unread(self, columns: Iterable[Hashable], fixed: Iterable[Hashable]) -> None:
-        """Warn of columns that may change although the model does not read them."""
+        """Warn of mutable columns that the model does not use."""
         if self.read is None:
             return
         unread = [name for name in columns if name not in self.read and name not in set(fixed)]

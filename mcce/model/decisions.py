@@ -1,4 +1,4 @@
-"""The desired decision: which answers of a model are wanted (the paper's c, with y' = 1{f(x) in c}).
+"""The wanted decision: which answers of a model are wanted (the paper's c, with y' = 1{f(x) in c}).
 
 1. A decision is a pair of numbers or an `Interval`; a class label, `OneOf` or `Not`; `Several` models; or a predicate
    on rows. `resolve_decision` resolves it once.
@@ -52,12 +52,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Decision(ABC):
-    """A desired decision tied to whoever decides; made by `resolve_decision`."""
+    """A wanted decision bound to its model; created by `resolve_decision`."""
 
     score_type: ClassVar[type] = float
 
     def ask(self, frame: Rows, what: str) -> Answer:
-        """Ask about every row of `frame`.
+        """Query the model for every row of `frame`.
 
         Parameters
         ----------
@@ -76,15 +76,15 @@ class Decision(ABC):
         return self._ask(frame, what)
 
     def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-        """Return how far scores are from the wanted decision; None if that has no measure."""
+        """Return how far scores are from the wanted decision; None if this is undefined."""
         return None
 
     def ends(self) -> tuple[float, ...]:
-        """Return the finite scores at which the decision changes, if it is about scores."""
+        """Return the finite scores at which the decision changes, if the decision is an interval of scores."""
         return ()
 
     def bounds(self) -> tuple[float, float] | None:
-        """Return the lowest and the highest wanted score; None if the decision is not about scores."""
+        """Return the lowest and the highest wanted score; None if the decision is not an interval of scores."""
         return None
 
     @abstractmethod
@@ -111,14 +111,14 @@ class SourceDecision(Decision):
 def compare_answers(
     first: Answer | npt.ArrayLike, second: Answer | npt.ArrayLike, labels: Iterable[Hashable]
 ) -> list[Hashable]:
-    """Find the rows on which two answers of one model differ; for a deterministic model, none.
+    """Return the rows for which two answers of one model differ; none for a deterministic model.
 
     Parameters
     ----------
     first, second : Answer or array of scores
         Two answers about the same rows.
     labels : iterable
-        What to call each row.
+        Labels of the rows.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def check_margin(margin: Any) -> float:
 
 
 def check_label(label: Any) -> None:
-    """Refuse words for a decision that are no text, or empty."""
+    """Raise if the label of a decision is empty or not a text."""
     fits = label is None or (isinstance(label, str) and label.strip())
     check(fits, label, "label", "give the decision in a few words, or ", Value(None), " for the default words.")
 
@@ -171,8 +171,8 @@ class Interval:
         The class that the score is of, as the model's `classes_` spells it; the column, for a `predict` that
         returns several. Needed unless the classes are {0, 1}, {False, True} or {-1, 1}.
     margin : float
-        How far inside the interval a score has to be: the finite ends move inwards by it. A probability cannot pass 0
-        or 1, so these two ends stay; of other scores, write inf for an end that nothing can pass.
+        How far inside the interval a score must be: finite ends move inwards by the margin. For probabilities the ends
+        0 and 1 stay; for other scores, use inf for an end without a bound.
     label : str, optional
         The decision in your own words, for sentences, tables, pages and plots.
 
@@ -225,15 +225,15 @@ class Interval:
         check_label(self.label)
 
     def contains(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return for each score whether it lies in the interval, whatever the margin."""
+        """Return for each score whether it lies in the interval, regardless of the margin."""
         above = scores >= self.low if self.closed in ("both", "left") else scores > self.low
         below = scores <= self.high if self.closed in ("both", "right") else scores < self.high
         return np.asarray(above & below, dtype=bool)
 
     def inside(self, *, probability: bool = False) -> Interval:
-        """Return the interval with its ends moved inwards by the margin; `probability` says that 0 and 1 are no ends.
+        """Return the interval with its ends moved inwards by the margin; with `probability`, 0 and 1 are not moved.
 
-        The sums are those of the decimals as written, so that 0.1 with a margin of 0.2 is 0.3.
+        The sums are computed in decimal arithmetic: 0.1 with a margin of 0.2 is 0.3.
         """
         if not self.margin:
             return self
@@ -258,7 +258,7 @@ class Interval:
         return f"{left}{self.low:.12g}, {self.high:.12g}{right}"
 
     def phrase(self, *, probability: bool = False) -> str:
-        """Return what a score has to be, as in "at least 0.5"; of a probability, 0 and 1 alone are no bounds."""
+        """Return the requirement on a score, as in "at least 0.5"; for a probability, 0 and 1 are not bounds."""
         left, right = _BRACKETS[self.closed]
         is_open_below = self.low == -math.inf or (probability and (self.low < 0 or (self.low == 0 and left == "[")))
         is_open_above = self.high == math.inf or (probability and (self.high > 1 or (self.high == 1 and right == "]")))
@@ -283,7 +283,7 @@ class Interval:
 
 
 def _short_bound(bound: float, rounding: str) -> str:
-    """Return a bound with at most six digits; more are rounded, to the side on which scores are inside."""
+    """Return a bound with at most six digits, rounded towards the inside of the interval."""
     exact = f"{bound:.12g}"
     if not math.isfinite(bound) or len(Decimal(exact).normalize().as_tuple().digits) <= MOST_DIGITS:
         return exact
@@ -335,7 +335,7 @@ class ScoreDecision(SourceDecision):
         return Answer(scores, self.inside.contains(scores))
 
     def _sign(self, reply: Reply) -> int:
-        """Read one number per row: it is of the second class; of class 1, or of none, without classes."""
+        """Read one number per row: the score of the second class; without classes, of class 1 or of no class."""
         of, probability = self.interval.of, self.source.method == "predict_proba"
         if self.classes is None:
             if of is None or (probability and equals(of, 1)) or reply.columns == [of]:
@@ -363,7 +363,7 @@ class ScoreDecision(SourceDecision):
 
 
 def resolve_interval(interval: Interval, model: Any) -> ScoreDecision:
-    """Tie an interval to the model whose score it is about."""
+    """Bind an interval to the model that gives the score."""
     source = find_source(model, (*BY_CLASS, "predict"))
     inside = interval.inside(probability=source.method == "predict_proba")
     classes = classes_of(model) if source.method in BY_CLASS else None
@@ -389,7 +389,7 @@ def column_of_class(reply: Reply, classes: list[Any], position: int) -> int:
 
 
 def _noun(source: Source) -> str:
-    """Return what a source's numbers are called: by the method, or by the function's own name."""
+    """Return the name of a source's numbers: by the method, or by the function's name."""
     if source.method is not None:
         return _NOUNS[source.method]
     name = getattr(source.model, "__name__", "<lambda>")
@@ -414,7 +414,7 @@ def _wanted_class(interval: Interval, classes: list[Any]) -> int:
     )
 
 
-ROUNDING = 1e-9  # a lead that falls short of the margin by no more than this has it: 0.6 - 0.4 < 0.2 in floats
+ROUNDING = 1e-9  # tolerance of a lead: 0.6 - 0.4 < 0.2 in floats
 
 
 @dataclass(frozen=True, repr=False)
@@ -472,8 +472,8 @@ class OneOf(_Classes):
     classes : hashable or list of them
         The wanted classes, as the model's `classes_` spells them.
     margin : float
-        How much more probable the likeliest of them has to be than the likeliest other class; more than 0 needs a model
-        with `predict_proba`.
+        Required lead of the most probable of these classes over the most probable other class; more than 0 needs a
+        model with `predict_proba`.
     label : str, optional
         The decision in your own words, for sentences, tables, pages and plots.
 
@@ -496,8 +496,8 @@ class Not(_Classes):
     classes : hashable or list of them
         The unwanted classes, as the model's `classes_` spells them.
     margin : float
-        How much more probable the likeliest other class has to be than the likeliest of these; more than 0 needs a
-        model with `predict_proba`.
+        Required lead of the most probable other class over the most probable of these; more than 0 needs a model with
+        `predict_proba`.
     label : str, optional
         The decision in your own words, for sentences, tables, pages and plots.
 
@@ -510,7 +510,7 @@ class Not(_Classes):
 
 @dataclass(frozen=True)
 class LabelDecision(SourceDecision):
-    """The model predicts one of some labels, or, for a `Not`, any other; `lead` is asked for probabilities, if any."""
+    """The model predicts one of some labels, or, for a `Not`, any other; `lead` gives probabilities, if needed."""
 
     wanted: OneOf | Not
     classes: list[Any] | None
@@ -548,7 +548,7 @@ class LabelDecision(SourceDecision):
         return Answer(labels, self._are_wanted(values)[codes])
 
     def _leads(self, reply: Reply) -> npt.NDArray[np.float64]:
-        """Return how much more probable the likeliest wanted class is than the likeliest other one."""
+        """Return the lead of the most probable wanted class over the most probable other class."""
         assert self.classes is not None
         probabilities = reply.numbers()
         columns = [column_of_class(reply, self.classes, k) for k in range(len(self.classes))]
@@ -572,12 +572,12 @@ class LabelDecision(SourceDecision):
 
 
 def is_label(value: object) -> bool:
-    """Say whether a value can be a class: hashable and equal to itself, which NaN and NA are not."""
+    """Return whether a value can be a class: hashable and equal to itself, unlike NaN and NA."""
     return value is not None and isinstance(value, Hashable) and equals(value, value)
 
 
 def resolve_labels(wanted: OneOf | Not, model: Any, parameter: str = "decision") -> LabelDecision:
-    """Tie wanted classes to the model that predicts them; `parameter` is what gave them."""
+    """Bind wanted classes to the model that predicts them; `parameter` is the name for messages."""
     source, classes = find_source(model, ("predict",)), classes_of(model)
     if classes is not None:
         named = {position_of(label, classes, parameter) for label in wanted.classes}
@@ -606,15 +606,15 @@ def _is_alike(value: object, label: object) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Several:
-    """Several models, each with its own wanted decision. It names the models, so ``MCCE(None, decision=Several(...))``.
+    """Several models, each with its own wanted decision, for ``MCCE(None, decision=Several(...))``.
 
     Parameters
     ----------
     models : list of pairs, or dict of name to pair
-        Each pair is a model and a decision, as `MCCE` takes them. Names stand in the words; without them the models are
-        called by their classes.
+        Each pair is a model and a decision, as `MCCE` takes them. Texts use the names; by default, the classes of the
+        models.
     agree : "all", "majority" or float
-        Who has to say yes: all of them, more than half of them, or at least this share of them.
+        How many models must accept: all of them, more than half of them, or at least this share.
     label : str, optional
         The decision in your own words, for sentences, tables, pages and plots.
 
@@ -659,7 +659,7 @@ class Several:
 
     @property
     def needed(self) -> int:
-        """How many of the models have to say yes."""
+        """The number of models that must accept."""
         n = len(self.models)
         if self.agree == "all":
             return n
@@ -674,7 +674,7 @@ class Several:
 
 @dataclass(frozen=True)
 class SeveralDecision(Decision):
-    """Enough of some decisions hold."""
+    """A decision that holds if enough of several decisions hold."""
 
     several: Several
     decisions: tuple[Decision, ...]
@@ -698,7 +698,7 @@ class SeveralDecision(Decision):
 
 
 def resolve_several(several: Several, model: Any, resolve: Callable[[Any, Any], Decision]) -> SeveralDecision:
-    """Tie each decision to its own model; `resolve` ties a single one."""
+    """Bind each decision to its own model; `resolve` binds a single one."""
     if model is not None:
         raise InputError(
             f"the decision {several!r} names its own models, but the model is a {type(model).__name__}; give "
@@ -714,7 +714,7 @@ def resolve_several(several: Several, model: Any, resolve: Callable[[Any, Any], 
 
 
 def _name_of_pair(model: Any, decision: Any) -> str:
-    """Return what to call a model; a predicate needs none, and is called by its own name."""
+    """Return the name of a model, or of a predicate."""
     return name_of(decision if model is None else model)
 
 
@@ -722,7 +722,7 @@ __all__ = ["Answer", "Decision", "Interval", "Not", "OneOf", "Several", "compare
 
 
 def resolve_decision(decision: Any, model: Any) -> Decision:
-    """Tie a desired decision to the model that decides.
+    """Bind a wanted decision to its model.
 
     Parameters
     ----------
@@ -742,7 +742,7 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
     InputError
         If the decision is none of these, names a class unknown to the model, or leaves the class open.
     ModelError
-        If the model cannot be asked.
+        If the model cannot be queried.
     """
     if isinstance(model, Several):
         raise InputError(f"the model is {model!r}, which is a decision; give model=None and decision=Several(...).")
@@ -794,7 +794,7 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
 
 @dataclass(frozen=True)
 class PredicateDecision(SourceDecision):
-    """A function of the rows says yes."""
+    """A decision given by a function of the rows."""
 
     score_type: ClassVar[type] = bool
 

@@ -169,7 +169,7 @@ def _logit(share: float) -> float:
 
 
 def read_model(decision: Decision, row: Rows) -> ExactModel:
-    """Return the model of a decision, given any row that it can be asked about; `NotExactError` says why it cannot."""
+    """Return the exact model of a decision, given any valid row; raise `NotExactError` if there is none."""
     if not isinstance(decision, (ScoreDecision, LabelDecision)):
         raise NotExactError(f"the decision is not about the scores or classes of one model; proofs are for {SUPPORTED}")
     model, steps = decision.source.model, None

@@ -40,30 +40,30 @@ from mcce.table.frames import is_other_frame
 from mcce.wording import Parameter, PythonOnly
 
 NEIGHBOURS = 32  # of a row, with noise
-MISTAKEN = 0.05  # how often a returned row may have less than the share that is demanded
+MISTAKEN = 0.05  # probability that a returned row has less than the required share
 CHOSEN_AMONG = 25  # rows that the bound allows for
-USUAL_NOISE = 0.02  # where a share alone is asked for
+USUAL_NOISE = 0.02  # if only a share is given
 Noise = float | Mapping[Any, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Robust:
-    """Demands on counterfactuals that outlive refits and small errors, for `MCCE.explain(robust=...)`.
+    """Robustness requirement of counterfactuals to refits and small errors, for `MCCE.explain(robust=...)`.
 
     Parameters
     ----------
     refits : list of models
-        Other models that decide the same, as `bootstrap_refits` makes; `measures["refits"]` of the result is the share
-        of them that gives a counterfactual the wanted decision. That is of the refits which it was chosen by; fresh
-        ones accept it less often.
+        Models for the same decision, as returned by `bootstrap_refits`; `measures["refits"]` of the result is the share
+        of them that gives a counterfactual the wanted decision. The counterfactual was selected with these refits;
+        fresh refits accept it less often.
     noise : float or dict
-        By how much the numbers of a counterfactual may be off, as a share of the value, for all that may change or by
-        feature; `measures["noise"]` is the share of noisy neighbours that have the wanted decision.
+        Relative perturbation of the numbers of a counterfactual, for all mutable features or by feature;
+        `measures["noise"]` is the share of perturbed rows that have the wanted decision.
     share : float or None
-        The least share of refits, fresh ones included, and of noisy neighbours, that accepts a counterfactual, 0.9 for
-        nine in ten; None measures them and demands nothing. For refits it is a lower confidence bound of 95 per cent
-        (`mcce.model.robustness`): for 0.9 all of 59 refits have to accept, and fewer are an error. A share of 1 is
-        that of the refits at hand. Refits and noise are asked last, about rows that the model accepts.
+        Minimum share of refits, including fresh ones, and of perturbed rows that accept a counterfactual; None measures
+        the shares without a requirement. For refits it is a lower confidence bound of 95 per cent
+        (`mcce.model.robustness`): for 0.9 all of 59 refits must accept, and fewer refits raise an error. A share of 1
+        refers to the given refits only. Refits and noise are evaluated last, for rows that the model accepts.
 
     Examples
     --------
@@ -81,14 +81,14 @@ class Robust:
 
     @classmethod
     def read(cls, given: Any) -> Robust | None:
-        """Return what a user asks for: a share alone is against noise of 2 per cent; None for nothing."""
+        """Return the requirement that a user gives: a share alone means noise of 2 per cent; None means none."""
         if given is None or isinstance(given, Robust):
             return given
         return cls(noise=USUAL_NOISE, share=_check_share(given))
 
 
 def refusals_allowed(n_refits: int, share: float) -> int:
-    """Return how many refits may refuse a row, for a share of fresh ones to be believed; -1 if none may be believed."""
+    """Return how many refits may reject a row such that the bound reaches the share; -1 if no number suffices."""
     if share == 1.0:
         return 0
     chance = scipy.special.bdtr(np.arange(n_refits + 1), n_refits, 1.0 - share)
@@ -96,7 +96,7 @@ def refusals_allowed(n_refits: int, share: float) -> int:
 
 
 def refits_needed(share: float) -> int:
-    """Return the fewest refits that can show a share below 1: all of them have to accept a row.
+    """Return the smallest number of refits that can show a share below 1, if all of them accept a row.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def refits_needed(share: float) -> int:
 
 @dataclass(frozen=True)
 class Robustness:
-    """Demands on a counterfactual, of a table: refits, and noise by column (a share of the value, 0 for none).
+    """A robustness requirement resolved for a table: refits, and relative noise by column (0 for none).
 
-    `share` is that of refits, and of noisy neighbours, that must give it the wanted decision; None demands nothing.
+    `share` is the required share of refits and of perturbed rows with the wanted decision; None for no requirement.
     """
 
     model: Asker
@@ -130,7 +130,7 @@ class Robustness:
         mutable: Ints,
         seed: int,
     ) -> Robustness:
-        """Return what a user asks for, of a table; `model` is the wanted decision bound to the model."""
+        """Resolve a requirement for a table; `model` is the wanted decision bound to the model."""
         refits, noise = robust.refits, robust.noise
         if isinstance(refits, (str, Mapping)) or not isinstance(refits, Sequence):
             raise InputError(f"refits is a {type(refits).__name__}; give a list of models, as bootstrap_refits makes.")
@@ -155,11 +155,11 @@ class Robustness:
         return cls(Asker(model, schema), askers, by_column, derive_key(seed, "noise"), share)
 
     def described(self) -> dict[str, object]:
-        """Return what is asked, as settings of a result."""
+        """Return the requirement as settings of a result."""
         return {"refits": len(self.refits), "noise": float(self.noise.max()), "robust": self.share}
 
     def shares(self, rows: Floats) -> dict[str, Floats]:
-        """Return the share of refits, and of noisy neighbours, that give each encoded row the wanted decision."""
+        """Return the share of refits, and of perturbed rows, that give each encoded row the wanted decision."""
         shares = {}
         if self.refits:
             shares["refits"] = np.mean([refit.ask_encoded(rows)[1] for refit in self.refits], axis=0)
@@ -168,7 +168,7 @@ class Robustness:
         return {name: np.asarray(share, dtype=np.float64).reshape(rows.shape[0]) for name, share in shares.items()}
 
     def hold(self, rows: Floats) -> Bools:
-        """Return which encoded rows reach the share that is demanded."""
+        """Return which encoded rows reach the required share."""
         least = 0.0 if self.share is None else self.share
         allowed = refusals_allowed(len(self.refits), least) if self.refits and least else len(self.refits)
         refused = np.zeros(rows.shape[0], dtype=np.int64)
@@ -195,13 +195,13 @@ class Robustness:
 
 @dataclass(frozen=True)
 class ConfirmingAsker:
-    """Asks the model, and about what it accepts also refits and noise."""
+    """Queries the model and, for accepted rows, refits and perturbed rows."""
 
     model: Asker
     robustness: Robustness
 
     def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
-        """Return the model's scores of encoded candidates, and which have the wanted decision and keep it."""
+        """Return the model's scores of encoded candidates, and which robustly have the wanted decision."""
         scores, wanted = self.model.ask_encoded(rows)
         robust = wanted.copy()
         robust[wanted] = self.robustness.hold(rows[wanted])
@@ -212,24 +212,24 @@ class ConfirmingAsker:
 def bootstrap_refits(
     model: Any, X: Any, y: Any, n: int | None = None, *, share: float = 0.9, random_state: int | None = 0
 ) -> list[Any]:
-    """Fit a model again to bootstrap samples of its training rows, for `Robust(refits=...)`.
+    """Refit a model to bootstrap samples of its training rows, for `Robust(refits=...)`.
 
     Parameters
     ----------
-    model : estimator as scikit-learn has them
-        It is cloned. Parameters named ``random_state`` get a new seed for each refit, so that refits differ as models
-        do that are fitted again, by their rows and by their own random numbers.
-    X, y : the rows that it was fitted to.
+    model : scikit-learn estimator
+        It is cloned. Parameters named ``random_state`` get a new seed for each refit, so refits differ by their rows
+        and by their random numbers.
+    X, y : the training rows of the model.
     n : int or None
-        How many refits; None for as many as it takes to show `share`, 59 for 0.9.
+        Number of refits; None for the number needed for `share`, 59 for 0.9.
     share : float
-        The share that `Robust` is to demand.
+        The share that `Robust` will require.
     random_state : int or None
         Seed of the samples and of the refits.
 
     Returns
     -------
-    list of fitted models. Samples that lack a class of `y` are drawn again.
+    list of fitted models. Samples that lack a class of `y` are redrawn.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def bootstrap_refits(
 
 
 def _reseeded(model: Any, rng: np.random.Generator) -> Any:
-    """Return a model with other seeds, also of its steps."""
+    """Return a model with new seeds, including those of its steps."""
     names = sorted(name for name in model.get_params() if name.rpartition("__")[2] == "random_state")
     return model.set_params(**{name: int(rng.integers(2**31)) for name in names})
 

@@ -42,15 +42,15 @@ class Source:
     name: str
 
     def ask(self, frame: Rows, what: str) -> Reply:
-        """Ask about every row of `frame`; `what` says in messages what the rows are."""
-        asked = f"{self.name}, asked about {len(frame)} rows ({what}),"
+        """Query the model for every row of `frame`; `what` describes the rows in messages."""
+        asked = f"{self.name}, queried with {len(frame)} rows ({what}),"
         try:
             function = self.model if self.method is None else getattr(self.model, self.method)
             with one_native_thread():
                 result = function(self._handed(frame))
         except Exception as err:
             message = str(err).strip() or "no message"
-            between = "\n" if "\n" in message else " "  # the whole message: its last line often says what to do
+            between = "\n" if "\n" in message else " "  # the whole message: its last line often has the remedy
             raise ModelError(
                 f"{asked} raised {type(err).__name__}: {message.rstrip('.')}.{between}Check that it is "
                 "fitted and takes ",
@@ -74,7 +74,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply: a matrix with one row for each row asked about, and its column names if it has any."""
+    """A reply: a matrix with one row for each queried row, and its column names if it has any."""
 
     values: npt.NDArray[Any]
     columns: list[Any] | None
@@ -106,7 +106,7 @@ class Reply:
         return cls(values.reshape(len(frame), -1), columns, frame, asked)
 
     def refuse(self, *problem: Part) -> NoReturn:
-        """Raise a `ModelError` that says who was asked about what, and the problem."""
+        """Raise a `ModelError` that states the model, the rows and the problem."""
         raise ModelError(f"{self.asked} ", *problem)
 
     def column(self, expected: str) -> npt.NDArray[Any]:
@@ -131,7 +131,7 @@ class Reply:
         return np.where(missing, np.nan, self.values).astype(np.float64)
 
     def check_missing(self, missing: npt.NDArray[np.bool_]) -> None:
-        """Refuse rows without an answer, and say which they are."""
+        """Raise if rows have no answer, and list them."""
         rows = np.flatnonzero(missing)
         if rows.size:
             more = ", ..." if rows.size > 5 else ""
@@ -151,7 +151,7 @@ class Reply:
             )
 
     def check_sums(self, probabilities: npt.NDArray[np.float64]) -> None:
-        """Refuse the columns of a multi-label model. All zeros is how a model says that it knows no class."""
+        """Raise if probabilities do not sum to 1, as those of a multi-label model. All zeros mean an unknown class."""
         sums = probabilities.sum(axis=1)
         off = sums[(np.abs(sums - 1) > 0.01) & (sums != 0)]
         if off.size:
@@ -181,7 +181,7 @@ def find_source(model: Any, methods: Sequence[str]) -> Source:
     if callable(model):
         return Source(model, None, f"the model {name_of(model)}")
     raise ModelError(
-        f"the model (a {type(model).__name__}) cannot be asked: it has no {' or '.join(methods)} and is not "
+        f"the model (a {type(model).__name__}) cannot be queried: it has no {' or '.join(methods)} and is not "
         "callable. Give a function of the rows that returns one score or label for each."
     )
 
@@ -198,12 +198,12 @@ def classes_of(model: Any) -> list[Any] | None:
 
 
 def plain_values(values: Iterable[Any]) -> list[Any]:
-    """Return the values with numpy's scalars as plain Python ones."""
+    """Return the values with numpy scalars converted to Python scalars."""
     return [v.item() if isinstance(v, np.generic) else v for v in values]
 
 
 def position_of(label: object, known: list[Any], parameter: str) -> int:
-    """Return the place of a class among the known ones; the error names the parameter that gave it."""
+    """Return the position of a class among the known ones; raise with the name of the parameter if unknown."""
     for i, candidate in enumerate(known):
         if equals(label, candidate):
             return i
@@ -214,7 +214,7 @@ def position_of(label: object, known: list[Any], parameter: str) -> int:
 
 
 def check_columns_are_classes(model: Any, classes: list[Any]) -> None:
-    """Refuse the decision functions of scikit-learn whose columns are pairs of classes, or not exclusive."""
+    """Raise if the columns of a scikit-learn decision function are pairs of classes, or not exclusive."""
     inner = model
     for _ in range(10):  # through searches in pipelines in searches
         steps = getattr(inner, "steps", None)
@@ -230,7 +230,7 @@ def check_columns_are_classes(model: Any, classes: list[Any]) -> None:
 
 
 def equals(one: Any, two: Any) -> bool:
-    """Say whether two values are equal; those that cannot be compared are not."""
+    """Return whether two values are equal; values that cannot be compared are not."""
     try:
         return bool(one == two)
     except (TypeError, ValueError):

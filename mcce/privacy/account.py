@@ -48,7 +48,7 @@ NOT_COVERED = (
 
 
 def rational(value: Any, name: str, *, least: int = 0, included: bool = False) -> Fraction:
-    """Return a parameter as the fraction that its decimals say, 1/10 of 0.1; it has to be above `least`."""
+    """Return a parameter as the fraction of its decimals, 1/10 for 0.1; raise if it is not above `least`."""
     if isinstance(value, Fraction):
         found = value
     elif is_number(value) and math.isfinite(value):
@@ -113,7 +113,7 @@ class Spent:
     rho: Fraction | None = stored(Fraction, optional=True, default=None)
 
     def check_state(self) -> None:
-        """Refuse a cost that is none, or two."""
+        """Raise unless a cost has exactly one of epsilon and rho."""
         require((self.epsilon is None) != (self.rho is None), "a cost has epsilon and rho, or neither")
         require((self.epsilon or self.rho or 0) > 0, "a cost is not above 0")
 
@@ -172,7 +172,7 @@ class PrivacyAccount:
             raise InputError(f"delta is {float(self.delta):g}; it must be a probability from 0 to below 1.")
 
     def check_state(self) -> None:
-        """Refuse more spent than there was."""
+        """Raise if more than the budget was spent."""
         require(self.left >= 0, "more was spent than the budget holds")
 
     @property
@@ -201,7 +201,7 @@ class PrivacyAccount:
     def spend(
         self, what: object, *, epsilon: float | Fraction | None = None, rho: float | Fraction | None = None
     ) -> PrivacyAccount:
-        """Return the account after a cost, in epsilon or in rho; one that is more than is left is an error."""
+        """Return the account after a cost in epsilon or rho; raise if it exceeds the remaining budget."""
         if (epsilon is None) == (rho is None):
             raise InputError(f"spend({what!r}) needs epsilon or rho, one of them.")
         cost = Spent(
@@ -220,14 +220,14 @@ class PrivacyAccount:
         return replace(self, spent=(*self.spent, cost))
 
     def include(self, other: PrivacyAccount, what: str = "") -> PrivacyAccount:
-        """Return the account after all that another one has spent, as of a second fit to the same rows."""
+        """Return the account after the costs of another one, for example of a second fit to the same rows."""
         account = replace(self, for_tests=self.for_tests or other.for_tests)
         for each in other.spent:
             account = account.spend(f"{what}{each.what}", epsilon=each.epsilon, rho=each.rho)
         return account
 
     def share(self, parts: int) -> Mechanism:
-        """Return the mechanism that costs one of so many equal parts of the budget."""
+        """Return the mechanism that costs one of several equal parts of the budget."""
         part = self.budget / parts
         return Mechanism(epsilon=part) if self.is_pure else Mechanism(rho=part)
 

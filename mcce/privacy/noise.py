@@ -12,8 +12,8 @@ can be told from its neighbour (Mironov 2012).
 4. `choose` is the exponential mechanism (McSherry and Talwar 2007): of several it takes one with probability
    proportional to exp(epsilon score / (2 sensitivity)), by rejection from an even choice.
 
-The numbers come from the operating system (`SYSTEM`). `Seeded` is for tests: whoever knows its seed can take the noise
-away, so that nothing drawn by it is private.
+The numbers come from the operating system (`SYSTEM`). `Seeded` is for tests: its noise can be removed by anyone who
+knows the seed, so its draws are not private.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NoiseSource(Protocol):
     """A source of random whole numbers."""
 
     def below(self, n: int) -> int:
-        """Return a number from 0 to n - 1, each as probable."""
+        """Return a number from 0 to n - 1, with equal probabilities."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class System:
     """The operating system's cryptographic source."""
 
     def below(self, n: int) -> int:
-        """Return a number from 0 to n - 1, each as probable."""
+        """Return a number from 0 to n - 1, with equal probabilities."""
         return secrets.randbelow(n)
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """Numbers that follow from a seed, for tests; not private."""
+    """Numbers determined by a seed, for tests; not private."""
 
     seed: int
     _generator: random.Random = field(init=False, repr=False, compare=False)
@@ -54,7 +54,7 @@ class Seeded:
         object.__setattr__(self, "_generator", random.Random(self.seed))
 
     def below(self, n: int) -> int:
-        """Return a number from 0 to n - 1, each as probable."""
+        """Return a number from 0 to n - 1, with equal probabilities."""
         return self._generator.randrange(n)
 
 

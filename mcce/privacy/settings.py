@@ -62,15 +62,15 @@ class BoughtNumber:
 class Privacy:
     """Differential privacy for a chain or an explainer, given as its `sampler`.
 
-    All that is learned from the training rows is learned with noise, and costs together at most `epsilon` (and
-    `delta`): one person's row changes the probability of any outcome by at most the factor exp(epsilon). To exchange a
-    row for another counts twice. The account is printed, stored, and kept as ``explainer.generator_.account_``.
+    Everything that is learned from the training rows is learned with noise, at a total cost of at most `epsilon` (and
+    `delta`): one person's row changes the probability of any outcome by at most the factor exp(epsilon). Replacing a
+    row by another counts twice. The account is printed, stored, and available as ``explainer.generator_.account_``.
 
-    **Not covered** are the model explained, the rows that are explained, what is stated as public (dtypes are, so give
-    a frame with dtypes of its own, not one that takes them from the values), settings chosen by a look at the rows,
-    more rows of the same person, whether the table has any rows (an explainer refuses an empty one), the time that the
-    fit takes and what it shows, other fits to the same rows, and figures computed from training rows that you give
-    again.
+    **Not covered** are the explained model, the explained rows, everything stated as public (including dtypes, so pass
+    a frame with declared dtypes, not one that infers them from the values), settings chosen by inspecting the rows,
+    further rows of the same person, whether the table has any rows (an explainer rejects an empty one), the duration
+    and the progress messages of the fit, other fits to the same rows, and figures computed from training rows that are
+    passed again.
 
     Parameters
     ----------
@@ -78,33 +78,33 @@ class Privacy:
         The budget of one fit. With delta = 0 the noise is discrete Laplace; with a delta, at most 1 / (number of rows),
         it is discrete Gaussian, and smaller for many columns. See `mcce.PrivacyAccount`.
     bounds : dict
-        ``{column: (low, high)}`` for every number and date, from public knowledge: read from the data they would give
-        away the richest person. Values outside count as the bounds. More than two numbers are the edges of bins, which
+        ``{column: (low, high)}`` for every number and date, from public knowledge: bounds read from the data would
+        reveal the most extreme person. Values outside are clipped. More than two numbers are the edges of bins, which
         is better for long tails: ``(0, 20_000, 40_000, 80_000, 1_000_000)``.
     levels : dict or "dtype"
-        ``{column: [levels]}``; a value that is none of them counts as missing. "dtype", for one column or for all, says
-        that the categories of the pandas dtype are public. Booleans need none.
+        ``{column: [levels]}``; other values count as missing. "dtype", for one column or for all, states that the
+        categories of the pandas dtype are public. Booleans need none.
     missing : list of columns
-        Columns of which it is public that values may be missing. In others a missing value is not counted.
+        Columns whose values are publicly known to be possibly missing. In other columns missing values are not counted.
     decimals : dict
-        Decimals that numbers are written with, ``{column: decimals}``; without it floats have all.
+        Number of decimals, ``{column: decimals}``; by default floats are not rounded.
     n_trees, n_bins : int
-        Of each `DPSampler`.
+        Parameters of each `DPSampler`.
     max_depth : int or None
-        How often a tree splits. None buys the number of rows, with a twentieth of the budget, and splits as often as
-        leaves keep more rows than noise.
+        Depth of the trees. None estimates the number of rows, at a twentieth of the budget, and splits while leaves
+        hold more rows than noise.
     choosing : float
-        The share of a column's budget that splits are chosen with, by the exponential mechanism; 0 for random splits.
+        Share of a column's budget for choosing splits by the exponential mechanism; 0 for random splits.
     n_synthetic : int
-        Synthetic rows that take the place of the training rows after the fit.
+        Number of synthetic rows that replace the training rows after the fit.
     testing_seed : int or None
-        For tests only: noise from this seed. The fit is then **not private**, and refuses to be stored.
+        Seed of the noise, for tests only. The fit is then **not private** and cannot be saved.
 
     Notes
     -----
-    `random_state` fixes the random splits and all draws from what was fitted, not the noise: two fits differ, and a
-    fitted explainer gives one answer for one seed. Copies of training rows cannot be counted or excluded, since nobody
-    remembers the rows.
+    `random_state` determines the random splits and all draws from the fitted chain, not the noise: two fits differ, but
+    the results of a fitted explainer are reproducible. Copies of training rows cannot be counted or excluded, because
+    the rows are not kept.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class Privacy:
         return f"Privacy(epsilon={float(self.epsilon):g}{delta}, {stated}{tested}; does not cover the model explained)"
 
     def refuse(self, *, weights: object, visit_sequence: object, schema: object) -> None:
-        """Refuse settings of a fit that would read the training rows without noise."""
+        """Raise if settings of a fit would read the training rows without noise."""
         if weights is not None:
             raise InputError("sample_weight cannot be private: a weight changes what one row counts; leave it out.")
         if isinstance(visit_sequence, str) and visit_sequence == "correlation":
@@ -201,7 +201,7 @@ class Privacy:
         return pd.DataFrame(recoded, columns=frame.columns, index=frame.index), schema
 
     def buy_number(self, n_rows: int) -> BoughtNumber | None:
-        """Return the number of rows with noise, bought if the depth is to follow from it (step 2)."""
+        """Return the noisy number of rows, if the depth depends on it (step 2)."""
         if self.max_depth is not None:
             return None
         mechanism = PrivacyAccount(self.epsilon, self.delta).share(1).part(FOR_THE_NUMBER)
@@ -226,7 +226,7 @@ class Privacy:
         return account
 
     def refuse_storage(self) -> None:
-        """Refuse to store as private what has the noise of a testing seed."""
+        """Raise if the noise has a testing seed."""
         if self.testing_seed is not None:
             raise InputError(
                 f"testing_seed is {self.testing_seed}, whose noise anybody can take away: this fit is not private, and "

@@ -288,7 +288,7 @@ def test_what_is_none_of_a_family_is_refused(forgotten):
         mcce.register_constraint("x")(NoData)
     with pytest.raises(mcce.InputError, match=r"needs a function of \(candidates, factual\)"):
         mcce.register_measure("x")(lambda rows: rows)
-    with pytest.raises(mcce.InputError, match="'prediction' has a meaning of its own in results"):
+    with pytest.raises(mcce.InputError, match="'prediction' is reserved in results"):
         mcce.register_measure("prediction")(lambda candidates, factual: 0)
     with pytest.raises(mcce.InputError, match="of distances the smallest is the best"):
         mcce.register_measure("x", largest_first=True)(lambda features: None)

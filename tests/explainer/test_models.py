@@ -84,7 +84,7 @@ def test_a_model_that_fails_on_candidates_only():
         return result
 
     spots = TABLE.iloc[np.linspace(0, 299, 16).astype(int)]
-    with pytest.raises(ModelError, match=r"asked about \d+ rows \(candidates\), raised RuntimeError: this row is new"):
+    with pytest.raises(ModelError, match=r"queried with \d+ rows \(candidates\), raised RuntimeError: this row is new"):
         fitted(brittle).explain(DENIED, n_samples=20)
 
 

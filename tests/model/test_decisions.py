@@ -109,7 +109,7 @@ class TestResolve:
             resolve_decision(decision, None)
         with pytest.raises(InputError, match="model is the class LogisticRegression; give a fitted"):
             resolve_decision(decision, LogisticRegression)
-        with pytest.raises(ModelError, match=r"the model .a dict. cannot be asked: it has no .*predict and is not"):
+        with pytest.raises(ModelError, match=r"the model .a dict. cannot be queried: it has no .*predict and is not"):
             resolve_decision(decision, {})
 
     def test_the_order_of_methods(self):

@@ -130,7 +130,7 @@ class TestBadAnswers:
         def model(frame):
             raise KeyError("no column 'age'\nsecond line")
 
-        with pytest.raises(ModelError, match=r"the model model, asked about 4 rows \(the test rows\), raised") as e:
+        with pytest.raises(ModelError, match=r"the model model, queried with 4 rows \(the test rows\), raised") as e:
             ask((0, 1), model)
         assert isinstance(e.value.__cause__, KeyError)
 

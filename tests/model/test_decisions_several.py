@@ -134,7 +134,7 @@ def test_a_class_that_one_model_does_not_know():
     said = r"LogisticRegression, one of 2 models in Several: decision is 'refused', but .* classes are 'due', 'paid'"
     with pytest.raises(InputError, match=said):
         resolve_decision(Several([(FOREST, Not("refused")), (two, Not("refused"))]), None)
-    said = r"second, one of 2 models in Several: the model \(a dict\) cannot be asked"
+    said = r"second, one of 2 models in Several: the model \(a dict\) cannot be queried"
     with pytest.raises(ModelError, match=said):
         resolve_decision(Several({"first": (profit, (0, 1)), "second": ({}, "paid")}), None)
 
@@ -143,7 +143,7 @@ def test_missing_replies_name_the_model():
     def torn(rows):
         return np.where(np.arange(len(rows)) == 2, np.nan, 1.0)
 
-    with pytest.raises(ModelError, match=r"the model torn, asked about 400 rows .* 1 of 400 rows, at positions 2"):
+    with pytest.raises(ModelError, match=r"the model torn, queried with 400 rows .* 1 of 400 rows, at positions 2"):
         resolve_decision(Several([(profit, (0, 1)), (torn, (0, 1))]), None).ask(X, "rows")
 
 
