@@ -420,7 +420,7 @@ class MCCE(Learner):
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
             be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
-            as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?"). Rows with
+            as README and demo do: few changes, each needed (the vignette "Checking answers before sending"). Rows with
             equally few changes are ordered by steps that are robust to long tails, see `measures`. If the best row has
             a reason not to be sent (`mcce.plausibility.stop_reasons`), such as savings that rise by more than the
             loan, a row without one is preferred that has at most one change more; if there is none, the best row is
