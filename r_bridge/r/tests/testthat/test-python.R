@@ -56,7 +56,7 @@ test_that("an engine of another version is refused", {
   version <- utils::packageVersion("mcce")
   expect_one_message(said, paste0("R package mcce has version ", version, ", and its engine, the Python package mcce, has version 99.1.0"))
   older <- "reticulate::py_run_string('import mcce.rcompat.calls as calls; del calls.FUNCTIONS[\"connect\"]')"
-  expect_one_message(errors_of_entries(older), paste("it has not the version of the R package,", version))
+  expect_one_message(errors_of_entries(older), paste("its version differs from that of the R package,", version))
 })
 
 test_that("nothing is asked of Python, and no package is named to an index, when the package is loaded", {
