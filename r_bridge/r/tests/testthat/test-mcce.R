@@ -361,7 +361,7 @@ test_that("an explainer is read from a file, and finds the same rows", {
   writeBin(made$file, file)
   few <- droplevels(cbind(extra = 1, data[data$sky == "grey", 4:1])) # other columns, another order, fewer levels
   read <- load_mcce(file, model, few)
-  expect_output(print(read), "by Python, 4 columns")
+  expect_output(print(read), "in Python, 4 columns")
   expected <- explain(made, data[60:63, ], sparse = TRUE, n_samples = 100)$rows
   found <- explain(read, data[60:63, ], sparse = TRUE, n_samples = 100)$rows
   expect_identical(levels(found$sky), c("grey", "clear"))
@@ -372,7 +372,7 @@ test_that("an explainer is read from a file, and finds the same rows", {
   expect_identical(explain(readRDS(again), data[60:63, ], sparse = TRUE, n_samples = 100)$rows$Temp, expected$Temp)
   expect_error(load_mcce(file, model, few["sky"]), "data lacks the column\\(s\\) 'Wind', 'Temp'", class = "mcce_error")
   expect_error(load_mcce("no.mcce", model, few), "file not found: 'no.mcce'", class = "mcce_error")
-  expect_error(load_mcce(file, model, few, n_jobs = 2), "has one thread", class = "mcce_error")
+  expect_error(load_mcce(file, model, few, n_jobs = 2), "called from one thread", class = "mcce_error")
   writeLines("a,b", file)
   expect_error(load_mcce(file, model, few), class = "mcce_error")
 })

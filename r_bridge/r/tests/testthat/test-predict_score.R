@@ -65,7 +65,7 @@ test_that("ranger", {
   has_numbers(model, predict(model, rows)$predictions)
   has_chances(ranger::ranger(paid ~ age + income, loans, num.trees = 20, probability = TRUE, num.threads = 1), c("no", "yes"))
   model <- ranger::ranger(paid ~ age + income, loans, num.trees = 20, num.threads = 1)
-  expect_error(predict_score(model, rows), "grow it with probability = TRUE", class = "mcce_error")
+  expect_error(predict_score(model, rows), "fit it with probability = TRUE", class = "mcce_error")
   expect_identical(predict_label(model, rows), as.character(predict(model, rows)$predictions))
 })
 

@@ -76,7 +76,7 @@ test_that("install_mcce() installs the sources that come with the package, or th
   expect_error(mcce:::engine_source(shipped = dirname(archive)), "built without the sources", class = "mcce_error")
   file.create(archive)
   expect_identical(mcce:::engine_source(shipped = dirname(archive)), normalizePath(archive))
-  expect_error(install_mcce("no/such/place"), "nothing at the path \"no/such/place\"", class = "mcce_error")
+  expect_error(install_mcce("no/such/place"), "the path \"no/such/place\" does not exist", class = "mcce_error")
   expect_error(install_mcce(folder), "has no pyproject.toml", class = "mcce_error")
   writeLines("", file.path(folder, "pyproject.toml"))
   asked <- NULL

@@ -33,7 +33,7 @@ test_that("what R has learned is saved with the object", {
   some <- mcce(score, known, fixed = "age", decision = c(0.5, 1), sampler = both, random_state = 1)
   found <- explain(some, refused, n_samples = 100)
   again <- unserialize(serialize(some, NULL))
-  expect_output(print(again), "the next call makes it again")
+  expect_output(print(again), "the next call restores it")
   expect_identical(explain(again, refused, n_samples = 100)$rows, found$rows)
 })
 
@@ -113,7 +113,7 @@ test_that("quantiles and functions that take R's generator draw, free and inside
 
 test_that("functions that cannot be used are refused", {
   skip_if_no_mcce()
-  expect_error(r_sampler(lm), "needs one of probs, quantiles and draw", class = "mcce_error")
+  expect_error(r_sampler(lm), "needs exactly one of probs, quantiles and draw", class = "mcce_error")
   expect_error(r_sampler(lm, draw = "x"), "draw of r_sampler\\(\\) is a character", class = "mcce_error")
   expect_error(r_sampler(lm, probs = lm, quantiles = lm), "exactly one of", class = "mcce_error")
   expect_error(r_sampler(lm, draw = lm, own_rng = NA), "own_rng of r_sampler\\(\\) is NA", class = "mcce_error")
