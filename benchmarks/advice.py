@@ -2,7 +2,7 @@
 
     python -m benchmarks.advice [--only PART,...] [--factuals N] [--skip N] [--floors F,...] [--out FILE]
 
-1. loans. The README's model explains its refusals; count who is told to take a larger loan, to stay more than two
+1. loans. A logistic model explains its refusals; count who is told to take a larger loan, to stay more than two
    years longer in a job, to have had no default, to earn more while unemployed. A nearest-neighbour test on other loans
    judges the rows: places of numbers among all values, mean distance to the five nearest; a row passes that is among
    the nearest 95 per cent of real rows. Accepted real rows show what can be reached.
@@ -189,7 +189,7 @@ class NearTest:
 
 
 def loans_question(n: int, skip: int = 0) -> Question:
-    """Return the question of the README, about `n` of its refusals."""
+    """Return the question of the loans, about `n` refusals."""
     loans = load_loans()
     model = _logistic(loans.X, loans.y)
     refused = loans.X[model.predict_proba(loans.X)[:, 1] >= 0.1].iloc[skip : skip + n]

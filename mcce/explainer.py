@@ -421,14 +421,15 @@ class MCCE(Learner):
             features. ``mcce.no_copies()`` excludes rows that equal a training row in every column;
             ``mcce.k_anonymous(5, keys=[...])`` restricts the result to rows that at least 5 training rows share.
         sparse : bool
-            Whether to combine draws with the factual so that few features change, instead of returning whole drawn
-            rows as in the paper; see `mcce.explain.sparse`. The default is the paper's method, for comparison with the
-            paper and R. Use ``sparse=True`` for explanations that are sent to people: few changes, each of them needed
-            (vignettes/fit-to-send.md). Rows with equally few changes are ordered by a distance that is robust to long
-            tails, see `measures`. If the best row has a reason not to be sent (`mcce.plausibility.stop_reasons`), such
-            as savings that rise by more than the loan, a row without such a reason and with at most one more change is
-            preferred. If none exists, the best row is returned and `suspicious()` of the result lists it. This
-            preference does not apply to a user-defined order (`measures`, `feature_weights` or ``caution=0``).
+            Whether to combine draws with the factual so that few features change, instead of returning whole drawn rows
+            as in the paper; see `mcce.explain.sparse`. The default is the paper's method, for comparison with the paper
+            and R. Use ``sparse=True`` for explanations that are sent to people: few changes, each of them needed
+            (vignette "Checking answers before sending"). Rows with equally few changes are ordered by a distance that
+            is robust to long tails, see `measures`. If the best row has a reason not to be sent
+            (`mcce.plausibility.stop_reasons`), such as savings that rise by more than the loan, a row without such a
+            reason and with at most one more change is preferred. If none exists, the best row is returned and
+            `suspicious()` of the result lists it. This preference does not apply to a user-defined order (`measures`,
+            `feature_weights` or ``caution=0``).
         floor : float or None
             With `sparse`, the minimum plausibility of a counterfactual: the share of real rows that are at least as
             unusual. None is 0.05, at which one real row in twenty would be rejected. A row below the floor is returned

@@ -19,7 +19,7 @@ TOPICS = {
     "generators/joint/test_storing.py": "every joint generator as a file",
     "generators/joint/test_weights.py": "weighted rows in every joint generator",
     "privacy/test_audit.py": "the privacy guarantee of sampler and chain, by attacks",
-    "samplers/test_capabilities.py": "declarations of every sampler, and the table of the README",
+    "samplers/test_capabilities.py": "declarations of every sampler, and the table in the documentation",
     "samplers/test_known_processes.py": "every sampler on known processes",
     "samplers/test_state.py": "every sampler as state",
     "samplers/test_weights.py": "weighted rows in several samplers",

@@ -26,7 +26,7 @@ GRANTED = mcce.Interval(0, 0.1, closed="left", of=True)
 
 @cache
 def bank():
-    """The README's model, an explainer of it, and the refused."""
+    """A logistic model of the loans, an explainer of it, and the refused."""
     loans = mcce.datasets.load_loans()
     numbers = make_column_selector(dtype_include="number")
     encode = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder(handle_unknown="ignore"))

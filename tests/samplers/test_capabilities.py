@@ -1,6 +1,6 @@
-"""The table of the README, which the page on swapping includes, says what the samplers declare and do.
+"""The table of conditionals in the documentation agrees with what the samplers declare and do.
 
-What they should say is read from the classes' attributes and parameters, and each declaration is tried out: a target of
+Expected entries are read from the classes' attributes and parameters, and each declaration is tried out: a target of
 each kind, with and without missing values, its density, a restricted draw.
 """
 
@@ -21,7 +21,7 @@ from mcce.table import KINDS, Schema
 from tests.extras import HAS_VINE
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"README": ROOT / "README.md"}
+PAGE = ROOT / "vignettes" / "swapping-conditionals.md"
 ABSENT = () if HAS_VINE else ("vine",)
 OURS = {
     name: kind
@@ -35,9 +35,9 @@ QUICK |= {"stack": {"candidates": ["cart", "parametric"], "n_folds": 2}}
 N = 200
 
 
-def read_table(page):
-    """Return the rows of the table of samplers by name; a row may be of several."""
-    lines = PAGES[page].read_text(encoding="utf-8").splitlines()
+def read_table():
+    """Return the rows of the table of samplers by name; a row may describe several."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("| name | draws |"))
     head = [cell.strip(" `") for cell in lines[first].strip("|").split("|")]
     rows = {}
@@ -49,13 +49,12 @@ def read_table(page):
     raise AssertionError("the table has no end")
 
 
-TABLES = {page: read_table(page) for page in PAGES}
-of_every_table = pytest.mark.parametrize("page", PAGES)
+TABLE = read_table()
 of_every_sampler = pytest.mark.parametrize("name", [*OURS, ESTIMATOR])
 
 
-def cell(page, name, column):
-    return TABLES[page][name][column]
+def cell(name, column):
+    return TABLE[name][column]
 
 
 def make(name, kind):
@@ -96,34 +95,25 @@ def fitted(name, kind):
     return chain.samplers_["y"], table.first(1), table.column(1)
 
 
-def test_the_page_on_swapping_includes_the_table():
-    page = (ROOT / "vignettes" / "swapping-conditionals.md").read_text(encoding="utf-8")
-    begin, end = re.findall(r'^:(?:start-after|end-before): "(.*)"$', page, re.MULTILINE)
-    text = PAGES["README"].read_text(encoding="utf-8")
-    assert text.partition(begin)[2].partition(end)[0].strip().startswith("| name | draws |")
-
-
-@of_every_table
-def test_the_table_has_every_sampler(page):
-    assert set(TABLES[page]) - {'dialect="rpart"'} == {*OURS, *ABSENT, ESTIMATOR}
+def test_the_table_has_every_sampler():
+    assert set(TABLE) - {'dialect="rpart"'} == {*OURS, *ABSENT, ESTIMATOR}
 
 
 @of_every_sampler
 def test_targets(name):
     handled = set(kinds_of(name))
-    for page in PAGES:
-        said = cell(page, name, "targets")
-        if name == ESTIMATOR:
-            assert said == "by the estimator"
-        elif handled == set(KINDS):
-            assert said == "all"
-        elif handled == {"numeric"}:
-            assert said == "numbers"
-        elif handled == {"numeric", "ordered"}:
-            assert said == "numbers and ordered levels"
-        else:
-            assert "levels" in said
-            assert handled <= {"categorical", "ordered"}
+    said = cell(name, "targets")
+    if name == ESTIMATOR:
+        assert said == "by the estimator"
+    elif handled == set(KINDS):
+        assert said == "all"
+    elif handled == {"numeric"}:
+        assert said == "numbers"
+    elif handled == {"numeric", "ordered"}:
+        assert said == "numbers and ordered levels"
+    else:
+        assert "levels" in said
+        assert handled <= {"categorical", "ordered"}
     for kind in KINDS:
         if kind in handled:
             fitted(name, kind)
@@ -135,8 +125,7 @@ def test_targets(name):
 @of_every_sampler
 def test_missing_values(name):
     declared = (OURS[name] if name != ESTIMATOR else EstimatorSampler).handles_missing
-    for page in PAGES:
-        assert cell(page, name, "missing values") == ("yes" if declared else "no")
+    assert cell(name, "missing values") == ("yes" if declared else "no")
     for kind in kinds_of(name):
         frame = frame_with(kind, gaps=True, numbers=numbers_of(name))
         chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"], random_state=1)
@@ -150,24 +139,24 @@ def test_missing_values(name):
 
 @of_every_sampler
 def test_densities(name):
-    said = {cell(page, name, "density") for page in PAGES}
+    said = cell(name, "density")
     for kind in kinds_of(name):
         sampler, given, target = fitted(name, kind)
         if name == ESTIMATOR and kind == "numeric":
-            assert said == {"classifiers"}
+            assert said == "classifiers"
             with pytest.raises(SamplerError, match="has no density"):
                 sampler.log_density(given, target.values)
             continue
-        assert all(said)
+        assert said
         density = sampler.log_density(given, target.values)
         assert np.isfinite(density).mean() > 0.9
-        if said == {"probability"}:
+        if said == "probability":
             assert (density <= 0).all()
 
 
 @of_every_sampler
 def test_restricted_draws(name):
-    assert all(cell(page, name, "restricted draws") for page in PAGES)
+    assert cell(name, "restricted draws")
     for kind in kinds_of(name):
         sampler, given, _ = fitted(name, kind)
         within = Within(low=np.zeros(N)) if kind == "numeric" else Within(levels=np.tile([False, True, True], (N, 1)))
@@ -182,11 +171,10 @@ def test_parameters(name):
     parameters = inspect.signature((OURS[name] if name != ESTIMATOR else EstimatorSampler).__init__).parameters
     proper, smoothing = "proper" in parameters, "smoothing" in parameters
     said = {(False, False): "", (True, False): "proper", (True, True): "both"}[proper, smoothing]
-    assert TABLES["README"][name]["proper, smoothing"] == said
+    assert TABLE[name]["proper, smoothing"] == said
 
 
-@of_every_table
-def test_what_parametric_chooses_from(page):
+def test_what_parametric_chooses_from():
     two = frame_with("numeric").assign(
         y=lambda rows: pd.Categorical.from_codes(np.digitize(rows["y"], [0]), ["no", "yes"])
     )
@@ -194,5 +182,5 @@ def test_what_parametric_chooses_from(page):
     chosen = [mcce.ParametricSampler().fit(table.first(1), table.column(1))]
     chosen += [fitted("parametric", kind)[0] for kind in KINDS]
     classes = {type(sampler.sampler_) for sampler in chosen}
-    said = re.findall(r"`(\w+)`", TABLES[page]["parametric"]["draws"])
+    said = re.findall(r"`(\w+)`", TABLE["parametric"]["draws"])
     assert {OURS[name] for name in said} == classes

@@ -1,8 +1,8 @@
 # Data frames across to Python and back, value for value; the Python half is mcce/rcompat/columns.py.
 #
-# A column is sent as its kind, its values as bytes, a byte a row for what is missing, and the texts that codes stand
-# for. What Python need not know (class, levels, zone, units, labels) stays here, in a template, and is given to what
-# comes back.
+# A column is sent as its kind, its values as bytes, one byte per row that marks missing values, and the texts of codes.
+# Attributes that Python does not need (class, levels, zone, units, labels) are kept in a template and restored in the
+# result.
 
 SECONDS <- c(secs = 1, mins = 60, hours = 3600, days = 86400, weeks = 604800)
 NO_INTEGER64 <- as.raw(c(0, 0, 0, 0, 0, 0, 0, 0x80))
@@ -12,18 +12,18 @@ kind_of <- function(x, name, where) {
   if (inherits(x, "POSIXlt")) cannot("a POSIXlt, which is a list", "convert it by as.POSIXct().")
   if (is.data.frame(x)) cannot("a data frame itself", "give its columns one by one.")
   if (!is.null(dim(x))) cannot("a matrix or an array", "give its columns one by one.")
-  if (is.list(x)) cannot("a list", "give a column with one value a row.")
+  if (is.list(x)) cannot("a list", "give a column with one value per row.")
   if (inherits(x, "integer64") && is.double(x)) return("integer64")
   if (is.factor(x)) return(if (is.ordered(x)) "ordered" else "factor")
   is_number <- is.double(x) || is.integer(x)
   for (kind in c("Date", "POSIXct", "difftime")) if (is_number && inherits(x, kind)) return(kind)
   switch(typeof(x),
     logical = , integer = , double = , character = typeof(x),
-    cannot(paste("of the type", typeof(x)), "numbers, logicals, text, factors, dates and durations are known.")
+    cannot(paste("of the type", typeof(x)), "numbers, logicals, text, factors, dates and durations are supported.")
   )
 }
 
-# everything about a column but its values
+# all attributes of a column, without its values
 template_of <- function(data, where = "data") {
   Map(function(x, name) {
     kept <- attributes(x)
@@ -71,7 +71,7 @@ send_column <- function(x, template) {
 
 refuse_bytes <- function(texts, name) {
   unreadable <- Encoding(texts) == "bytes" | !validUTF8(enc2utf8(texts))
-  if (any(unreadable)) refuse("column '", name, "' holds text in no known encoding; convert it by iconv().")
+  if (any(unreadable)) refuse("column '", name, "' contains text in an unknown encoding; convert it by iconv().")
 }
 
 zone_of <- function(x) {
@@ -104,7 +104,7 @@ receive_column <- function(values, states, texts, n, template) {
   x
 }
 
-# texts that are each ended by a zero byte
+# split texts that are terminated by zero bytes
 split_texts <- function(bytes) {
   texts <- readBin(bytes, "character", sum(bytes == 0))
   Encoding(texts) <- "UTF-8"
@@ -116,12 +116,12 @@ as_plain_frame <- function(data, where) {
   if (!is.data.frame(data)) refuse(where, " is a ", class(data)[1], "; give a data frame.")
   repeated <- unique(names(data)[duplicated(names(data))])
   if (length(repeated)) {
-    refuse("column name(s) '", paste(repeated, collapse = "', '"), "' of ", where, " stand more than once; rename them.")
+    refuse("column name(s) '", paste(repeated, collapse = "', '"), "' of ", where, " are duplicated; rename them.")
   }
   data
 }
 
-# a table for Python; `template` fixes the unit in which dates are counted, and says which columns and kinds there are
+# encode a table for Python; `template` sets the unit of dates and the expected columns and kinds
 send_table <- function(data, where = "data", template = NULL) {
   data <- as_plain_frame(data, where)
   described <- template_of(data, where)
@@ -136,7 +136,7 @@ send_table <- function(data, where = "data", template = NULL) {
   sent
 }
 
-# rows from Python as a data frame with the columns of a template
+# decode rows from Python as a data frame with the columns of a template
 receive_parts <- function(parts, n, template) {
   columns <- lapply(seq_along(template), function(j) {
     receive_column(parts[[3 * j - 2]], parts[[3 * j - 1]], parts[[3 * j]], n, template[[j]])

@@ -1,6 +1,6 @@
-# What functions of the user answer, as plain numbers; or an error that says what is wrong with it. The R package has
-# this file, and so has the bridge that Python calls R by (`r_bridge.session`): what is drawn from the answers stands in
-# mcce/rcompat/conditional.py. Both have a `with_own_seed(code, seed)`, which puts R's generator back as it was.
+# Validate the results of user functions and return them as plain numbers. This file is used by the R package and by the
+# bridge through which Python calls R (`r_bridge.session`); mcce/rcompat/conditional.py draws from the results. Both
+# define `with_own_seed(code, seed)`, which restores R's generator.
 
 learn_conditional <- function(learn, x, y, seed) with_own_seed(learn(x, y), seed)
 
@@ -11,18 +11,18 @@ ask_conditional <- function(what, functions, model, newdata, levels, numbers, se
     quantiles = conditional_quantiles(functions$quantiles, model, newdata, numbers, seed),
     draw = plain_draws(with_own_seed(functions$draw(model, newdata, numbers), seed), nrow(newdata), levels),
     own_draw = draws_one_by_one(functions$draw, model, newdata, numbers, levels, functions$prepare),
-    stop(sprintf("there is no question '%s'", what))
+    stop(sprintf("unknown request '%s'", what))
   )
 }
 
-# probabilities as a matrix of rows by levels: predict() drops, renames and leaves levels out
+# return probabilities as a matrix of rows by levels: predict() drops dimensions, renames and omits levels
 conditional_probs <- function(probs, object, newdata, levels, seed) {
   answer <- unwrapped(with_own_seed(probs(object, newdata), seed))
   n <- nrow(newdata)
   if (length(dim(answer)) == 2 && ncol(answer) == 1 && length(levels) == 2) answer <- as.vector(answer)
   if (length(dim(answer)) != 2) {
     if (length(levels) == 2 && length(answer) == n) {
-      answer <- matrix(c(1 - answer, answer), n) # of two levels many give the second one's alone
+      answer <- matrix(c(1 - answer, answer), n) # for two levels many return the second one only
     } else if (n == 1 && length(answer) == length(levels)) {
       answer <- matrix(answer, 1, dimnames = list(NULL, names(answer)))
     } else {
@@ -42,7 +42,7 @@ conditional_probs <- function(probs, object, newdata, levels, seed) {
   total <- rowSums(full)
   wrong <- which(is.na(total) | rowSums(full < 0) > 0 | abs(total - 1) > 1e-6)
   if (length(wrong)) {
-    stop(sprintf("probs returned no probabilities: those of row %d sum to %g", wrong[1], total[wrong[1]]))
+    stop(sprintf("probs returned invalid probabilities: those of row %d sum to %g", wrong[1], total[wrong[1]]))
   }
   as.vector(full / total)
 }
@@ -61,7 +61,7 @@ conditional_quantiles <- function(quantiles, object, newdata, p, seed) {
   as.double(answer)
 }
 
-# functions that take R's generator: each row alone, by a seed of its own
+# functions that use R's generator: one call per row, with a seed of the row
 draws_one_by_one <- function(draw, object, newdata, seeds, levels, prepare = NULL) {
   if (!is.null(prepare)) newdata <- prepare(object, newdata)
   one_row <- function(i) {
@@ -80,7 +80,7 @@ plain_draws <- function(answer, n, levels) {
   }
   place <- match(as.character(answer), levels)
   if (anyNA(place)) {
-    stop(sprintf("draw returned %s, which is none of the levels", as.character(answer)[is.na(place)][1]))
+    stop(sprintf("draw returned %s, which is not a level", as.character(answer)[is.na(place)][1]))
   }
   place - 1
 }
@@ -93,11 +93,11 @@ unwrapped <- function(answer) {
   if (is.data.frame(answer)) as.matrix(answer) else answer
 }
 
-# ---- functions of mice and synthpop as conditionals
+# ---- methods of mice and synthpop as conditionals
 
 # The methods see columns x1, x2, ...: names of the data may be R code, and packages paste names into formulas.
-# Missing givens are written as synthpop writes them: a number counts 0, a factor its first level, and an indicator
-# marks the row. A number that is complete in training has no indicator, and counts its mean.
+# Missing predictors are encoded as in synthpop: 0 for a number, the first level for a factor, and an indicator.
+# A number that is complete in training has no indicator and is replaced by its mean.
 code_givens <- function(x) {
   lapply(unname(x), function(column) {
     has_missing <- anyNA(column)
@@ -114,7 +114,7 @@ complete_givens <- function(x, coding) {
   structure(columns, names = paste0("x", seq_along(columns)), class = "data.frame", row.names = seq_along(x[[1]]))
 }
 
-# the givens as numbers and contrasts, as mice and synthpop's regressions take them
+# return the predictors as numbers and contrasts, as required by the regressions of mice and synthpop
 contrasts_of <- function(x) {
   has_contrasts <- vapply(x, function(column) is.null(levels(column)) || nlevels(column) > 1, TRUE)
   if (!any(has_contrasts)) return(matrix(0, nrow(x), 1, dimnames = list(NULL, "x1")))
@@ -129,8 +129,8 @@ varying <- function(design) {
   design[, varies, drop = FALSE]
 }
 
-# mice imputes what is missing among rows that are not: here the training rows, and the one to draw. The method polyreg
-# fails on a single row if there are two levels, and gets it twice
+# mice imputes missing rows among observed ones: here the row to draw among the training rows. polyreg fails on a
+# single row if there are two levels, so the row is passed twice
 mice_functions <- function(method, options) {
   impute <- getExportedValue("mice", paste0("mice.impute.", method))
   list(
@@ -152,7 +152,7 @@ mice_functions <- function(method, options) {
   )
 }
 
-# synthpop draws for new rows: here the one to draw, twice, since some methods drop a dimension of a single row
+# synthpop draws for new rows: the row is passed twice, because some methods drop a dimension of a single row
 synthpop_functions <- function(method, options, takes_contrasts) {
   draw <- getExportedValue("synthpop", paste0("syn.", method))
   list(
@@ -168,7 +168,7 @@ synthpop_functions <- function(method, options, takes_contrasts) {
     },
     draw = function(object, new) {
       arguments <- list(y = object$y, x = object$x, xp = new[c(1, 1), , drop = FALSE])
-      utils::capture.output(drawn <- do.call(draw, c(arguments, as.list(options)))$res[1]) # it prints what it doubts
+      utils::capture.output(drawn <- do.call(draw, c(arguments, as.list(options)))$res[1]) # suppress printed doubts
       if (is.factor(object$y)) factor(as.character(drawn), levels(object$y)) else as.numeric(drawn)
     }
   )

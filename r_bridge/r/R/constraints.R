@@ -1,20 +1,19 @@
-#' What may change, and how
+#' Constraints
 #'
-#' Constraints of [mcce()] and [explain()]: a list of `allow()` and of rules as text, as in
-#' `list(allow("salary", direction = "increase"), "savings >= 3 * rent")`. Rows are drawn inside of them, and none that
-#' is returned breaks one. The rules have their own language, which the page on constraints of the Python package
-#' describes.
+#' Constraints of [mcce()] and [explain()]: a list of `allow()` and of rules as text, such as
+#' `list(allow("salary", direction = "increase"), "savings >= 3 * rent")`. Rows are drawn inside the constraints, and no
+#' returned row violates one. The language of rules is described on the page on constraints of the Python package.
 #'
-#' @param feature A column; `"*"`, with `missing` alone, for all.
+#' @param feature A column; `"*"`, with `missing` only, for all columns.
 #' @param low,high Smallest and largest value: a number, a date, or a level of an ordered factor.
-#' @param levels,never Levels that are allowed; levels or values that are never to be used.
-#' @param direction "increase" or "decrease": it may only rise or only fall; "none": it stays.
-#' @param max_step Largest change, in the feature's own unit.
+#' @param levels,never Allowed levels; levels or values that are never used.
+#' @param direction "increase" or "decrease" allows changes in one direction only; "none" allows no change.
+#' @param max_step Largest change, in the unit of the feature.
 #' @param max_share Largest change as a share of the range of the training data.
-#' @param step Numbers that it changes to are multiples of it.
-#' @param missing Whether it may become missing.
-#' @param ... Not used: a misspelt argument is an error that names the nearest one.
-#' @return A list that [mcce()] and [explain()] read.
+#' @param step Changed numbers are multiples of it.
+#' @param missing Whether the feature may become missing.
+#' @param ... Not used: an unknown argument is an error that suggests the nearest name.
+#' @return A list for [mcce()] and [explain()].
 #' @examples
 #' allow("salary", low = 0, step = 500, direction = "increase")
 #' @export
@@ -53,18 +52,18 @@ read_constraints <- function(constraints) {
 
 #' A conditional with parameters
 #'
-#' How a feature is drawn given those before it: `sampler` of [mcce()] is a name, `sampler()`, [r_sampler()], or a list
-#' of them by feature, `"*"` for all others.
+#' The model of a feature given earlier ones. `sampler` of [mcce()] is a name, `sampler()`, [r_sampler()], or a list
+#' of them by feature, with `"*"` for all others.
 #'
-#' @param name "cart", "ctree", "pmm", "norm", "forest", ...: those of the Python package.
-#' @param ... Its parameters, as `min_leaf = 10`.
-#' @return A list that [mcce()] reads.
+#' @param name "cart", "ctree", "pmm", "norm", "forest" or another sampler of the Python package.
+#' @param ... Its parameters, such as `min_leaf = 10`.
+#' @return A list for [mcce()].
 #' @examples
 #' list(salary = sampler("cart", min_leaf = 20), "*" = "cart")
 #' @export
 sampler <- function(name, ...) structure(list(sampler = name, parameters = list(...)), class = "mcce_sampler")
 
-# samplers as Python reads them; those of R are lent to it by a name, and kept in `held`
+# return samplers in the form that Python reads; R samplers are passed by name and kept in `held`
 read_sampler <- function(sampler, held) {
   if (inherits(sampler, "mcce_sampler")) {
     sampler$parameters <- as_dict(sampler$parameters)

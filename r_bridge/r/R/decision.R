@@ -1,16 +1,16 @@
 #' The wanted decision
 #'
-#' `decision` of [mcce()] is a pair of numbers, both ends wanted, for the score of the model; a class label; or one of
-#' these. Labels are compared as text: `TRUE` is the class `TRUE` of a logical response, `4` the level "4" of a factor.
-#' lubridate has a function `interval()` too: write `mcce::interval()` where both packages are attached.
+#' `decision` of [mcce()] is a pair of numbers, a closed interval for the score of the model; a class label; or one of
+#' these functions. Labels are compared as text: `TRUE` is the class `TRUE` of a logical response, `4` the level "4" of a
+#' factor. lubridate also exports a function `interval()`: write `mcce::interval()` if both packages are attached.
 #'
 #' @param low,high The ends; `-Inf` and `Inf` for no bound.
 #' @param closed Which ends belong to the interval: "both", "left", "right" or "neither".
 #' @param of The class whose probability is the score, for a classifier; see [predict_score()].
-#' @param margin How far inside the interval a score has to be.
-#' @param label The decision in your own words, for sentences and letters.
-#' @param ... Class labels, of `one_of()` and `none_of()`.
-#' @return A list that [mcce()] reads.
+#' @param margin Minimum distance of the score from the ends of the interval.
+#' @param label A text for the decision in sentences and letters.
+#' @param ... Class labels, for `one_of()` and `none_of()`.
+#' @return A list for [mcce()].
 #' @examples
 #' interval(0, 0.1, closed = "left", of = "default")
 #' one_of("paid", "paid late")
@@ -47,13 +47,13 @@ print.mcce_decision <- function(x, ...) {
   invisible(x)
 }
 
-# class labels as text, which R models answer with: TRUE is "TRUE", 4 is "4", also as a double
+# return class labels as text, as R models predict them: TRUE is "TRUE", 4 is "4", also as a double
 label_text <- function(labels) {
   if (!is.double(labels)) return(as.character(labels))
   ifelse(is.na(labels), NA_character_, sprintf("%.15g", labels))
 }
 
-# predictions in the type of the labels that the user gave, where all of them can be written so
+# return predictions in the type of the user's labels, if all of them can be converted
 as_labels <- function(predictions, labels) {
   labels <- unlist(labels)
   if (!is.character(predictions) || is.character(labels) || is.null(labels)) return(predictions)
@@ -61,18 +61,18 @@ as_labels <- function(predictions, labels) {
   if (anyNA(typed[!is.na(predictions)])) predictions else typed
 }
 
-# the value of a decision; where it fails since another package has an interval() too, the error says so
+# evaluate a decision; if interval() of another package was called, the error says so
 own_interval <- function(decision, caller) {
   tryCatch(decision, error = function(e) {
     called <- get0("interval", caller, mode = "function")
     if (is.null(called) || identical(called, interval)) stop(e)
-    refuse("decision: ", conditionMessage(e), ". interval() is here that of another package, as lubridate; write mcce::interval().")
+    refuse("decision: ", conditionMessage(e), ". interval() of another package, such as lubridate, was called; write mcce::interval().")
   })
 }
 
 read_decision <- function(decision) {
   if (inherits(decision, "mcce_decision")) return(decision)
-  if (inherits(decision, "Interval")) refuse("decision is an interval of times, of the package lubridate; write mcce::interval().")
+  if (inherits(decision, "Interval")) refuse("decision is a time interval of the package lubridate; write mcce::interval().")
   if (is.numeric(decision) && length(decision) == 2) return(interval(decision[1], decision[2]))
   if (length(decision) == 1 && (is.character(decision) || is.factor(decision) || is.logical(decision) || is.numeric(decision))) {
     return(one_of(if (is.factor(decision)) as.character(decision) else decision))

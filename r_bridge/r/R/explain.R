@@ -1,34 +1,34 @@
 #' Find counterfactuals
 #'
-#' For each row without the wanted decision, a row that has it and differs in few features and by little: steps 2 and 3
-#' of the method.
+#' For each row without the wanted decision, finds a row that has it and differs in few features and by little: steps 2
+#' and 3 of the method.
 #'
-#' The packages dplyr, generics and lime have a function `explain()` as well; whichever is attached last, it explains what
-#' [mcce()] returned.
+#' The packages dplyr, generics and lime also export a function `explain()`; each of them works for the result of
+#' [mcce()], whichever package is attached last.
 #'
-#' @param x What [mcce()] returned.
-#' @param newdata Rows to explain. Their row names name them in the result.
-#' @param sparse Whether draws are crossed with the row itself, so that few features change; else whole drawn rows are
-#'   taken, as published.
-#' @param floor With `sparse`, the least plausibility: the share of real rows that look as unusual or more so; `NULL` is
-#'   0.05. Without `sparse` it has no effect, and is an error.
-#' @param n_samples Rows drawn for each row of `newdata`.
-#' @param n_counterfactuals How many to return for each.
-#' @param constraints What may change and how, besides what the explainer was made with; see [allow()].
+#' @param x The result of [mcce()].
+#' @param newdata Rows to explain. Row names identify them in the result.
+#' @param sparse Whether to combine draws with the row itself, so that few features change. Otherwise whole drawn rows are
+#'   returned, as published.
+#' @param floor With `sparse`, the plausibility threshold: the share of real rows that are as unusual or more so; `NULL`
+#'   is 0.05. An error without `sparse`.
+#' @param n_samples Number of rows drawn for each row of `newdata`.
+#' @param n_counterfactuals Number of counterfactuals for each row.
+#' @param constraints Constraints in addition to those of the explainer; see [allow()].
 #' @param ... Further arguments of the engine: `caution`, `measures`, `feature_weights`, `max_changes`, `max_gower`, `diverse`,
 #'   `independent`.
-#' @param keep Whether the result can be used in another session after [saveRDS()]. Without it, what was saved has its
-#'   tables, but no sentences, letters and pictures. It makes the call about 0.05 s slower.
-#' @param progress Whether to show how far a slow model is.
+#' @param keep Whether the result can be used in another session after [saveRDS()]. Without it, a saved result keeps its
+#'   tables, but no sentences, letters and plots. It takes about 0.05 s.
+#' @param progress Whether to show the progress of a slow model.
 #' @return An object of class `mcce_counterfactuals`, with
 #'   \item{rows}{the counterfactuals, with exactly the columns of the training data}
 #'   \item{index}{a data frame of their `id` and `rank`}
 #'   \item{measures}{the prediction, `L0` (number of changes), `gower`, ...}
 #'   \item{changes}{every changed cell}
-#'   \item{unexplained}{rows without a counterfactual, and why: among them rows with missing values that the model
-#'   cannot answer for}
-#'   \item{sentences}{one sentence a row, by id}
-#'   `changes` and `sentences` are made when they are first asked for.
+#'   \item{unexplained}{rows without a counterfactual and the reason, including rows with missing values for which the
+#'   model has no prediction}
+#'   \item{sentences}{one sentence per row, by id}
+#'   `changes` and `sentences` are computed at first access.
 #' @examplesIf has_mcce()
 #' air <- na.omit(airquality)
 #' model <- lm(Ozone ~ ., air)
@@ -43,7 +43,7 @@ explain <- function(x, ...) UseMethod("explain")
 
 #' @export
 explain.default <- function(x, ...) {
-  refuse("explain() of mcce is of what mcce() returned, not of a ", class(x)[1], "; for that of another package, as dplyr, write dplyr::explain().")
+  refuse("explain() of mcce needs the result of mcce(), not a ", class(x)[1], "; for another package, such as dplyr, write dplyr::explain().")
 }
 
 #' @rdname explain
@@ -66,7 +66,7 @@ explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = NULL, n_s
   ask_for_rows("explain", x, newdata, options, keep, progress)
 }
 
-# the result of explain() or recourse()
+# return the result of explain() or recourse()
 ask_for_rows <- function(name, x, newdata, options, keep, progress) {
   newdata <- as_plain_frame(newdata, "newdata")
   sent <- send_table(newdata, "newdata", x$template)
@@ -88,7 +88,7 @@ ask_for_rows <- function(name, x, newdata, options, keep, progress) {
   )
 }
 
-# parts of a result that are made when they are first asked for, and kept in its state
+# parts of a result that are computed at first access and cached in its state
 LATER <- list(
   changes = function(python) receive_table(call_python("changes", python)),
   consequences = function(python) {
@@ -115,18 +115,18 @@ LATER <- list(
 
 #' Results of an explanation
 #'
-#' Methods for what [explain()] and [recourse()] return.
+#' Methods for results of [explain()] and [recourse()].
 #'
-#' @param x,object What [explain()] or [recourse()] returned.
+#' @param x,object The result of [explain()] or [recourse()].
 #' @param row.names,optional Ignored.
-#' @param what Which table: "all", the counterfactuals with id, rank and measures; or one of the parts. "consequences"
-#'   are of [recourse()].
-#' @param id A row name of `newdata`, as a number or as text: what its counterfactual changes, in the engine's picture (needs the package png).
-#'   Without it, a bar for each feature: how often the best counterfactuals change it.
-#' @param rank Which of its counterfactuals.
-#' @param ... Passed on to [graphics::barplot()].
-#' @return `as.data.frame()` a data frame; `summary()` the figures of the whole result as a named vector; `letter()` a
-#'   text for the person whom the row is about.
+#' @param what Which table: "all" for the counterfactuals with id, rank and measures, or one of the parts.
+#'   "consequences" exist for [recourse()] only.
+#' @param id A row name of `newdata`, as a number or as text: plots the changes of its counterfactual (needs the package
+#'   png). Without it, a bar for each feature shows how often the best counterfactuals change it.
+#' @param rank The rank of the counterfactual.
+#' @param ... Passed to [graphics::barplot()].
+#' @return `as.data.frame()` returns a data frame, `summary()` a named vector of summary figures, and `letter()` the text
+#'   of a letter to the person concerned.
 #' @name results
 #' @examplesIf has_mcce()
 #' air <- na.omit(airquality)
@@ -179,7 +179,7 @@ print.summary.mcce_counterfactuals <- function(x, digits = 4, ...) {
 #' @export
 plot.mcce_counterfactuals <- function(x, id = NULL, rank = 1, ...) {
   if (!is.null(id)) {
-    if (!requireNamespace("png", quietly = TRUE)) refuse("the picture of one row needs the package png; install it.")
+    if (!requireNamespace("png", quietly = TRUE)) refuse("the plot of one row needs the package png; install it.")
     file <- tempfile(fileext = ".png")
     on.exit(unlink(file))
     size <- grDevices::dev.size("in")
@@ -203,15 +203,15 @@ plot.mcce_counterfactuals <- function(x, id = NULL, rank = 1, ...) {
 #' @rdname results
 #' @export
 letter <- function(x, id) {
-  if (!inherits(x, "mcce_counterfactuals")) refuse("letter() is of what explain() returned, not of a ", class(x)[1], ".")
+  if (!inherits(x, "mcce_counterfactuals")) refuse("letter() needs the result of explain(), not a ", class(x)[1], ".")
   call_python("letter", revive(x), id)
 }
 
-#' Customers of a bank, made by a known process
+#' Simulated customers of a bank
 #'
-#' The data of the vignettes: the first row is the customer of the introduction of the paper.
+#' The data of the vignettes. The first row is the customer of the paper's introduction.
 #'
-#' @param n How many.
+#' @param n Number of customers.
 #' @return A data frame; the last column, `default`, is the response.
 #' @examplesIf has_mcce()
 #' head(load_loans())

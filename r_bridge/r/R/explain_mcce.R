@@ -1,32 +1,32 @@
 #' The call of mcceR
 #'
-#' `explain_mcce()` of the R package mcceR: the same arguments and defaults and, with the same seeds, the same numbers
-#' to the bit, many times as fast. [mcce()] and [explain()] are the method with what has grown around it.
+#' `explain_mcce()` of the R package mcceR with the same arguments and defaults and, for the same seeds, the same numbers
+#' to the bit, but many times as fast. [mcce()] and [explain()] have more options.
 #'
-#' What mcceR does and one would not expect is kept where the numbers need it; the Python documentation lists every
-#' such case (`mcce.rcompat`). Where mcceR goes on with the session's random stream (`fit.seed = NULL`), so does this
-#' function. Where seeds are given it leaves that stream alone.
+#' Unexpected behaviour of mcceR is reproduced if it affects the numbers; the Python documentation lists every
+#' case (`mcce.rcompat`). If mcceR continues the session's random number stream (`fit.seed = NULL`), so does this
+#' function. If seeds are given, the stream is not changed.
 #'
 #' @param model The model whose predictions are explained.
 #' @param x_explain,x_train Matrix, data frame or data.table: rows to explain, and training rows.
-#' @param predict_model A function of the model and a data frame that returns one number for each row. `NULL` knows
-#'   what mcceR knows, with its scales (the link of a `glm` that is not binomial), and else asks [predict_score()].
-#' @param fixed_features Names of features that may not change.
+#' @param predict_model A function of the model and a data frame that returns one number for each row. `NULL` supports
+#'   the models of mcceR, with its scales (the link of a `glm` that is not binomial), and uses [predict_score()] for others.
+#' @param fixed_features Names of features that must not change.
 #' @param c_int Two numbers: the wanted predictions, both ends included.
 #' @param featuremodel_object From an earlier call in this session, with `return_featuremodel_object = TRUE`.
 #' @param fit.autoregressive_model "ctree" or "rpart".
 #' @param fit.decision Whether the trees condition on the decision.
-#' @param fit.seed,generate.seed Seeds, or `NULL` to go on with the stream.
-#' @param generate.K Rows generated for each row to explain.
-#' @param process.measures Any of "validation", "L0", "L1", "L2" and "gower", in the order in which they sort.
-#' @param process.return_best_k Counterfactuals for each row, at most.
+#' @param fit.seed,generate.seed Seeds, or `NULL` to continue the stream.
+#' @param generate.K Number of rows generated for each row to explain.
+#' @param process.measures Any of "validation", "L0", "L1", "L2" and "gower", in the order of sorting.
+#' @param process.return_best_k Largest number of counterfactuals for each row.
 #' @param process.remove_invalid Whether rows without the wanted prediction are dropped.
 #' @param process.sort_by_measures_order Without effect, as in mcceR.
-#' @param return_featuremodel_object,return_sim_data,timing What the result holds besides.
+#' @param return_featuremodel_object,return_sim_data,timing Whether the result has these parts.
 #' @param ... Arguments of the trees: those of `rpart.control()` (or `control`), or `controls`, from
 #'   `party::ctree_control()`.
 #' @return A list of class `mcce_explained` with `cf`, `cf_measures`, `fixed_features`, `mutable_features`, `time`, and
-#'   what was asked for besides; tables are data frames.
+#'   the requested parts; tables are data frames.
 #' @examplesIf has_mcce()
 #' air <- na.omit(airquality)
 #' explain_mcce(
@@ -108,7 +108,7 @@ print.mcce_explained <- function(x, digits = 4, ...) {
 #' @export
 print.mcce_featuremodel <- function(x, ...) {
   cat("trees of explain_mcce() for", length(x$template), "features\n")
-  if (is_dead(x$python)) cat("They ended with the R session that grew them: fit again.\n")
+  if (is_dead(x$python)) cat("They are not available after the R session in which they were fitted: fit again.\n")
   invisible(x)
 }
 
@@ -116,14 +116,14 @@ without_rows <- function(template) {
   send_table(as_frame(lapply(template, empty_column), names(template), 0L), template = template)
 }
 
-# mcceR's own predict_model(): of a glm that is not binomial, and of a gam, the link
+# mcceR's predict_model(): the link for a gam, and for a glm that is not binomial
 mccer_scores <- function(model, rows) {
   if (inherits(model, c("gam", "glm")) && model$family[[1]] != "binomial") return(as.vector(stats::predict(model, rows)))
   if (inherits(model, "xgb.Booster")) return(stats::predict(model, as.matrix(rows)))
   predict_score(model, rows)
 }
 
-# R's stream, begun if the session has not used it yet
+# return R's stream, initialised if the session has not used it yet
 random_seed <- function() {
   if (!exists(".Random.seed", globalenv(), inherits = FALSE)) stats::runif(1)
   writeBin(get(".Random.seed", globalenv(), inherits = FALSE), raw(), endian = "little")
@@ -131,10 +131,10 @@ random_seed <- function() {
 
 go_on_with <- function(bytes) put_stream(readBin(bytes, "integer", length(bytes) / 4, endian = "little"))
 
-# the seed is the only thing that the package writes into the user's environment: mcceR moves the session's stream too
+# only the seed is written into the user's environment: mcceR changes the session's stream too
 put_stream <- function(seed) assign(".Random.seed", seed, envir = globalenv())
 
-# the arguments of the trees as names and values; `control` lists everything, also what cannot be set here
+# return the arguments of the trees as names and values; `control` also lists arguments that cannot be set here
 tree_arguments <- function(...) {
   given <- list(...)
   if (is.list(given$control)) {

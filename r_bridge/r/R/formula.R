@@ -1,6 +1,6 @@
-# What a model's formula says: which columns it reads, and what its response is.
+# The columns and the response of a model's formula.
 
-# A list of the names in `response` and of those that the model `reads`; NULL where the model does not say. A name on
+# Return a list of the names in `response` and of those that the model `reads`; NULL if unknown. A name on
 # both sides, as `x` in log(y / x) ~ x, is a feature.
 formula_names <- function(model) {
   if (isS4(model)) {
@@ -21,7 +21,7 @@ formula_names <- function(model) {
 
 both_sides <- function(response, reads) list(response = setdiff(response, reads), reads = reads)
 
-# ranger keeps its call, not its formula; one that was given by the name of an object is not known
+# ranger stores its call, not its formula; a formula given by the name of an object is unknown
 ranger_names <- function(model) {
   reads <- model$forest$independent.variable.names
   if (is.null(reads)) return(NULL)
@@ -32,7 +32,7 @@ ranger_names <- function(model) {
   both_sides(response, unique(unlist(strsplit(reads, ":", fixed = TRUE))))
 }
 
-# raise if the response is among the columns; warn of columns that the model does not read and that may change
+# raise if the response is among the columns; warn about mutable columns that the model does not use
 check_columns <- function(model, columns, fixed) {
   known <- if (!is.function(model) && !inherits(model, "python.builtin.object")) formula_names(model)
   if (is.null(known)) return(invisible())
@@ -48,7 +48,7 @@ check_columns <- function(model, columns, fixed) {
   if (length(unread)) {
     warning(mcce_condition(
       paste0(
-        "the ", class(model)[1], " does not read the column(s) ", quoted(unread), " of data, and changing them has no ",
+        "the ", class(model)[1], " does not use the column(s) ", quoted(unread), " of data, and changing them has no ",
         "effect on its answer; leave them out of data, or name them in fixed."
       ),
       c("mcce_warning", "warning")

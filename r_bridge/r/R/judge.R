@@ -1,12 +1,12 @@
-#' Counterfactuals to read before they are sent
+#' Counterfactuals that need a review
 #'
-#' Lists the counterfactuals that must not be sent before a person has read them, and why: those below the floor of
-#' plausibility, that change a past event, opposite to the direction that helps, with a duration that falls, and others.
-#' An answer that is not listed is not therefore good advice.
+#' Lists the counterfactuals that must be reviewed before they are sent, with the reasons: below the plausibility
+#' threshold, a changed past event, a change opposite to the direction that helps, a shorter duration, and others.
+#' A counterfactual that is not listed is not necessarily good advice.
 #'
-#' @param x What [explain()] returned.
+#' @param x The result of [explain()].
 #' @param level `"stop"` for the counterfactuals of that severity, with one line for each unchangeable feature that
-#'   changes; `"all"` for every counterfactual with any finding, those of severity `"note"` included: a large step, the
+#'   changes; `"all"` for every counterfactual with any finding, including those of severity `"note"`: a large step, the
 #'   edge of the training values.
 #' @return A data frame with `id`, `rank`, `severity`, `reasons` and `words`.
 #' @examplesIf mcce::has_mcce()
@@ -17,21 +17,21 @@
 #' suspicious(found)
 #' @export
 suspicious <- function(x, level = c("stop", "all")) {
-  if (!inherits(x, "mcce_counterfactuals")) refuse("suspicious() is of what explain() returned, not of a ", class(x)[1], ".")
+  if (!inherits(x, "mcce_counterfactuals")) refuse("suspicious() needs the result of explain(), not a ", class(x)[1], ".")
   receive_table(call_python("suspicious", revive(x), match.arg(level)))
 }
 
-#' Judge the conditionals by new rows
+#' Criticise the conditionals with new rows
 #'
-#' Compares what each conditional of the chain predicts with rows that it was not fitted on: which conditionals are
+#' Compares the predictions of each conditional of the chain with rows that it was not fitted to: which conditionals are
 #' wrong, how, and where.
 #'
-#' @param x What [mcce()] returned, without a `generator`.
-#' @param newdata Some hundreds of rows that the explainer was not fitted on.
+#' @param x The result of [mcce()], without a `generator`.
+#' @param newdata Some hundreds of rows that the explainer was not fitted to.
 #' @param ... Further arguments of the engine: `n_draws`, `level` (of the tests, for all features together) and
 #'   `random_state`.
 #' @return An object of class `mcce_criticism`: a list of `table`, a data frame with a row for each feature, and
-#'   `accused`, the features whose conditional does not pass, the worst first.
+#'   `accused`, the features whose conditional is rejected, the worst first.
 #' @examplesIf mcce::has_mcce()
 #' loans <- load_loans(600)[c("age", "salary")]
 #' rich <- function(rows) rows$salary > 50000
@@ -39,7 +39,7 @@ suspicious <- function(x, level = c("stop", "all")) {
 #' criticise(explainer, loans[401:600, ], n_draws = 50)
 #' @export
 criticise <- function(x, newdata, ...) {
-  if (!inherits(x, "mcce_explainer")) refuse("criticise() is of what mcce() returned, not of a ", class(x)[1], ".")
+  if (!inherits(x, "mcce_explainer")) refuse("criticise() needs the result of mcce(), not a ", class(x)[1], ".")
   engine()
   told <- call_python("criticise", revive(x), send_table(newdata, "newdata", x$template), as_dict(list(...)))
   structure(
@@ -56,9 +56,8 @@ print.mcce_criticism <- function(x, ...) {
 
 #' Features that look unchangeable
 #'
-#' Lists the columns that look like unchangeable facts, or that should not be given as advice: dates of the past,
-#' identifiers, facts of a person, past events, durations. It goes by values and by names in several languages: read the
-#' columns yourself as well.
+#' Lists the columns that look like unchangeable facts or are unsuitable as advice: past dates, identifiers, personal
+#' characteristics, past events, durations. It uses values and names in several languages and can miss columns.
 #'
 #' @param data Training rows.
 #' @param fixed Names of features that are fixed already.

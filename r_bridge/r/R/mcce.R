@@ -1,43 +1,45 @@
 #' Fit an explainer
 #'
-#' Learns p(mutable features | fixed features, wanted decision) from `data` as a chain of conditionals: step 1 of the
+#' Fits p(mutable features | fixed features, wanted decision) to `data` as a chain of conditional models, step 1 of the
 #' method. [explain()] draws from it.
 #'
-#' R has one thread, and a model of R must be asked from it: `n_jobs` is 1 then, and anything else is refused. The model
-#' is asked in large blocks, a handful of times in each call.
+#' R has one thread, and a model in R must be queried from it. Therefore `n_jobs` must be 1 for a model in R. The model is
+#' queried in large blocks, a few times per call.
 #'
-#' The object can be saved by [saveRDS()] and used in another session: it holds the bytes of the engine's own file,
-#' **with values of the training data**. With `keep = FALSE` it is made faster, and ends with the session.
+#' The object can be saved by [saveRDS()] and used in another session. It contains the bytes of the engine's file,
+#' **including values of the training data**. With `keep = FALSE` it is created faster but cannot be used after the session.
 #'
-#' @param model A fitted model that [predict_score()] knows, a function of a data frame that returns one number (or
-#'   label) for each row, or a model of Python's that reticulate holds.
-#' @param data Training rows: a data frame with the features of the model, without the response. Where the model knows
-#'   its formula, the response among them is an error, and columns that it does not read are warned of.
-#' @param fixed Names of features that may not change.
+#' @param model A fitted model supported by [predict_score()], a function of a data frame that returns one number (or
+#'   label) for each row, or a Python model held by reticulate.
+#' @param data Training rows: a data frame with the features of the model, without the response. If the model has a
+#'   formula, including the response is an error, and columns that the model does not use cause a warning.
+#' @param fixed Names of features that must not change.
 #' @param decision The wanted decision: two numbers, the ends of an interval for the score; a class label; or
 #'   [interval()], [one_of()], [none_of()].
-#' @param sampler How features are drawn: "cart", or see [sampler()] and [r_sampler()].
-#' @param constraints What may change and how, for every call of [explain()]; see [allow()].
-#' @param visit_sequence "data", "correlation", or the names of all features that may change, in order.
-#' @param graph A causal graph of features, which you assume: texts as "age, sex -> education -> salary", the name of a
+#' @param sampler The conditional models: "cart", or see [sampler()] and [r_sampler()].
+#' @param constraints Constraints for every call of [explain()]; see [allow()].
+#' @param visit_sequence "data", "correlation", or the names of all mutable features in order.
+#' @param graph An assumed causal graph of features: texts such as "age, sex -> education -> salary", the name of a
 #'   .dot or .json file, or shapr's `list(causal_ordering = list(c("age", "sex"), "education"), confounding = FALSE)`.
-#'   Features of the graph are drawn causes before effects, each given its parents; the others come after them. The
-#'   features of a confounded group are drawn jointly, those of another one independently given earlier groups.
+#'   Features of the graph are drawn causes before effects, each given its parents; all other features follow. The
+#'   features of a confounded group are drawn jointly, those of another group independently given earlier groups.
 #' @param condition_on_decision Whether the chain conditions on the wanted decision, which makes most draws valid.
-#' @param random_state The seed; `NULL` takes a fresh one, which the printed explainer shows. A whole number, beyond 2^53
-#'   as text. R's own stream is neither read nor changed.
-#' @param n_jobs Threads; 1 for a model of R.
-#' @param generator What draws the rows instead of a chain of conditionals: the name of a generator of the engine, as
-#'   "forest", "mixture" or "vine", or an unfitted one that reticulate holds.
-#' @param kinds A named list or vector with the kind of some columns, "numeric", "categorical" or "ordered", where it is
-#'   not that of their class: `c(zip = "categorical")`.
+#' @param random_state The seed; `NULL` draws a new one, which the printed explainer shows. An integer; beyond 2^53
+#'   as text. R's random number stream is neither read nor changed.
+#' @param n_jobs Number of threads; 1 for a model in R.
+#' @param generator A generator used instead of a chain of conditionals: the name of one of the engine's generators, such
+#'   as "forest", "mixture" or "vine", or an unfitted one held by reticulate.
+#' @param kinds A named list or vector with the kind of some columns, "numeric", "categorical" or "ordered", if it does
+#'   not follow from their class: `c(zip = "categorical")`.
 #' @param derived A named list or vector of formulas of columns that are computed from others, in the language of rules:
-#'   `list(dti = "(rent + instalment) / income")`. Such a column is computed for every candidate, as it is rounded in
-#'   `data`; it is not counted as a change, and rules can name it.
-#' @param names A list of `labels`, `units` and `formats`, each a named list by feature, for sentences and letters.
+#'   `list(dti = "(rent + instalment) / income")`. Such a column is computed for every candidate and rounded as in
+#'   `data`. It does not count as a change, and rules can use it.
+#' @param names A list of `labels`, `units`, `formats` and `reasons`, each a named list by feature, for sentences and
+#'   letters. An entry of `reasons` states the feature as a reason for a refusal: a text, or
+#'   `list(code = "12", text = "Income is too low")`.
 #' @param keep Whether the object can be saved.
-#' @param ... Not used: a misspelt argument is an error that names the nearest one.
-#' @param progress Whether to show how far a slow model is, after a second (or `getOption("mcce.seconds")`).
+#' @param ... Not used: an unknown argument is an error that suggests the nearest name.
+#' @param progress Whether to show the progress of a slow model, after a second (or `getOption("mcce.seconds")`).
 #' @return An object of class `mcce_explainer`.
 #' @examplesIf has_mcce()
 #' air <- na.omit(airquality)
@@ -63,7 +65,7 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
   held <- new.env(parent = emptyenv())
   sampler <- read_sampler(sampler, held)
   if (!(of_python && length(held) == 0) && !identical(as.double(n_jobs), 1)) {
-    refuse("n_jobs is ", deparse(n_jobs), ", and R, whose model or conditional is asked, has one thread; leave it at 1.")
+    refuse("n_jobs is ", deparse(n_jobs), ", but a model or conditional in R is called from one thread; use n_jobs = 1.")
   }
   asked <- model_for_python(model, decision, template)
   if (!of_python) decision["of"] <- list(NULL) # `predict_score` has chosen the class
@@ -91,7 +93,7 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
   )
 }
 
-# A graph as the engine reads it: texts and groups as lists.
+# Return a graph in the form that the engine reads: texts and groups as lists.
 read_graph <- function(graph) {
   if (!is.list(graph)) {
     return(if (length(graph) > 1) as.list(graph) else graph)
@@ -100,21 +102,21 @@ read_graph <- function(graph) {
   lapply(graph, function(part) if (is.list(part)) lapply(part, split) else split(part))
 }
 
-#' Read an explainer that Python fitted
+#' Load an explainer fitted in Python
 #'
-#' From the file that `MCCE.save()` of the Python package, or `mcce fit` of the command line, wrote. With the same model
-#' [explain()] finds the same rows as Python does: also those of the R call that the explorer exports.
+#' Reads a file written by `MCCE.save()` of the Python package or by `mcce fit` on the command line. With the same model
+#' [explain()] returns the same rows as in Python, including those of the R call exported by the explorer.
 #'
-#' @param file The file, as "bank.mcce".
-#' @param model The model: a function of a data frame that gives the numbers (or labels) that the decision in the file is
-#'   about, a model of R that [predict_score()] knows, or a model of Python's that reticulate holds.
-#' @param data Rows that have the columns as they are in R; those to be explained will do. Counterfactuals have the same
-#'   columns, of the same classes; factors get the levels that Python knows and these rows lack.
-#' @param of The class whose probability is the score, for a classifier of R.
-#' @param n_jobs Threads; 1 for a model of R.
+#' @param file The file, for example "bank.mcce".
+#' @param model The model: a function of a data frame that returns the numbers (or labels) to which the decision in the
+#'   file refers, an R model supported by [predict_score()], or a Python model held by reticulate.
+#' @param data Rows with the columns as they are in R, for example those to be explained. Counterfactuals have the same
+#'   columns and classes; factors also get levels that occur in the file but not in these rows.
+#' @param of The class whose probability is the score, for a classifier in R.
+#' @param n_jobs Number of threads; 1 for a model in R.
 #' @return An object of class `mcce_explainer`.
 #' @examplesIf has_mcce()
-#' # in Python: an explainer of a model that both languages can compute, and its file
+#' # in Python: fit and save an explainer of a model that both languages can compute
 #' code <- c(
 #'   "import mcce",
 #'   "loans = mcce.datasets.load_loans(500).X",
@@ -126,7 +128,7 @@ read_graph <- function(graph) {
 #' file <- tempfile(fileext = ".mcce")
 #' invisible(python$explainer$fit(python$loans)$save(file))
 #'
-#' # in R: the same model and rows
+#' # in R: load it with the same model and rows
 #' people <- load_loans(500)
 #' people$default <- NULL
 #' explainer <- load_mcce(file, function(rows) rows$salary / 1000, people)
@@ -134,13 +136,13 @@ read_graph <- function(graph) {
 #' @export
 load_mcce <- function(file, model, data, of = NULL, n_jobs = 1) {
   if (!is.character(file) || length(file) != 1 || !file.exists(file)) {
-    refuse("there is no file ", if (is.character(file)) paste0("'", file[1], "'") else deparse(file)[1], "; give the path of a file that MCCE.save() wrote.")
+    refuse("file not found: ", if (is.character(file)) paste0("'", file[1], "'") else deparse(file)[1], "; give the path of a file written by MCCE.save().")
   }
   engine()
   data <- as_plain_frame(data, "data")
   of_python <- inherits(model, "python.builtin.object")
   if (!of_python && !identical(as.double(n_jobs), 1)) {
-    refuse("n_jobs is ", deparse(n_jobs), ", and R, whose model is asked, has one thread; leave it at 1.")
+    refuse("n_jobs is ", deparse(n_jobs), ", but a model in R is called from one thread; use n_jobs = 1.")
   }
   bytes <- readBin(file, "raw", file.size(file))
   template <- template_of(data)
@@ -174,7 +176,7 @@ seed_of <- function(told) {
 # the file of an object; what cannot be written is told, and ends with the session
 bytes_of <- function(python) {
   tryCatch(call_python("dump", python), mcce_error = function(e) {
-    warning(mcce_condition(paste("it will not outlive this session:", conditionMessage(e)), c("mcce_warning", "warning")))
+    warning(mcce_condition(paste("the object cannot be used after this session:", conditionMessage(e)), c("mcce_warning", "warning")))
     NULL
   })
 }
@@ -236,13 +238,13 @@ revive <- function(x) {
   if (!is_dead(x$state$python)) return(x$state$python)
   if (is.null(x$file)) {
     refuse(
-      "the Python half of this ", class(x)[1], " ended with the R session that made it, and nothing was kept; ",
+      "the Python part of this ", class(x)[1], " is not available after the R session that created it, and it was not kept; ",
       if (inherits(x, "mcce_explainer")) "fit it again, with keep = TRUE." else "explain again, with keep = TRUE."
     )
   }
   if (inherits(x, "mcce_explainer")) {
     if (inherits(x$model, "python.builtin.object") && is_dead(x$model)) {
-      refuse("the model of this explainer was an object of Python, which ended with its R session; fit it again.")
+      refuse("the model of this explainer was a Python object, which is not available after its R session; fit it again.")
     }
     for (name in names(x$samplers)) lend_sampler(name, x$samplers[[name]])
     rows <- as_frame(lapply(x$template, empty_column), names(x$template), 0L)
@@ -259,8 +261,8 @@ empty_column <- function(template) receive_column(raw(), raw(), raw(), 0L, templ
 say_if_dead <- function(x) {
   if (!is_dead(x$state$python)) return(invisible())
   cat(
-    "Its Python half ended with the R session that made it",
-    if (is.null(x$file)) ", and nothing was kept: make it again.\n" else "; the next call makes it again from what was kept.\n",
+    "Its Python part is not available after the R session that created it",
+    if (is.null(x$file)) ", and it was not kept: create it again.\n" else "; the next call restores it.\n",
     sep = ""
   )
 }
@@ -271,7 +273,7 @@ print.mcce_explainer <- function(x, ...) {
   cat(
     "mcce explainer of a model of class ", class(x$model)[1], "\n",
     "wanted:  ", x$wanted, "\n",
-    "learned: ", if (is.na(x$n_rows)) "by Python, " else paste0(x$n_rows, " rows, "), length(x$template), " columns (", paste(kinds, names(kinds), collapse = ", "), ")\n",
+    "fitted:  ", if (is.na(x$n_rows)) "in Python, " else paste0(x$n_rows, " rows, "), length(x$template), " columns (", paste(kinds, names(kinds), collapse = ", "), ")\n",
     "fixed:   ", if (length(x$fixed)) paste(x$fixed, collapse = ", ") else "nothing", "\n",
     "seed:    ", if (is.numeric(x$seed)) sprintf("%.0f", x$seed) else x$seed, "\n",
     sep = ""

@@ -1,19 +1,19 @@
 #' Conditionals of mice and synthpop
 #'
-#' A feature is drawn by a univariate imputation method of the package mice, `mice.impute.<method>()`, or by a
-#' synthesising method of the package synthpop, `syn.<method>()`: `sampler` of [mcce()], alone or by feature.
+#' Draws a feature by a univariate imputation method of the package mice, `mice.impute.<method>()`, or by a
+#' synthesising method of the package synthpop, `syn.<method>()`. Use them as `sampler` of [mcce()], alone or by feature.
 #'
-#' Each draw is one call of the method on the training rows and the row to draw, after [set.seed()] by the row's own
-#' stream: slow, 1 to 300 ms a draw. The engine's own "pmm", "norm", "cart" and others draw from the same kinds of models
-#' at once. Regressions get numbers and contrasts of factors; trees and forests of synthpop get the levels. Missing
-#' values are refused.
+#' Each draw is one call of the method with the training rows and the row to draw, after [set.seed()] with a seed of the
+#' row. This is slow: 1 to 300 ms per draw. The engine's samplers "pmm", "norm", "cart" and others draw from the same kinds
+#' of models much faster. Regressions get numbers and contrasts of factors; trees and forests of synthpop get the levels.
+#' Missing values are an error.
 #'
 #' @param method For mice "norm", "norm.nob", "norm.boot", "pmm", "midastouch" (numbers), "logreg", "logreg.boot" (two
 #'   levels), "polyreg", "polr", "lda" (levels), "cart", "rf" (both). For synthpop "norm", "normrank", "lognorm",
 #'   "sqrtnorm", "cubertnorm" (numbers), "logreg" (two levels), "polyreg", "polr" (levels), "cart", "ctree", "rf", "bag",
 #'   "ranger" (both).
-#' @param ... Further arguments of the method, as `donors = 10`.
-#' @return A list that [mcce()] reads.
+#' @param ... Further arguments of the method, such as `donors = 10`.
+#' @return A list for [mcce()].
 #' @examplesIf requireNamespace("mice", quietly = TRUE)
 #' list(salary = mice_sampler("pmm", donors = 3), "*" = "cart")
 #' @export
@@ -33,7 +33,7 @@ synthpop_sampler <- function(method, ...) {
 NUMBERS <- "numeric"
 LEVELS <- c("categorical", "ordered")
 
-# kinds of features that each method draws
+# kinds of features that each method supports
 MICE_METHODS <- list(
   norm = NUMBERS, norm.nob = NUMBERS, norm.boot = NUMBERS, pmm = NUMBERS, midastouch = NUMBERS, logreg = LEVELS,
   logreg.boot = LEVELS, polyreg = LEVELS, polr = LEVELS, lda = LEVELS, cart = c(NUMBERS, LEVELS), rf = c(NUMBERS, LEVELS)
@@ -60,7 +60,7 @@ made_sampler <- function(package, method, functions, kinds) {
   two_levels <- startsWith(method, "logreg")
   learn <- functions$learn
   functions$learn <- function(x, y) {
-    if (two_levels && nlevels(y) > 2) stop(sprintf("%s takes two levels, not %d; use polyreg or polr", method, nlevels(y)))
+    if (two_levels && nlevels(y) > 2) stop(sprintf("%s needs two levels, not %d; use polyreg or polr", method, nlevels(y)))
     learn(x, y)
   }
   structure(

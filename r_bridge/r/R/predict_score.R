@@ -1,21 +1,21 @@
-#' One number for each row: the score that a decision is about
+#' The score of a model
 #'
-#' What [mcce()] and [explain_mcce()] ask of a model. For a regression it is the prediction, for a classifier the
-#' probability of one class: the second one of two, or `of`. Unlike `predict()`, a `glm` answers on the scale of the
-#' response. The score of a `coxph` is the hazard relative to that at the means of the covariates; one with strata is
-#' refused, because hazards of different strata do not compare. mlr3 puts the positive class first, whatever the order
-#' of the levels: there `of` has to be said.
+#' Returns one number for each row, to which the decision of [mcce()] and [explain_mcce()] refers. For a regression it is
+#' the prediction, for a classifier the probability of one class: the second of two, or `of`. Unlike with `predict()`, the
+#' score of a `glm` is on the scale of the response. The score of a `coxph` is the hazard relative to that at the means of
+#' the covariates; strata are an error, because hazards of different strata are not comparable. mlr3 puts the positive
+#' class first, regardless of the order of the levels, so `of` must be given.
 #'
-#' Models of `lm`, `glm`, rpart, party, partykit, ranger, nnet (`nnet()`, `multinom()`), mgcv, MASS (`polr()`,
-#' `lda()`), survival (`coxph()`), caret, mlr3, parsnip and workflows are known; every other one is asked by its own `predict()`. For what
-#' answers otherwise write a method, or give [mcce()] a function of the rows.
+#' Supported are models of `lm`, `glm`, rpart, party, partykit, ranger, nnet (`nnet()`, `multinom()`), mgcv, MASS (`polr()`,
+#' `lda()`), survival (`coxph()`), caret, mlr3, parsnip and workflows; for every other model `predict()` is called. If its
+#' result is not suitable, write a method, or pass a function of the rows to [mcce()].
 #'
 #' @param model A fitted model, or a function of a data frame.
-#' @param newdata A data frame with the columns that the model was fitted on.
-#' @param of The class whose probability is the score; by default the second one of two.
+#' @param newdata A data frame with the columns that the model was fitted to.
+#' @param of The class whose probability is the score; by default the second of two.
 #' @param ... For methods.
 #' @return A numeric vector. `class_probabilities()` returns a matrix with a column for each class, or `NULL` for a
-#'   model that is no classifier; `predict_label()` the class that the model gives to each row, as text.
+#'   model that is not a classifier; `predict_label()` the predicted class of each row, as text.
 #' @examples
 #' model <- glm(am ~ wt, binomial, mtcars)
 #' predict_score(model, head(mtcars))
@@ -41,7 +41,7 @@ predict_score.default <- function(model, newdata, of = NULL, ...) {
 refuse_unnamed_class <- function(model, classes) {
   refuse(
     "the ", class(model)[1], " has the classes '", paste(classes, collapse = "', '"),
-    "'; say of which one the score is: decision = interval(low, high, of = \"", classes[1], "\")."
+    "'; state the class of the score: decision = interval(low, high, of = \"", classes[1], "\")."
   )
 }
 
@@ -77,17 +77,17 @@ as_numbers <- function(answer, model) {
   if (is.data.frame(answer) && ncol(answer) == 1) answer <- answer[[1]]
   if (is.factor(answer) || is.character(answer)) {
     refuse(
-      "predict() of the ", class(model)[1], " answers with classes, not with numbers; give a function of the rows ",
-      "that returns the probability, or say the wanted class as the decision."
+      "predict() of the ", class(model)[1], " returns classes, not numbers; give a function of the rows ",
+      "that returns the probability, or give the wanted class as the decision."
     )
   }
   if (length(dim(answer)) == 2 && ncol(answer) > 1) {
-    refuse("predict() of the ", class(model)[1], " answers with ", ncol(answer), " columns; give a function that returns one number a row.")
+    refuse("predict() of the ", class(model)[1], " returns ", ncol(answer), " columns; give a function that returns one number per row.")
   }
   as.vector(unname(answer), "double")
 }
 
-# the columns of two classes, from the probability of the second one
+# return the columns of two classes from the probability of the second one
 of_two <- function(chance, classes) {
   chance <- as.vector(unname(chance), "double")
   matrix(c(1 - chance, chance), ncol = 2, dimnames = list(NULL, classes))
@@ -120,7 +120,7 @@ predict_score.glm <- function(model, newdata, of = NULL, ...) {
 predict_score.coxph <- function(model, newdata, of = NULL, ...) {
   if (length(attr(stats::terms(model), "specials")$strata)) {
     refuse(
-      "the coxph has strata, each with a baseline hazard of its own, so hazards of different strata do not compare; ",
+      "the coxph has strata, each with its own baseline hazard, so hazards of different strata are not comparable; ",
       "give a function of the rows that returns one number, such as a probability of survival."
     )
   }
@@ -163,7 +163,7 @@ predict_score.RandomForest <- predict_score.BinaryTree
 #' @export
 class_probabilities.ranger <- function(model, newdata) {
   if (model$treetype == "Classification") {
-    refuse("the ranger grows classes, not probabilities; grow it with probability = TRUE, or say the wanted class as the decision.")
+    refuse("the ranger model predicts classes, not probabilities; fit it with probability = TRUE, or give the wanted class as the decision.")
   }
   if (model$treetype != "Probability estimation") return(NULL)
   by_class(stats::predict(model, newdata, num.threads = 1)$predictions)
@@ -207,14 +207,14 @@ class_probabilities.lda <- function(model, newdata) {
 #' @export
 class_probabilities.qda <- class_probabilities.lda
 
-# caret leaves rows with missing values out unless told otherwise
+# caret drops rows with missing values by default
 #' @export
 class_probabilities.train <- function(model, newdata) {
   if (model$modelType != "Classification") return(NULL)
-  if (is.null(model$modelInfo$prob)) refuse("caret's method \"", model$method, "\" answers with classes only; ", CLASSES_ONLY)
+  if (is.null(model$modelInfo$prob)) refuse("caret's method \"", model$method, "\" predicts classes only; ", CLASSES_ONLY)
   chances <- suppressWarnings(stats::predict(model, newdata, type = "prob", na.action = stats::na.pass))
   if (nrow(chances) && all(is.na(chances))) {
-    refuse("the train object has no probabilities; train it with trainControl(classProbs = TRUE), or say the wanted class as the decision.")
+    refuse("the train object has no probabilities; train it with trainControl(classProbs = TRUE), or give the wanted class as the decision.")
   }
   by_class(chances)
 }
@@ -231,9 +231,9 @@ predict_label.train <- function(model, newdata, ...) {
   as.character(stats::predict(model, newdata, type = "raw", na.action = stats::na.pass))
 }
 
-CLASSES_ONLY <- "say the wanted class as the decision, or take a model with probabilities."
+CLASSES_ONLY <- "give the wanted class as the decision, or use a model with probabilities."
 
-# Learners of mlr3, tuned ones and whole graphs among them: all are of the class Learner, and say what their task is.
+# Learners of mlr3, including tuned ones and graphs, have the class Learner and a task type.
 learner_answers <- function(model, newdata) {
   if (is.null(model$model)) refuse("the ", class(model)[1], " was not trained; call its $train(task) first.")
   model$predict_newdata(newdata)
@@ -244,7 +244,7 @@ class_probabilities.Learner <- function(model, newdata) {
   if (model$task_type != "classif") return(NULL)
   chances <- learner_answers(model, newdata)$prob
   if (is.null(chances)) {
-    refuse("the ", class(model)[1], " answers with classes only; set its predict_type to \"prob\" and train it, or say the wanted class as the decision.")
+    refuse("the ", class(model)[1], " predicts classes only; set its predict_type to \"prob\" and train it, or give the wanted class as the decision.")
   }
   by_class(chances)
 }

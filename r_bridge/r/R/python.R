@@ -1,13 +1,13 @@
 #' Install the engine
 #'
-#' The engine is the Python package mcce of the same version. `install_mcce()` installs it from the sources that come
-#' with this package, or from those at `path`, into a Python environment of its own, which later sessions find. It is not
-#' taken from a package index by its name. pip takes what the engine needs (numpy, pandas and others) from its index.
+#' The engine is the Python package mcce of the same version. `install_mcce()` installs it from the sources included in
+#' this package, or from those at `path`, into a separate Python environment, which later sessions find. It is never
+#' installed from a package index by its name. pip installs its dependencies (numpy, pandas and others) from its index.
 #'
-#' @param path A folder or file (.tar.gz, .whl) with the sources of the Python package; `NULL` for those that come with
+#' @param path A folder or file (.tar.gz, .whl) with the sources of the Python package; `NULL` for those included in
 #'   this package.
-#' @param envname,method,... Passed on to [reticulate::py_install()].
-#' @return `install_mcce()` the path of what was installed, invisibly; `has_mcce()` whether the engine can be used.
+#' @param envname,method,... Passed to [reticulate::py_install()].
+#' @return `install_mcce()` returns the installed path, invisibly; `has_mcce()` whether the engine can be used.
 #' @examples
 #' has_mcce()
 #' \dontrun{
@@ -24,7 +24,7 @@ install_mcce <- function(path = NULL, envname = "r-mcce", method = "auto", ...) 
 
 pip_install <- function(...) reticulate::py_install(...)
 
-# the sources to install: tools/add-engine puts them into inst/engine before the package is built
+# return the sources to install; tools/add-engine copies them to inst/engine before the package is built
 engine_source <- function(path = NULL, shipped = system.file("engine", package = "mcce")) {
   if (is.null(path)) {
     path <- if (nzchar(shipped)) list.files(shipped, "^mcce-.*[.]tar[.]gz$", full.names = TRUE)
@@ -35,21 +35,21 @@ engine_source <- function(path = NULL, shipped = system.file("engine", package =
       )
     }
   } else if (!is.character(path) || length(path) != 1 || !file.exists(path)) {
-    refuse("there is nothing at the path ", deparse(path)[1], "; give the folder of the Python package, or its .tar.gz or .whl file.")
+    refuse("the path ", deparse(path)[1], " does not exist; give the folder of the Python package, or its .tar.gz or .whl file.")
   } else if (dir.exists(path) && !file.exists(file.path(path, "pyproject.toml"))) {
     refuse("the folder '", path, "' has no pyproject.toml; give the folder of the Python package mcce.")
   }
   normalizePath(path[1])
 }
 
-#' Skip a test where the Python package is not there
+#' Skip a test if the engine is not available
 #'
-#' For tests of packages that use this one. Where the environment variable `MCCE_REQUIRE_R` is set, a missing engine is
+#' For tests of packages that use this one. If the environment variable `MCCE_REQUIRE_R` is set, a missing engine is
 #' an error instead.
 #'
-#' @return Nothing, or a condition that testthat takes for a skipped test.
+#' @return Nothing, or a condition that testthat treats as a skipped test.
 #' @examplesIf requireNamespace("testthat", quietly = TRUE)
-#' testthat::test_that("the engine is there", {
+#' testthat::test_that("the engine is available", {
 #'   skip_if_no_mcce()
 #'   testthat::expect_true(has_mcce())
 #' })
@@ -65,13 +65,13 @@ skip_if_no_mcce <- function() {
 #' @export
 has_mcce <- function() !inherits(tryCatch(engine(), error = identity), "error")
 
-# The module of Python that is called, imported once. All that can be wrong with Python or the engine is one error.
+# Import the Python module once; every problem with Python or the engine raises the same error.
 engine <- function() {
   if (is.null(the$calls)) {
     calls <- tryCatch(import_engine(), error = function(e) stop(no_engine(conditionMessage(e))))
     version <- as.character(utils::packageVersion("mcce"))
     told <- reticulate::py_to_r(calls$attempt("connect", version))
-    if (identical(told$kind, "PythonError")) stop(no_engine(paste("it has not the version of the R package,", version)))
+    if (identical(told$kind, "PythonError")) stop(no_engine(paste("its version differs from that of the R package,", version)))
     if (!is.null(told$error)) stop(no_engine(told$error))
     the$calls <- calls
   }
@@ -100,7 +100,7 @@ mcce_condition <- function(message, class, call = NULL) {
 
 refuse <- function(..., call = NULL) stop(mcce_condition(paste0(...), c("mcce_error", "error"), call))
 
-# the value of a function of Python; its warnings and errors are raised as ours
+# return the value of a Python function; its warnings and errors are raised as R conditions
 call_python <- function(name, ...) {
   calls <- engine()
   begin_progress()
@@ -115,11 +115,11 @@ call_python <- function(name, ...) {
   told$value
 }
 
-# raise if `...` holds an argument that the function does not have
+# raise if `...` holds an unknown argument
 refuse_unknown <- function(given, known, of) {
   if (!length(given)) return(invisible())
   name <- names(given)[1]
-  if (is.null(name) || !nzchar(name)) refuse(of, " got an argument without a name that it has no place for: ", deparse(given[[1]])[1], ".")
+  if (is.null(name) || !nzchar(name)) refuse(of, " got an unexpected unnamed argument: ", deparse(given[[1]])[1], ".")
   refuse(of, " has no argument '", name, "'; ", did_you_mean(name, setdiff(known, "...")))
 }
 
@@ -131,7 +131,7 @@ did_you_mean <- function(name, known) {
 
 as_dict <- function(x) if (length(x)) x else reticulate::py_dict(character(), list())
 
-# A model that takes longer than a second shows how far it is, in one line that is wiped away in the end.
+# Show the progress of a model that takes longer than a second, in one line that is cleared at the end.
 begin_progress <- function() {
   the$rows_asked <- 0
   the$begun <- proc.time()[["elapsed"]]
@@ -141,7 +141,7 @@ begin_progress <- function() {
 tell_progress <- function(n) {
   the$rows_asked <- the$rows_asked + n
   if (isTRUE(the$progress) && proc.time()[["elapsed"]] - the$begun >= getOption("mcce.seconds", 1)) {
-    cat(sprintf("\rmcce: the model was asked about %d rows", as.integer(the$rows_asked)), file = stderr())
+    cat(sprintf("\rmcce: the model has predicted %d rows", as.integer(the$rows_asked)), file = stderr())
     the$shown <- TRUE
   }
 }

@@ -1,29 +1,29 @@
 #' Your own conditional
 #'
-#' How one feature is drawn given those before it, by functions of R: `sampler` of [mcce()], alone or by feature.
+#' Draws a feature given earlier ones by R functions. Use it as `sampler` of [mcce()], alone or by feature.
 #'
-#' `learn(x, y)` gets the features drawn before and the decision as a data frame, and the feature itself. Numbers are
-#' doubles, dates among them; all else is a factor. What it returns is handed on. R's generator is seeded for the call,
-#' and put back as it was.
+#' `learn(x, y)` gets the earlier features and the decision as a data frame, and the feature itself. Numbers and dates are
+#' doubles; all other columns are factors. The returned object is passed to the other function. R's random number generator
+#' is seeded for the call and restored afterwards.
 #'
-#' Give one of `probs`, `quantiles` and `draw`. Each must be a function of each row alone: `u` has a uniform number for
-#' each row, and R's own random numbers are refused, because an answer must not depend on the rows beside it. A `draw`
-#' that needs them says `own_rng = TRUE`: it is called for each row alone, after [set.seed()] by the row's own stream.
-#' That is slow, 0.1 to 50 ms a row.
+#' Give one of `probs`, `quantiles` and `draw`. Each must treat every row independently: `u` has a uniform random number for
+#' each row, and using R's random numbers is an error, because a result must not depend on the other rows. A `draw` that
+#' needs them is declared by `own_rng = TRUE`: it is called for each row separately, after [set.seed()] with a seed of the
+#' row. This is slow, 0.1 to 50 ms per row.
 #'
 #' With `probs` and `quantiles`, draws inside constraints are exact; with `draw` they are repeated until one is allowed.
-#' Between quantiles numbers are drawn evenly; beyond the outer ones, as far as training values lie beyond those of five
-#' fits without them, so that `learn` is called six times.
+#' Numbers are drawn uniformly between quantiles. Beyond the outer quantiles the range is estimated from the training
+#' values that lie beyond those of five fits without them, so `learn` is called six times.
 #'
-#' @param learn `function(x, y)`: a model of the vector `y` on the data frame `x`.
-#' @param probs `function(object, newdata)`: a matrix with the probability of each level of a factor, a row for each row;
-#'   columns with names are matched by them. For two levels, a vector of the second one's will do.
-#' @param quantiles `function(object, newdata, p)`: a matrix with the quantiles of a number, a row for each row and a
-#'   column for each level in `p`.
-#' @param draw `function(object, newdata, u)`: one value for each row, made from its uniform number; with `own_rng`,
-#'   `function(object, newdata)` of one row.
-#' @param own_rng Whether `draw` takes R's generator, as [rnorm()] and [sample()] do.
-#' @return A list that [mcce()] reads.
+#' @param learn `function(x, y)`: fits a model of the vector `y` given the data frame `x`.
+#' @param probs `function(object, newdata)`: a matrix with the probability of each level of a factor, one row per row of
+#'   `newdata`; named columns are matched by name. For two levels, a vector for the second one is accepted.
+#' @param quantiles `function(object, newdata, p)`: a matrix with the quantiles of a number, one row per row of `newdata`
+#'   and one column per level in `p`.
+#' @param draw `function(object, newdata, u)`: one value for each row, computed from its uniform random number; with
+#'   `own_rng`, `function(object, newdata)` of one row.
+#' @param own_rng Whether `draw` uses R's random number generator, such as [rnorm()] and [sample()].
+#' @return A list for [mcce()].
 #' @examples
 #' r_sampler(
 #'   learn = function(x, y) lm(y ~ ., cbind(x, y = y)),
@@ -41,10 +41,10 @@ r_sampler <- function(learn, probs = NULL, quantiles = NULL, draw = NULL, own_rn
   for (name in names(given)) {
     if (!is.function(given[[name]])) refuse(name, " of r_sampler() is a ", class(given[[name]])[1], "; give a function.")
   }
-  if (length(given) != 2) refuse("r_sampler() needs one of probs, quantiles and draw, and no more than one.")
+  if (length(given) != 2) refuse("r_sampler() needs exactly one of probs, quantiles and draw.")
   if (!isTRUE(own_rng) && !isFALSE(own_rng)) refuse("own_rng of r_sampler() is ", deparse(own_rng)[1], "; give TRUE or FALSE.")
   if (own_rng && is.null(draw)) {
-    refuse("own_rng of r_sampler() is TRUE without draw; probabilities and quantiles take no random numbers.")
+    refuse("own_rng of r_sampler() is TRUE without draw; probabilities and quantiles use no random numbers.")
   }
   structure(given, own_rng = own_rng, class = "mcce_r_sampler")
 }
@@ -52,7 +52,7 @@ r_sampler <- function(learn, probs = NULL, quantiles = NULL, draw = NULL, own_rn
 #' @export
 print.mcce_r_sampler <- function(x, ...) {
   by <- if (is.null(attr(x, "maker"))) paste(names(x), collapse = " and ") else attr(x, "maker")
-  cat("conditional of R, by ", by, if (attr(x, "own_rng")) ", row by row", "\n", sep = "")
+  cat("R conditional, by ", by, if (attr(x, "own_rng")) ", row by row", "\n", sep = "")
   invisible(x)
 }
 
@@ -71,7 +71,7 @@ hold_sampler <- function(sampler, held) {
 
 lend_sampler <- function(name, one) call_python("lend", name, conditional_asker(one$functions, one$learned))
 
-# what Python calls: what was learned stays here, under a key
+# the function that Python calls: fitted objects stay here, under a key
 conditional_asker <- function(functions, learned) {
   force(functions)
   force(learned)
@@ -108,7 +108,7 @@ keep_learned <- function(learn, learned, sent) {
   key
 }
 
-# the value of code that may use R's generator, which is put back as it was
+# evaluate code that may use R's generator, and restore the generator
 with_own_seed <- function(code, seed) {
   random_seed() # begins the stream, if need be
   before <- globalenv()[[".Random.seed"]]

@@ -58,9 +58,9 @@ test_that("columns that cannot cross are refused by name", {
   refused(c(1i, 2i), "of the type complex")
   refused(as.raw(1:2), "of the type raw")
   twice <- structure(list(1, 2), names = c("a", "a"), class = "data.frame", row.names = 1L)
-  expect_error(mcce:::send_table(twice), "'a' of data stand more than once", class = "mcce_error")
+  expect_error(mcce:::send_table(twice), "'a' of data are duplicated", class = "mcce_error")
   expect_error(mcce:::send_table(1:3), "data is a integer; give a data frame", class = "mcce_error")
   unknown <- "\xff\xfe"
   Encoding(unknown) <- "bytes"
-  expect_error(mcce:::send_table(data.frame(t = unknown)), "column 't' holds text in no known encoding", class = "mcce_error")
+  expect_error(mcce:::send_table(data.frame(t = unknown)), "column 't' contains text in an unknown encoding", class = "mcce_error")
 })

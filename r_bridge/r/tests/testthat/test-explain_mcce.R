@@ -100,7 +100,7 @@ test_that("a fitted model can be passed on", {
   )
   expect_identical(again$cf, first$cf)
   dead <- unserialize(serialize(first$featuremodel_object, NULL))
-  expect_output(print(dead), "ended with the R session")
+  expect_output(print(dead), "not available after the R session")
   expect_error(
     explain_mcce(air_model, utils::tail(air[-1], 3), NULL, featuremodel_object = dead),
     "belongs to an R session that has ended",

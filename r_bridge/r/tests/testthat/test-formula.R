@@ -5,10 +5,10 @@ refuses <- function(model, response, reads = features) {
   columns <- c(response, reads)
   expect_error(mcce:::check_columns(model, columns, character()), paste0("'", response, "' of data is the response of the"), class = "mcce_error")
   expect_silent(mcce:::check_columns(model, reads, character()))
-  expect_warning(mcce:::check_columns(model, c(reads, "qsec", "vs"), "vs"), "does not read the column\\(s\\) 'qsec' of data", class = "mcce_warning")
+  expect_warning(mcce:::check_columns(model, c(reads, "qsec", "vs"), "vs"), "does not use the column\\(s\\) 'qsec' of data", class = "mcce_warning")
 }
 
-test_that("the response of a formula is not a feature, and columns it does not read are told", {
+test_that("the response of a formula is not a feature, and columns it does not use cause a warning", {
   refuses(lm(mpg ~ wt + hp, cars), "mpg")
   refuses(lm(log(mpg) ~ poly(wt, 2) + offset(hp), cars), "mpg")
   refuses(lm(cbind(mpg, disp) ~ wt + hp, cars), "disp")
@@ -32,7 +32,7 @@ test_that("models of other packages say what their response is", {
     refuses(ranger::ranger(data = cars[c("mpg", features)], dependent.variable.name = "mpg", num.trees = 3, num.threads = 1), "mpg")
     wanted <- mpg ~ wt + hp
     model <- ranger::ranger(wanted, cars, num.trees = 3, num.threads = 1) # whose formula is not known
-    expect_warning(mcce:::check_columns(model, c("mpg", features), character()), "does not read the column\\(s\\) 'mpg'")
+    expect_warning(mcce:::check_columns(model, c("mpg", features), character()), "does not use the column\\(s\\) 'mpg'")
   }
   if (requireNamespace("nnet", quietly = TRUE)) {
     refuses(nnet::nnet(am ~ wt + hp, cars, size = 1, trace = FALSE), "am")
@@ -44,7 +44,7 @@ test_that("models of other packages say what their response is", {
     none <- caret::trainControl("none")
     refuses(caret::train(mpg ~ wt + hp, cars, "lm", trControl = none), "mpg")
     model <- caret::train(cars[features], cars$mpg, "lm", trControl = none)
-    expect_warning(mcce:::check_columns(model, c("mpg", features), character()), "does not read the column\\(s\\) 'mpg'")
+    expect_warning(mcce:::check_columns(model, c("mpg", features), character()), "does not use the column\\(s\\) 'mpg'")
   }
 })
 

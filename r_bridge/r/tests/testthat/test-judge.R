@@ -18,7 +18,7 @@ test_that("suspicious() lists counterfactuals by id, rank and reason", {
   expect_identical(nrow(suspicious(found)), 1L) # one line for the feature
   past <- found$changes$id[found$changes$feature == "defaulted_last_year"]
   expect_true(length(past) > 0 && all(past %in% listed$id[grepl("past event", listed$reasons)]))
-  expect_error(suspicious(people), "of what explain\\(\\) returned, not of a data.frame", class = "mcce_error")
+  expect_error(suspicious(people), "needs the result of explain\\(\\), not a data.frame", class = "mcce_error")
 })
 
 test_that("criticise() finds the conditional that is wrong", {
@@ -30,7 +30,7 @@ test_that("criticise() finds the conditional that is wrong", {
   expect_false(wrong$table$passes)
   expect_output(print(wrong), "1 accused at level")
   expect_error(criticise(fitted(), people[401:600, ], n_draw = 9), "did you mean 'n_draws'", class = "mcce_error")
-  expect_error(criticise(people), "of what mcce\\(\\) returned", class = "mcce_error")
+  expect_error(criticise(people), "needs the result of mcce\\(\\)", class = "mcce_error")
 })
 
 test_that("suggest_fixed() lists facts that nobody can change", {

@@ -18,12 +18,12 @@ for (package in c("dplyr", "generics", "lime", "DALEX", "lubridate")) {
 }
 
 test_that("explain() of anything else, and an interval of lubridate, are refused with a remedy", {
-  expect_error(mcce::explain(1:3), "not of a integer; for that of another package, as dplyr, write dplyr::explain\\(\\)", class = "mcce_error")
+  expect_error(mcce::explain(1:3), "not a integer; for another package, such as dplyr, write dplyr::explain\\(\\)", class = "mcce_error")
   skip_if_not(nzchar(system.file(package = "lubridate")))
   interval <- getExportedValue("lubridate", "interval")
   times <- interval(as.POSIXct("2020-01-01"), as.POSIXct("2020-01-02"))
   expect_error(mcce:::read_decision(times), "of the package lubridate; write mcce::interval\\(\\)", class = "mcce_error")
   skip_if_no_mcce()
-  wrong <- "interval\\(\\) is here that of another package, as lubridate; write mcce::interval\\(\\)"
+  wrong <- "interval\\(\\) of another package, such as lubridate, was called; write mcce::interval\\(\\)"
   expect_error(mcce(function(rows) rows$x, data.frame(x = 1:9), decision = interval(0, 0.5, of = "yes")), wrong, class = "mcce_error")
 })

@@ -134,7 +134,7 @@ test_that("errors and warnings of the engine are conditions of R, in its words",
 
 test_that("R has one thread", {
   skip_if_no_mcce()
-  expect_error(mcce(rich, people, n_jobs = 2), "R, whose model or conditional is asked, has one thread", class = "mcce_error")
+  expect_error(mcce(rich, people, n_jobs = 2), "a model or conditional in R is called from one thread", class = "mcce_error")
 })
 
 test_that("progress is one line that is wiped away, and none for a quick model", {
@@ -145,7 +145,7 @@ test_that("progress is one line that is wiped away, and none for a quick model",
   expect_length(shown(TRUE), 0)
   old <- options(mcce.seconds = 0)
   on.exit(options(old))
-  expect_match(shown(TRUE), "the model was asked about [0-9]+ rows", all = FALSE)
+  expect_match(shown(TRUE), "the model has predicted [0-9]+ rows", all = FALSE)
   expect_length(shown(FALSE), 0)
 })
 
@@ -170,23 +170,23 @@ test_that("what was saved goes on in another session, and says when its Python h
   status <- system2(file.path(R.home("bin"), "Rscript"), script, stdout = FALSE, stderr = FALSE)
   expect_identical(status, 0L)
   told <- readRDS(answer)
-  expect_length(grep("Its Python half ended with the R session that made it", told[[1]]), 2)
+  expect_length(grep("Its Python part is not available after the R session that created it", told[[1]]), 2)
   expect_identical(told[[2]], found$rows)
   expect_identical(told[[3]], found$measures)
   expect_identical(told[[4]], mean(found$measures$L0))
-  expect_length(grep("Python half ended", told[[5]]), 0)
+  expect_length(grep("Python part is not available", told[[5]]), 0)
 })
 
-test_that("an object of which nothing was kept says so", {
+test_that("an object that was not kept reports it", {
   skip_if_no_mcce()
   some <- mcce(rich, people, fixed = "age", decision = c(0.6, 1), random_state = 1, keep = FALSE)
   dead <- unserialize(serialize(some, NULL))
-  expect_output(print(dead), "nothing was kept: make it again")
+  expect_output(print(dead), "it was not kept: create it again")
   expect_error(explain(dead, refused), "fit it again, with keep = TRUE", class = "mcce_error")
   found <- explain(some, refused, n_samples = 50)
   changes <- found$changes
   dead <- unserialize(serialize(found, NULL))
-  expect_output(print(dead), "5 of 5 factuals explained.*nothing was kept: make it again")
+  expect_output(print(dead), "5 of 5 factuals explained.*it was not kept: create it again")
   expect_identical(dead$rows, found$rows)
   expect_identical(dead$changes, changes) # which was asked for before
   expect_error(dead$sentences, "explain again, with keep = TRUE", class = "mcce_error")
@@ -361,7 +361,7 @@ test_that("an explainer is read from a file, and finds the same rows", {
   writeBin(made$file, file)
   few <- droplevels(cbind(extra = 1, data[data$sky == "grey", 4:1])) # other columns, another order, fewer levels
   read <- load_mcce(file, model, few)
-  expect_output(print(read), "by Python, 4 columns")
+  expect_output(print(read), "in Python, 4 columns")
   expected <- explain(made, data[60:63, ], sparse = TRUE, n_samples = 100)$rows
   found <- explain(read, data[60:63, ], sparse = TRUE, n_samples = 100)$rows
   expect_identical(levels(found$sky), c("grey", "clear"))
@@ -371,8 +371,8 @@ test_that("an explainer is read from a file, and finds the same rows", {
   saveRDS(read, again)
   expect_identical(explain(readRDS(again), data[60:63, ], sparse = TRUE, n_samples = 100)$rows$Temp, expected$Temp)
   expect_error(load_mcce(file, model, few["sky"]), "data lacks the column\\(s\\) 'Wind', 'Temp'", class = "mcce_error")
-  expect_error(load_mcce("no.mcce", model, few), "there is no file 'no.mcce'", class = "mcce_error")
-  expect_error(load_mcce(file, model, few, n_jobs = 2), "has one thread", class = "mcce_error")
+  expect_error(load_mcce("no.mcce", model, few), "file not found: 'no.mcce'", class = "mcce_error")
+  expect_error(load_mcce(file, model, few, n_jobs = 2), "called from one thread", class = "mcce_error")
   writeLines("a,b", file)
   expect_error(load_mcce(file, model, few), class = "mcce_error")
 })

@@ -37,13 +37,13 @@ test_that("methods that do not fit the feature, and misspelt ones, are refused b
   skip_if_not_installed("mice")
   expect_error(mice_sampler("pmmm"), "method of mice_sampler\\(\\) is \"pmmm\"; did you mean 'pmm'\\?", class = "mcce_error")
   expect_error(mice_sampler(3), "give the name of a method as text", class = "mcce_error")
-  expect_output(print(mice_sampler("pmm")), "conditional of R, by mice_sampler\\(\"pmm\"\\), row by row")
+  expect_output(print(mice_sampler("pmm")), "R conditional, by mice_sampler\\(\"pmm\"\\), row by row")
   fails <- function(sampler) mcce(always, known, fixed = c("age", "income"), sampler = sampler, condition_on_decision = FALSE, keep = FALSE)
   expect_error(fails(mice_sampler("pmm")), "mice_sampler\\(\"pmm\"\\) cannot model 'job': it is categorical", class = "mcce_error")
   three <- transform(known, job = factor(sample(letters[1:3], 200, TRUE)))
   expect_error(
     mcce(always, three, fixed = c("age", "income"), sampler = mice_sampler("logreg"), condition_on_decision = FALSE, keep = FALSE),
-    "mice_sampler\\(\"logreg\"\\) stopped: logreg takes two levels, not 3; use polyreg or polr",
+    "mice_sampler\\(\"logreg\"\\) stopped: logreg needs two levels, not 3; use polyreg or polr",
     class = "mcce_error"
   )
 })

@@ -17,7 +17,7 @@ has_chances <- function(model, classes) {
   if (length(classes) == 2) {
     expect_equal(predict_score(model, rows), unname(chances[, 2]))
   } else {
-    expect_error(predict_score(model, rows), "say of which one the score is", class = "mcce_error")
+    expect_error(predict_score(model, rows), "state the class of the score", class = "mcce_error")
   }
   expect_error(predict_score(model, rows, of = "none"), "has no class 'none'", class = "mcce_error")
 }
@@ -65,7 +65,7 @@ test_that("ranger", {
   has_numbers(model, predict(model, rows)$predictions)
   has_chances(ranger::ranger(paid ~ age + income, loans, num.trees = 20, probability = TRUE, num.threads = 1), c("no", "yes"))
   model <- ranger::ranger(paid ~ age + income, loans, num.trees = 20, num.threads = 1)
-  expect_error(predict_score(model, rows), "grow it with probability = TRUE", class = "mcce_error")
+  expect_error(predict_score(model, rows), "fit it with probability = TRUE", class = "mcce_error")
   expect_identical(predict_label(model, rows), as.character(predict(model, rows)$predictions))
 })
 
@@ -145,7 +145,7 @@ test_that("mlr3", {
   for (positive in c("no", "yes")) { # which mlr3 puts first
     learner <- trained("classif.rpart", "paid", predict_type = "prob", positive = positive)
     expect_equal(predict_score(learner, rows, of = "yes"), unname(expected))
-    expect_error(predict_score(learner, rows), "say of which one the score is", class = "mcce_error")
+    expect_error(predict_score(learner, rows), "state the class of the score", class = "mcce_error")
     expect_identical(predict_label(learner, rows), ifelse(expected > 0.5, "yes", "no") |> unname())
   }
   has_chances(trained("classif.rpart", "grade", predict_type = "prob"), c("low", "mid", "high"))
@@ -185,7 +185,7 @@ test_that("functions, and models of which only predict() is known", {
   has_numbers(model, predict(model, rows))
   odd <- structure(list(), class = "odd_model_of_a_test")
   registerS3method("predict", "odd_model_of_a_test", function(object, newdata, ...) factor(rep("a", nrow(newdata))), envir = asNamespace("stats"))
-  expect_error(predict_score(odd, rows), "answers with classes, not with numbers", class = "mcce_error")
+  expect_error(predict_score(odd, rows), "returns classes, not numbers", class = "mcce_error")
   expect_identical(predict_label(odd, rows), rep("a", 7))
 })
 

@@ -56,7 +56,7 @@ test_that("an engine of another version is refused", {
   version <- utils::packageVersion("mcce")
   expect_one_message(said, paste0("R package mcce has version ", version, ", and its engine, the Python package mcce, has version 99.1.0"))
   older <- "reticulate::py_run_string('import mcce.rcompat.calls as calls; del calls.FUNCTIONS[\"connect\"]')"
-  expect_one_message(errors_of_entries(older), paste("it has not the version of the R package,", version))
+  expect_one_message(errors_of_entries(older), paste("its version differs from that of the R package,", version))
 })
 
 test_that("nothing is asked of Python, and no package is named to an index, when the package is loaded", {
@@ -76,7 +76,7 @@ test_that("install_mcce() installs the sources that come with the package, or th
   expect_error(mcce:::engine_source(shipped = dirname(archive)), "built without the sources", class = "mcce_error")
   file.create(archive)
   expect_identical(mcce:::engine_source(shipped = dirname(archive)), normalizePath(archive))
-  expect_error(install_mcce("no/such/place"), "nothing at the path \"no/such/place\"", class = "mcce_error")
+  expect_error(install_mcce("no/such/place"), "the path \"no/such/place\" does not exist", class = "mcce_error")
   expect_error(install_mcce(folder), "has no pyproject.toml", class = "mcce_error")
   writeLines("", file.path(folder, "pyproject.toml"))
   asked <- NULL

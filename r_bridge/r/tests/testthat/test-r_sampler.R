@@ -33,7 +33,7 @@ test_that("what R has learned is saved with the object", {
   some <- mcce(score, known, fixed = "age", decision = c(0.5, 1), sampler = both, random_state = 1)
   found <- explain(some, refused, n_samples = 100)
   again <- unserialize(serialize(some, NULL))
-  expect_output(print(again), "the next call makes it again")
+  expect_output(print(again), "the next call restores it")
   expect_identical(explain(again, refused, n_samples = 100)$rows, found$rows)
 })
 
@@ -113,13 +113,13 @@ test_that("quantiles and functions that take R's generator draw, free and inside
 
 test_that("functions that cannot be used are refused", {
   skip_if_no_mcce()
-  expect_error(r_sampler(lm), "needs one of probs, quantiles and draw", class = "mcce_error")
+  expect_error(r_sampler(lm), "needs exactly one of probs, quantiles and draw", class = "mcce_error")
   expect_error(r_sampler(lm, draw = "x"), "draw of r_sampler\\(\\) is a character", class = "mcce_error")
-  expect_error(r_sampler(lm, probs = lm, quantiles = lm), "no more than one", class = "mcce_error")
+  expect_error(r_sampler(lm, probs = lm, quantiles = lm), "exactly one of", class = "mcce_error")
   expect_error(r_sampler(lm, draw = lm, own_rng = NA), "own_rng of r_sampler\\(\\) is NA", class = "mcce_error")
   expect_error(r_sampler(lm, probs = lm, own_rng = TRUE), "TRUE without draw", class = "mcce_error")
   expect_output(print(r_sampler(lm, draw = lm, own_rng = TRUE)), "by learn and draw, row by row")
-  expect_output(print(linear), "conditional of R, by learn and draw")
+  expect_output(print(linear), "R conditional, by learn and draw")
   fails <- function(...) mcce(score, known, fixed = c("age", "job"), sampler = list(income = r_sampler(...)), keep = FALSE)
   expect_error(fails(function(x, y) stop("no idea"), draw = function(object, newdata, u) u), "learn of r_sampler\\(\\) stopped: no idea", class = "mcce_error")
   own <- function(object, newdata, u) rnorm(nrow(newdata))

@@ -54,7 +54,7 @@ test_that("what recourse() does not take is refused in R's words", {
   expect_error(recourse(fitted(), poor, sparse = TRUE), "recourse\\(\\) has no argument 'sparse'", class = "mcce_error")
   expect_error(recourse(fitted(), poor, actions = "age"), "actions names 'age', which is fixed", class = "mcce_error")
   expect_error(recourse(fitted(), poor, takes = c(school = "soon")), "takes of 'school' is 'soon'", class = "mcce_error")
-  expect_error(recourse(rich, poor), "recourse\\(\\) is of what mcce\\(\\) returned, not of a function", class = "mcce_error")
+  expect_error(recourse(rich, poor), "recourse\\(\\) needs the result of mcce\\(\\), not a function", class = "mcce_error")
   plain <- mcce(rich, people, fixed = "age", sampler = "parametric", random_state = 1)
   expect_error(recourse(plain, poor), "recourse needs a causal graph.*fit the explainer with graph", class = "mcce_error")
 })
