@@ -476,10 +476,11 @@ class Counterfactuals:
         fact; in which education or a duration falls, or a duration grows by years; that go opposite to the direction
         that helps the refused as a whole; with a number that contradicts a level, as a salary beside "unemployed"; with
         an amount that rises from nothing to much, or with savings that rise by more than the loan; with a level that
-        becomes "other" or "unknown". The severity "note" has those that are unusual only: a large step, the edge of the
-        training values, a change that is rare or larger than what is needed. `mcce.plausibility.stop_reasons` and
-        `mcce.report.suspicious` define the reasons. The sparse search prefers answers without a reason to stop. An
-        answer that is not listed is not therefore good advice.
+        becomes "other" or "unknown"; with a far step to the end of the training values, or a small part of the loan.
+        The severity "note" has those that are unusual only: a large step, the edge of the training values, a change
+        that is rare or larger than what is needed. `mcce.plausibility.stop_reasons` and `mcce.report.suspicious` define
+        the reasons. The sparse search prefers answers without a reason to stop. An answer that is not listed is not
+        therefore good advice.
 
         A feature that looks unchangeable and is not fixed concerns many answers. With the level "stop" it has one line,
         that of the first answer which changes it; level "all" has a line for every answer. Letters are written for
