@@ -11,7 +11,8 @@
 3. d is Gower's distance; where the order counts changes (L0), the share of differing features is added to it, so that
    a change costs, and another feature counts, whatever the size of the step. Features that are computed from others do
    not count: their values are those of the factual.
-4. What is chosen is given back in the order of the measures, the best one first; on ties, the one chosen earlier.
+4. The chosen rows are returned in the order of the measures, the best one first; on ties, the one chosen earlier. This
+   holds also where some rows come from a second search (`mcce.explain.pipeline.prefer_fit`).
 
 Why this gain. d is a sum over features, so d(c, s) = d(c, x) + d(s, x) - 2 overlap(c, s), where the overlap is the part
 of the way from x that both have in common: none if they change different features, or move in opposite directions.
@@ -110,7 +111,7 @@ class Spread:
 
 def diverse_set(acceptance: Acceptance, pools: Candidates) -> Winners:
     """Choose counterfactuals one after the other, each for what it adds."""
-    problem, n = acceptance.problem, len(acceptance)
+    n = len(acceptance)
     parts: list[Winners] = []
     for begin in range(0, n, DIVERSE_FACTUALS):
         some = np.arange(begin, min(begin + DIVERSE_FACTUALS, n))
@@ -118,7 +119,12 @@ def diverse_set(acceptance: Acceptance, pools: Candidates) -> Winners:
             chosen = _choose_in_turn(acceptance.take(some, apart=True), pools.take(some))
         parts.append(chosen.of_factuals(some))
         report((some[-1] + 1) / n)
-    return best_of(_by_distance(acceptance), Winners.join(parts), problem.settings.n_counterfactuals)
+    return in_order(acceptance, Winners.join(parts))
+
+
+def in_order(acceptance: Acceptance, found: Winners) -> Winners:
+    """Return chosen rows in the order of the measures (step 4)."""
+    return best_of(_by_distance(acceptance), found, acceptance.problem.settings.n_counterfactuals)
 
 
 def _choose_in_turn(acceptance: Acceptance, pools: Candidates) -> Winners:

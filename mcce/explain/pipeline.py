@@ -48,7 +48,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.progress import progress_bar, reported
 from mcce.explain.acceptance import Acceptance
-from mcce.explain.diverse import diverse_set
+from mcce.explain.diverse import diverse_set, in_order
 from mcce.explain.draw import (
     Candidates,
     Pools,
@@ -264,17 +264,19 @@ def _is_less_unfit(acceptance: Acceptance, new: Winners, found: Winners, reasons
 def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
     """Return the best fit rows of each factual, and where these are too few the best of its other rows after them.
 
-    A fit row may have one change more (`MORE_CHANGES`) than the row of its factual with the fewest.
+    A fit row may have one change more (`MORE_CHANGES`) than the row of its factual with the fewest. Diverse rows are
+    taken in the order in which they were chosen, fit ones first, and returned in the order of the measures.
     """
     settings = acceptance.problem.settings
     fewest = np.full(len(acceptance), np.inf)
     np.minimum.at(fewest, found.owner, found.measures[:, 0])
     fit = fit & (found.measures[:, 0] <= fewest[found.owner] + MORE_CHANGES)
     ranked = [found.take(fit), found.take(~fit)]
-    if not settings.diverse:  # several that differ are in the order in which they were chosen
+    if not settings.diverse:
         ranked = [best_of(acceptance, each, settings.n_counterfactuals) for each in ranked]
     found = Winners.join(ranked)
-    return found.take(best_by(found.owner, found.rows, (), settings.n_counterfactuals))
+    found = found.take(best_by(found.owner, found.rows, (), settings.n_counterfactuals))
+    return in_order(acceptance, found) if settings.diverse else found
 
 
 def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:

@@ -16,9 +16,12 @@ of the columns (`mcce.table.words`). The sparse search prefers answers without t
 7. `contradicts a level`: a number is above 99 per cent of the training rows with one of the answer's levels, and these
    are low: 99 per cent of them are below the upper quartile of all rows. Example: a salary beside "unemployed".
 8. `unspecific level`: the new level says "other" or "unknown", or is a mark such as "?".
+9. `far step`: a number that is positive in 99 per cent of the training rows moves farther than the distance of the 5
+   and the 95 per cent point, to a value beyond 99 per cent of the rows; or a loan, known by its name, that is not
+   itself above 99 per cent of the rows falls below an eighth (`LEAST_PART`).
 
-Reasons 1 to 6 are bounds on one column, given the factual (`StopRules.bounds`), so that rows can be drawn inside them;
-of reason 6, with the factual's loan. Rows with the reasons 7 and 8 are drawn and rejected.
+Reasons 1 to 6, and 9 for loans, are bounds on one column, given the factual (`StopRules.bounds`), so that rows can be
+drawn inside them; of reason 6, with the factual's loan. Rows with the other reasons are drawn and rejected.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ from mcce.table.dtypes import is_dated
 from mcce.table.words import DEBT, SAVINGS, is_education, is_loan, is_unspecific, name_words
 
 YEARS = 2
-PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, UNSPECIFIC = REASONS = (
+LEAST_PART = 1 / 8  # of the loan
+PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, UNSPECIFIC, FAR_STEP = REASONS = (
     "past event or fact",
     "cannot fall",
     "duration",
@@ -47,6 +51,7 @@ PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, 
     "from nothing to much",
     "money from nowhere",
     "unspecific level",
+    "far step",
 )
 
 
@@ -183,6 +188,12 @@ class StopRules:
         return {j: codes for j, codes in found.items() if codes}
 
     @cached_property
+    def _ends(self) -> dict[Hashable, tuple[float, float]]:
+        """The values between which nearly all training rows lie, for columns where both are positive."""
+        edges = [Edge._make(edge) for edge in self.usual.edges if edge[0] in self.usual.spreads]
+        return {edge.feature: (edge.low, edge.high) for edge in edges if edge.given is None and edge.low > 0.0}
+
+    @cached_property
     def _loans(self) -> list[int]:
         return [k for k, column in enumerate(self.columns) if column.is_number and is_loan(column.name)]
 
@@ -191,7 +202,8 @@ class StopRules:
         for j in np.flatnonzero(changed.any(axis=0)).tolist():
             if self.columns[j].name in self.usual.unchangeable:
                 yield Stop(PAST, j, np.flatnonzero(changed[:, j]))
-            for reason, low, high, beside in self._bounds(j, before, after):
+                continue
+            for reason, low, high, beside in (*self._bounds(j, before, after), *self._far(j, before)):
                 outside = changed[:, j] & ((after[:, j] < low) | (after[:, j] > high))
                 yield Stop(reason, j, np.flatnonzero(outside), beside)
         for j, codes in self._unspecific.items():
@@ -216,6 +228,14 @@ class StopRules:
             low, high = np.fmax(low, bound.low), np.fmin(high, bound.high)
         return low, high
 
+    def _far(self, j: int, before: Floats) -> Iterator[_Bound]:
+        """Yield the bounds that a far step exceeds, given the factuals."""
+        (name, is_number, *_), own = self.columns[j], before[:, j]
+        if not is_number or name not in self._ends:
+            return
+        spread, (low, high) = self.usual.spreads[name], self._ends[name]
+        yield _Bound(FAR_STEP, np.minimum(own - spread, low), np.maximum(own + spread, high))
+
     def _bounds(self, j: int, before: Floats, after: Floats | None = None) -> Iterator[_Bound]:
         """Yield the bounds on the values of one column, given the factuals, and the answers if they are known."""
         (name, is_number, is_ordered, _), usual, own = self.columns[j], self.usual, before[:, j]
@@ -233,8 +253,12 @@ class StopRules:
             yield _Bound(DURATION, high=np.where(own >= 0.0, own + YEARS * usual.durations[name], np.inf))
         if name in usual.highs:
             yield _Bound(FROM_NOTHING, high=np.where(np.isnan(own) | (own == 0.0), usual.highs[name], np.inf))
+        if is_loan(name):
+            if name in self._ends:
+                yield _Bound(FAR_STEP, low=np.where(own <= self._ends[name][1], LEAST_PART * own, -np.inf))
+            return
         words = {*name_words(name)}
-        if is_loan(name) or not words & (SAVINGS | DEBT):
+        if not words & (SAVINGS | DEBT):
             return
         for k in self._loans:
             loan = self.columns[k].name

@@ -8,8 +8,8 @@ a severity.
 1. `below the floor`: less plausible than was asked for.
 2. The reasons of `mcce.plausibility.stop_reasons`: a past event or fact changes, an education or a duration falls, a
    duration grows by years, a change goes opposite to the usual direction, a number contradicts a level, an amount rises
-   from nothing to much, money comes from nowhere, or a level becomes "other" or "unknown". The sparse search prefers
-   answers without them (`mcce.explain.pipeline`).
+   from nothing to much, money comes from nowhere, a level becomes "other" or "unknown", or a step is far. The sparse
+   search prefers answers without them (`mcce.explain.pipeline`).
 
 "note": the answer is unusual, not wrong:
 
@@ -52,6 +52,7 @@ from mcce.plausibility import stop_reasons
 from mcce.plausibility.stop_reasons import (
     DURATION,
     FALLS,
+    FAR_STEP,
     FROM_NOTHING,
     FROM_NOWHERE,
     PAST,
@@ -227,6 +228,8 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
         words = f"{label} rises from {before} to {after}"
     elif reason == FROM_NOWHERE:
         words = f"{label} changes by {by}, more than {names.label(beside)}"
+    elif reason == FAR_STEP:
+        words = f"{label} {after} is too far from {before}"
     elif reason == UNSPECIFIC:
         words = f"{label} {after} does not say what to change to"
     else:

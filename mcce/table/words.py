@@ -21,16 +21,18 @@ PERSON = _words(
     """
     sex gender birth born birthday birthdate birthplace race ethnicity ethnic nationality native religion
     marital disability children child kids dependents dependants siblings foreign
+    diagnosis diagnoses diagnosed disease diseases illness chronic hypertension diabetes diabetic asthma pregnancies
     geschlecht geburt geburtsdatum geburtsjahr geburtsort herkunft staatsangehorigkeit familienstand kinder kinderzahl
-    sexe naissance nationalite enfants
-    kjonn fodt fodselsaar fodselsdato nasjonalitet sivilstand sivilstatus
-    fodselsdag nationalitet civilstand fodelseaar fodelsedatum
-    geslacht geboorte geboortedatum geboortejaar nationaliteit burgerlijke kinderen
-    sexo genero nacimiento nacionalidad hijos
-    sesso genere nascita nazionalita figli
-    nascimento nacionalidade filhos
-    plec urodzenia narodowosc dzieci
-    sukupuoli syntymavuosi syntymaaika kansalaisuus lapset
+    krankheit erkrankung vorerkrankung vorerkrankungen bluthochdruck
+    sexe naissance nationalite enfants maladie maladies diabete
+    kjonn fodt fodselsaar fodselsdato nasjonalitet sivilstand sivilstatus sykdom
+    fodselsdag nationalitet civilstand fodelseaar fodelsedatum sygdom sjukdom
+    geslacht geboorte geboortedatum geboortejaar nationaliteit burgerlijke kinderen ziekte
+    sexo genero nacimiento nacionalidad hijos enfermedad
+    sesso genere nascita nazionalita figli malattia
+    nascimento nacionalidade filhos doenca
+    plec urodzenia narodowosc dzieci choroba
+    sukupuoli syntymavuosi syntymaaika kansalaisuus lapset sairaus
     """
 )
 AGE = _words("age alter alder aalder leeftijd edad eta idade wiek ika")

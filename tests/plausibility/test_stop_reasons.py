@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,12 @@ USUAL = Usual(
     directions={"salary": 1},
     spreads=dict.fromkeys(NUMBERS, 10_000.0),
     highs={"salary": 60_000.0},
-    edges=(Edge("salary", "job", "none", 0.0, 5_000.0, True),),
+    edges=(
+        Edge("salary", "job", "none", 0.0, 5_000.0, True),
+        Edge("salary", None, None, 8_000.0, 45_000.0, False),
+        Edge("savings", None, None, 0.0, 10_000.0, False),
+        Edge("loan", None, None, 1_000.0, 60_000.0, False),
+    ),
     durations={"years_employed": 1.0},
 )
 RULES = StopRules(COLUMNS, USUAL, {})
@@ -33,6 +40,9 @@ def reasons_of(**changes):
     ("changes", "expected"),
     [
         ({"salary": 40_000.0}, set()),
+        ({"salary": 45_001.0}, {("far step", "salary")}),
+        ({"loan": 2_600.0}, set()),
+        ({"loan": 2_400.0}, {("far step", "loan")}),
         ({"salary": 20_000.0}, {("opposite to the usual direction", "salary")}),
         ({"savings": 20_999.0}, set()),
         ({"savings": 21_001.0}, {("money from nowhere", "savings")}),
@@ -49,11 +59,19 @@ def test_reasons(changes, expected):
     assert reasons_of(**changes) == expected
 
 
+def test_a_loan_above_nearly_all_others_may_fall_far():
+    before, after = np.array([HER, HER]), np.array([HER, HER])
+    before[:, 3], after[:, 3] = [60_000.0, 60_001.0], 7_000.0
+    assert RULES.cells(before, after, before != after)[:, 3].tolist() == [True, False]
+
+
 def test_values_inside_the_bounds_have_no_reason():
+    edges = [edge for edge in USUAL.edges if edge.feature != "salary"]  # only the far step of a loan is a bound
+    rules = StopRules(COLUMNS, replace(USUAL, edges=edges), {})
     before = np.array([HER])
     for j in range(len(NUMBERS)):
-        low, high = RULES.bounds(j, before)
+        low, high = rules.bounds(j, before)
         for value in np.linspace(max(low[0], 0.0), min(high[0], 60_000.0), 7):
             after = before.copy()
             after[0, j] = value
-            assert not RULES.cells(before, after, before != after).any(), (NUMBERS[j], value)
+            assert not rules.cells(before, after, before != after).any(), (NUMBERS[j], value)

@@ -22,6 +22,7 @@ USUAL = Usual(
     highs={"salary": 100_000.0, "loan": 50_000.0, "savings": 30_000.0, "debt": 60_000.0, "years_employed": 20.0},
     edges=(
         ("salary", None, None, 10_000.0, 150_000.0, False),
+        ("loan", None, None, 1_000.0, 90_000.0, False),
         ("salary", "job", "none", 8_000.0, 20_000.0, True),
         ("salary", "job", "nurse", 20_000.0, 90_000.0, False),
     ),
@@ -73,6 +74,7 @@ OPPOSITE = "opposite to the usual direction"
         ({"years_employed": 4}, "duration", "years_employed grows by 3"),
         ({"job": "none"}, "contradicts a level", "salary 30,000 is above 99% of those with job none"),
         ({"job": "Other"}, "unspecific level", "job Other does not say what to change to"),
+        ({"loan": 2_000}, "far step", "loan 2,000 is too far from 20,000"),
         ({"savings": 21_500}, "money from nowhere", "savings changes by 20,500, more than loan"),
         ({"debt": 9_500}, "money from nowhere", "debt changes by -20,500, more than loan"),
         ({"debt": 20_000, "loan": 5_000}, "money from nowhere", "debt changes by -10,000, more than loan"),
@@ -189,7 +191,7 @@ def test_plain_answers_are_not_listed():
 
 def test_several_reasons_stand_in_their_order():
     told = judge({"salary": 200_000, "loan": 21_000, "defaulted": False}, level="all")
-    assert told["reasons"].tolist() == [f"past event or fact, {OPPOSITE}, edge of the data, large step"]
+    assert told["reasons"].tolist() == [f"past event or fact, {OPPOSITE}, far step, edge of the data, large step"]
     assert "is above 99% of all rows and of those with job nurse" in told["words"].iloc[0]
     assert [reason for reason in REASONS if reason in told["reasons"].iloc[0]] == told["reasons"].iloc[0].split(", ")
 
