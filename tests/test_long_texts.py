@@ -131,7 +131,6 @@ CASES = {
     "decimals before a letter": Case(tables, NumberMarks(",", ".").plain, lambda n: "1," + "1" * n + "x"),
     "thousands before a letter": Case(tables, number, lambda n: "1" + ",111" * (n // 4) + "x"),
     "digits of an exponent": Case(tables, number, lambda n: "1e" + "1" * n + "x"),
-    "shapes of a number": Case(tables, lambda t: column(t).shapes, lambda n: "10" * (n // 2)),
     "one number and no other": Case(tables, dates, lambda n: "1" + "x" * n),
     "blanks between digits": Case(tables, dates, lambda n: "1 " * (n // 2) + "x"),
     "blanks in a date": Case(tables, lambda t: tables.parse_dates([t], "%d %b %Y"), lambda n: "1 May" + " " * n + "x"),
