@@ -1068,6 +1068,7 @@ class MCCE(Learner):
         skip_bad: bool = False,
         missing: Sequence[str] = (),
         letters: Letters | str | PathLike[str] | None = None,
+        records: str | PathLike[str] | None = None,
         progress: Progress = None,
         **settings: Any,
     ) -> BatchResult:
@@ -1103,6 +1104,9 @@ class MCCE(Learner):
         letters : folder or mcce.batches.Letters, optional
             Where a letter for each person is written, as `mcce.report.letters` writes it; one that has begun with
             this run goes on with it. Who gets none, and why, is listed in `unlettered.csv` of `out`.
+        records : folder, optional
+            A new or empty folder to which the record of each row is written at the end, in one chain in the order of
+            the source; see `mcce.records`. An interrupted run continues its chain.
         progress : bool, "log" or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
             with rate and time left to standard error.
@@ -1143,6 +1147,7 @@ class MCCE(Learner):
             skip_bad=skip_bad,
             missing=missing,
             letters=letters,
+            records=records,
             progress=progress,
         )
 
@@ -1402,9 +1407,7 @@ class MCCE(Learner):
 
         @functools.cache
         def origin() -> Origin:
-            described = self.fingerprint()
-            seed, rule = described.pop("seed"), described.pop("decision")
-            return Origin(method, arguments, read(constraints), described, seed, rule)
+            return Origin.from_call(self.fingerprint(), method, arguments, read(constraints))
 
         return origin
 

@@ -3,7 +3,8 @@
     manifest.json                          input, settings, explainer and versions; at the end parts and totals
     counterfactuals/part-000000.parquet    features and measures of the counterfactuals of a part
     unexplained/part-000000.parquet        rows without a counterfactual, with the reason
-    parts/part-000000.json                 counts and checksums of the two; written last, it marks the part as finished
+    decisions/part-000000.jsonl            decisions and answers as JSON lines, if records are written
+    parts/part-000000.json                 counts and checksums of these files; written last, it marks a finished part
     bad-rows.csv                           rows that were skipped, if there are any
     unlettered.csv                         refused rows without a letter, if letters are written
 
@@ -33,7 +34,7 @@ from mcce.base.arrays import Floats
 from mcce.base.files import UNFINISHED, written_whole
 from mcce.base.locks import LOCK
 from mcce.batches.letters import Letters
-from mcce.batches.parts import COUNTS, TABLES, Explained
+from mcce.batches.parts import COUNTS, DECISIONS, TABLES, Explained
 from mcce.batches.sources import Part
 from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spell
@@ -145,7 +146,7 @@ class Folder:
                     f"{manifest} has the format {spell(known.get('format'))}, not {FORMAT!r}; give a new folder."
                 )
             return known
-        ours = (LOCK, PARTS, *TABLES)
+        ours = (LOCK, PARTS, DECISIONS, *TABLES)
         others = [p.name for p in self.path.iterdir() if p.name not in ours and not p.name.startswith(UNFINISHED)]
         others += [p.name for name in ours for p in self.path.glob(f"{name}/part-*")]
         if others:
@@ -159,8 +160,8 @@ class Folder:
         for left in self.path.rglob(f"{UNFINISHED}*"):
             left.unlink()
         finished = {name for part in self._finished.values() for name in part["files"]}
-        for table in TABLES:
-            for path in (self.path / table).glob("part-*.parquet"):
+        for table in (*TABLES, DECISIONS):
+            for path in (self.path / table).glob("part-*"):
                 if f"{table}/{path.name}" not in finished:
                     path.unlink()
 
@@ -210,8 +211,9 @@ class Folder:
                     beside.write_text(page, encoding="utf-8")
             without = [{"id": str(who), "why": why} for who, why in explained.letters.unlettered]
             lettered = {"letters": len(explained.letters.pages), "unlettered": without}
-        for table in TABLES:
-            name, data = f"{table}/part-{part.number:06d}.parquet", explained.files[table]
+        for table, data in explained.files.items():
+            name = f"{table}/part-{part.number:06d}.{'jsonl' if table == DECISIONS else 'parquet'}"
+            (self.path / table).mkdir(exist_ok=True)
             with written_whole(self.path / name) as beside:
                 beside.write_bytes(data)
             checks[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -220,6 +222,12 @@ class Folder:
         known = {"part": part.number, **_place_of(part), **counts, "bad_rows": bad, "files": checks}
         _write_json(self.path / PARTS / f"part-{part.number:06d}.json", known)
         self._finished[part.number] = known
+
+    def decisions(self) -> Iterator[dict[str, Any]]:
+        """Yield the decisions of all parts, in the order of the source."""
+        for number in sorted(self._finished):
+            for line in (self.path / DECISIONS / f"part-{number:06d}.jsonl").read_bytes().splitlines():
+                yield json.loads(line)
 
     def finish(self, head: Mapping[str, Any], n_parts: int) -> BatchResult:
         """Write the manifest with all parts and totals, and the list of bad rows."""

@@ -26,6 +26,8 @@ from mcce.explain.problem import encode_factuals
 from mcce.explain.protocol import Explainer
 from mcce.explain.reference import Unusual, collected_quietly
 from mcce.explain.tabulate import with_left_out
+from mcce.records.canonical import canonical
+from mcce.records.record import make_bodies
 from mcce.report.reasons import ALREADY
 from mcce.report.result_words import answers
 from mcce.table import Feature, Schema
@@ -64,6 +66,7 @@ class Personal:
 
 
 TABLES = ("counterfactuals", "unexplained")
+DECISIONS = "decisions"  # of records; JSON lines
 COUNTS = ("rows", "factuals", "explained", "already", "unexplained", "counterfactuals", "bad", "unusual")
 
 
@@ -79,6 +82,7 @@ class Request:
     prediction_type : what the model answers, for Arrow.
     letters : to write as well; None for none.
     method : of the explainer: "explain" or "recourse".
+    records : whether decisions are written as JSON, for records.
     process : whose warnings are seen as they come.
     """
 
@@ -88,6 +92,7 @@ class Request:
     prediction_type: Any
     letters: Letters | None = None
     method: str = "explain"
+    records: bool = False
     process: int = field(default_factory=os.getpid)
 
 
@@ -126,6 +131,8 @@ def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
         with collected_quietly() as unusual:
             part, found = _explain_good(explainer, request, part, unusual)
         files = _as_files(found, explainer.generator_.schema_, request, part)
+        if request.records:
+            files[DECISIONS] = b"".join(canonical(body) + b"\n" for body in make_bodies(found))
         letters = None
         if request.letters is not None:
             numbers = part.rows.frame.index + (part.first - part.rows.begin)

@@ -13,6 +13,7 @@ from mcce.base.files import checked_path
 from mcce.base.locks import locked
 from mcce.base.progress import Progress, progress_bar
 from mcce.batches.folder import (
+    MANIFEST,
     BatchResult,
     Folder,
     check_settings,
@@ -25,9 +26,13 @@ from mcce.batches.letters import Letters
 from mcce.batches.parts import Personal, Request
 from mcce.batches.sources import Part, RowSource, open_source, pyarrow
 from mcce.batches.workers import run_parts
+from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.protocol import Explainer
 from mcce.model.ask import SpotCheck
+from mcce.records.canonical import HASH
+from mcce.records.folder import append_records, end_of_chain
+from mcce.records.record import Origin, make_records
 from mcce.report.names import Names
 from mcce.wording import Value
 
@@ -49,6 +54,7 @@ def explain_batches(
     skip_bad: bool,
     missing: Sequence[str],
     letters: Letters | str | os.PathLike[str] | None,
+    records: str | os.PathLike[str] | None,
     progress: Progress,
 ) -> BatchResult:
     """Explain a source into a folder; see `MCCE.explain_batches`.
@@ -68,6 +74,8 @@ def explain_batches(
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
         raise InputError(f"out is {folder}, but {there} is a file; give a new folder, or one that was begun before.")
+    if records is not None:
+        _check_records(checked_path(records), folder)
     opened = open_source(source, explainer.generator_.schema_, id, missing)
     if isinstance(source, (str, os.PathLike)) and Path(source).resolve() in (
         folder.resolve(),
@@ -82,17 +90,40 @@ def explain_batches(
             "id": id,
             "missing": list(missing),
             **describe_letters(explainer, to_write),
+            **({} if records is None else {"records": True}),
         },
         "explainer": describe_explainer(explainer, spots.rows),
         "versions": describe_versions(),
         "input": opened.describe(),
     }
     answers = pyarrow().array(spots.answer.scores.tolist()).type
-    request = Request({**whole, **learned}, id, skip_bad, answers, to_write, method)
+    request = Request({**whole, **learned}, id, skip_bad, answers, to_write, method, records is not None)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         to_folder = Folder(folder, None if to_write is None else to_write.path)
-        return _run(explainer, opened, to_folder, head, request, batch_size, n_jobs, progress)
+        result = _run(explainer, opened, to_folder, head, request, batch_size, n_jobs, progress)
+        if records is not None:
+            arguments = {name: value for name, value in whole.items() if name != "constraints"}
+            origin = Origin.from_call(explainer.fingerprint(), method, arguments, read(whole["constraints"]))
+            append_records(records, lambda last: _behind(last, make_records(to_folder.decisions(), origin)))
+    return result
+
+
+def _check_records(records: Path, out: Path) -> None:
+    """Raise if the folder of records cannot be written, or has records although the run is new."""
+    if records.exists() and not records.is_dir():
+        raise InputError(f"records is {records}, which is a file; give the name of a folder.")
+    if out.resolve() in (records.resolve(), *records.resolve().parents):
+        raise InputError(f"records is {records}, inside out, {out}; give another folder.")
+    if records.is_dir() and end_of_chain(records)[0] and not (out / MANIFEST).exists():
+        raise InputError(f"records is {records}, which has records already; give a new or empty folder.")
+
+
+def _behind(last: str | None, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the records behind the one with the hash `last`; all of them for None."""
+    if last is not None and all(record[HASH] != last for record in records):
+        raise InputError("the folder of records has a chain of another run; give a new or empty folder.")
+    yield from records
 
 
 def _run(

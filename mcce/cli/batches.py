@@ -103,6 +103,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         skip_bad=arguments.skip_bad,
         missing=arguments.missing,
         letters=letters,
+        records=arguments.records,
         progress=None if sys.stderr.isatty() else "log",
         **settings,
     )
@@ -113,6 +114,8 @@ def run_explain_batches(given: argparse.Namespace) -> int:
     )
     if letters is not None:
         _tell_letters(result, letters)
+    if arguments.records is not None:
+        say(f"wrote {totals['factuals']} records to {arguments.records}; mcce verify {arguments.records} checks them")
     if arguments.table is not None:
         _write_table(result, Path(arguments.table), arguments)
     return SOME_UNEXPLAINED if totals["unexplained"] or totals["bad"] else DONE

@@ -300,7 +300,7 @@ OPTIONS = (
         "FOLDER",
         "append a record of each decision, in a chain that mcce verify checks; it holds the values of the person",
         is_path=True,
-        group="write",
+        group="records",
     ),
     Option("reviewed_by", read.text, "NAME", "with --records: who reviewed the answers", group="write"),
     Option("reviewed_at", read.text, "WHEN", "with --records: when, as in 2026-11-18", group="write"),
@@ -348,10 +348,10 @@ OPTIONS = (
 )
 REPEATABLE = (read.derived, read.ordered)
 COMMANDS = {  # the groups of each
-    "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "letters"),
-    "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "letters"),
+    "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "records", "letters"),
+    "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "records", "letters"),
     "fit": ("fit", "model", "what", "read"),
-    "explain-batches": ("model", "rows", "what", "read", "ask", "cells", "letters"),
+    "explain-batches": ("model", "rows", "what", "read", "ask", "cells", "records", "letters"),
 }
 
 

@@ -26,7 +26,7 @@ from mcce.base.files import checked_path
 from mcce.exceptions import InputError, MCCEError
 from mcce.records.canonical import HASH, canonical, cell, from_json, hash_of
 from mcce.records.folder import HEAD, file_name, list_files, read_head, read_json
-from mcce.records.record import FORMAT, VERSION, bodies
+from mcce.records.record import FORMAT, VERSION, make_bodies
 from mcce.table import Feature, Schema
 
 METHODS = ("explain", "recourse")  # calls that can be repeated
@@ -279,7 +279,7 @@ def _explain_again(group: Sequence[Named], explainer: Any) -> list[str]:
         why = str(error).rstrip(".") if isinstance(error, MCCEError) else f"a part of it is wrong ({error})"
         return [f"{name} cannot be reproduced: {why}" for name, _ in group]
     told = []
-    for (name, record), (_, again) in zip(group, bodies(found)):
+    for (name, record), again in zip(group, make_bodies(found)):
         words = {name: record["decision"].get(name) for name in ("wanted", "rule")}  # they may be those of a job
         again["decision"] |= words
         parts = [part for part in COMPARED if canonical(record[part]) != canonical(again[part])]

@@ -13,6 +13,7 @@ import pytest
 
 import mcce
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
+from mcce.records import folder as recording
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
 from tests.marks import nightly
@@ -399,3 +400,34 @@ def test_settings_of_recourse_are_checked_before_the_folder_is_made(causal, tmp_
     with pytest.raises(InputError, match=message):
         made.explain_batches(table.head(3), tmp_path / "out", recourse=True, **settings)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupted_chain_of_records_is_continued(tmp_path, monkeypatch):
+    some, records = ROWS.head(20), tmp_path / "records"
+    found = explainer().explain(some.set_index("who"), n_samples=SETTINGS["n_samples"])
+    found.write_records(tmp_path / "expected")
+    whole, left = recording.written_whole, 7
+
+    def until_killed(path, **how):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return whole(path, **how)
+
+    monkeypatch.setattr(recording, "written_whole", until_killed)
+    with pytest.raises(KeyboardInterrupt):
+        explainer().explain_batches(some, tmp_path / "out", **SETTINGS, records=records)
+    assert len(list(records.glob("0*.json"))) == 7
+    monkeypatch.undo()
+    for _ in range(2):  # a run that is repeated adds nothing
+        explainer().explain_batches(some, tmp_path / "out", **SETTINGS, records=records)
+        assert written(records) == written(tmp_path / "expected")
+    assert mcce.records.verify(records, explainer()).n_reproduced == 20
+    with pytest.raises(InputError, match="has records already; give a new or empty folder"):
+        explainer().explain_batches(some, tmp_path / "new", **SETTINGS, records=records)
+    with pytest.raises(InputError, match=r"settings\.records was true, is null"):
+        explainer().explain_batches(some, tmp_path / "out", **SETTINGS)
+    with pytest.raises(InputError, match="inside out"):
+        explainer().explain_batches(some, tmp_path / "new", **SETTINGS, records=tmp_path / "new" / "records")
