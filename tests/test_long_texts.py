@@ -251,7 +251,7 @@ def test_a_message_quotes_at_most_200_characters(refused):
 
 def test_a_refusal_of_a_long_rule_shows_the_place():
     with pytest.raises(
-        InputError, match=r"^rule '\.\.\. \+ a \+ .* \? b \+ .*\.\.\.', at character 401: '\?' means nothing"
+        InputError, match=r"^rule '\.\.\. \+ a \+ .* \? b \+ .*\.\.\.', at character 401: '\?' is not valid"
     ):
         mcce.rule("a + " * 100 + "? " + "b + " * 200)
 

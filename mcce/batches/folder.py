@@ -297,7 +297,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no JSON ({error}); it was changed since. Give a new folder.") from error
+        raise InputError(f"{path} is not JSON ({error}); it was changed since. Give a new folder.") from error
     if not isinstance(read, dict):
         raise InputError(f"{path} holds no manifest; it was changed since. Give a new folder.")
     return read

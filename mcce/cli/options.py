@@ -430,7 +430,7 @@ def read_config(path: str) -> dict[str, Any]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{where} is no TOML file: {error}; correct it there.") from None
+        raise InputError(f"{where} is not a TOML file: {error}; correct it there.") from None
     content = parse_file(text, "TOML", where)
     known = {option.name: option for option in OPTIONS}
     sections = [section for section in available_constraints() if section not in known]

@@ -333,13 +333,13 @@ def test_a_file_is_no_folder_to_write_to(source, tmp_path, name):
 @pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b.csv", "it holds a NUL character")])
 def test_what_is_no_name_of_a_file(source, tmp_path, name, why):
     for at, out in ((name, tmp_path / "out"), (source, name)):
-        with pytest.raises(InputError, match=f"is no name of a file or folder: {why}; give another name"):
+        with pytest.raises(InputError, match=f"is not a valid file name: {why}; give another name"):
             explainer().explain_batches(at, out, **SETTINGS)
 
 
 def test_a_manifest_that_is_nested_beyond_all_use(source, tmp_path):
     (tmp_path / "manifest.json").write_text("[" * 5000 + "]" * 5000)
-    with pytest.raises(InputError, match=r"manifest.json is no JSON .*; it was changed since. Give a new folder"):
+    with pytest.raises(InputError, match=r"manifest.json is not JSON .*; it was changed since. Give a new folder"):
         explainer().explain_batches(source, tmp_path, **SETTINGS)
 
 
