@@ -1,4 +1,4 @@
-"""A run: open the source, lock and begin the folder, have parts explained, write them as they come, finish."""
+"""A batch run: open the source, lock the folder, explain and write the parts, finish."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mcce.records.record import Origin, make_records
 from mcce.report.names import Names
 from mcce.wording import Value
 
-COUNTED = "Such rows of other parts are not told one by one: the manifest counts them as 'unusual'."
+COUNTED = "Such rows of other parts are not listed: the manifest counts them as 'unusual'."
 
 
 def explain_batches(
@@ -59,8 +59,8 @@ def explain_batches(
 ) -> BatchResult:
     """Explain a source into a folder; see `MCCE.explain_batches`.
 
-    `method` is "explain" or "recourse", and `settings` are its own; `learned` replaces those that workers cannot learn;
-    `spots` are training rows that identify an explainer.
+    `method` is "explain" or "recourse" and `settings` are its settings; `learned` replaces those that workers cannot
+    learn; `spots` are training rows that identify an explainer.
     """
     pyarrow()
     check_count(batch_size, "batch_size")
@@ -73,7 +73,7 @@ def explain_batches(
     folder = checked_path(out)
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
-        raise InputError(f"out is {folder}, but {there} is a file; give a new folder, or one that was begun before.")
+        raise InputError(f"out is {folder}, but {there} is a file; give a new folder, or that of an earlier run.")
     if records is not None:
         _check_records(checked_path(records), folder)
     opened = open_source(source, explainer.generator_.schema_, id, missing)
@@ -81,7 +81,7 @@ def explain_batches(
         folder.resolve(),
         *folder.resolve().parents,
     ):
-        raise InputError(f"out is {folder}, inside the source {source}; give a folder of its own.")
+        raise InputError(f"out is {folder}, inside the source {source}; give another folder.")
     head = {
         "settings": {
             **({"recourse": True} if method == "recourse" else {}),
@@ -153,7 +153,7 @@ def _run(
                 folder.check_same(part, request.skip_bad)
                 n = part.rows.end - part.rows.begin
                 if not bar.disable:
-                    bar.initial += n  # rate and time left are about what is done now
+                    bar.initial += n  # rate and remaining time of this run only
                 bar.update(n)
 
         for explained in run_parts(explainer, unfinished(), n_jobs):

@@ -91,7 +91,7 @@ EVERY = [NumberMarks(), NumberMarks(",", "." + APART)]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How files are read, as far as it is known; None is detected."""
+    """Options of reading files; None is detected."""
 
     sep: str | None = None
     decimal: str | None = None

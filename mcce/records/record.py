@@ -1,4 +1,4 @@
-"""One decision as a JSON document: the person's values, the decision, every answer, and what they were made with.
+"""One decision as a JSON document: the person's values, the decision, every answer and their origin.
 
 A record has the keys of `schema.json`. It holds the factual and its counterfactuals, and no training row: model and
 explainer are named by fingerprints, the training table by a hash (`mcce.explain.origin`).
@@ -24,14 +24,14 @@ FORMAT, VERSION = "mcce record", 1
 
 @dataclass(frozen=True)
 class Origin:
-    """What a result was made with.
+    """The origin of a result.
 
     Attributes
     ----------
-    method, arguments : the call of the explainer, and all its arguments but the rows and the constraints.
-    constraints : those of the call.
+    method, arguments : the call of the explainer, and all its arguments except rows and constraints.
+    constraints : the constraints of the call.
     described : the sections "model", "explainer", "training" and "versions" of a record.
-    seed : of the draws.
+    seed : the seed of the draws.
     rule : the wanted decision with its bounds or classes.
     """
 
@@ -83,7 +83,7 @@ def make_records(
     Parameters
     ----------
     bodies : the decisions and answers of the factuals, from `make_bodies`.
-    origin : what they were made with.
+    origin : their origin.
     previous : the hash of the record before the first; None if there is none.
     reviewed_by, reviewed_at : who reviewed the answers, and when.
     files : SHA-256 of the files of "model" and "explainer", where known.
@@ -138,7 +138,7 @@ def make_bodies(found: Result) -> Iterator[dict[str, Any]]:
     """Yield the id, decision and answers of each factual, as JSON values."""
     names = [str(name) for name in found.frame.columns]
     if len(set(names)) < len(names):
-        raise InputError("two columns have the same name as text, which a record cannot tell apart; rename one.")
+        raise InputError("two columns have the same name as text, which are the same key in a record; rename one.")
     old = found.factuals[found.frame.columns].astype(object).to_numpy()
     new, measures = found.frame.astype(object).to_numpy(), found.measures.astype(object).to_numpy()
     ranks = found.frame.index.get_level_values("rank")

@@ -16,7 +16,7 @@ import pandas as pd
 from mcce.base.arrays import Floats
 from mcce.base.checks import check
 from mcce.exceptions import InputError, did_you_mean, listing, spell, spell_all, warn
-from mcce.table.dtypes import holds_missing, is_dated
+from mcce.table.dtypes import column_of, holds_missing, is_dated
 from mcce.table.feature import Feature
 from mcce.table.frames import is_other_frame, take_rows
 from mcce.table.schema import Data, Table
@@ -143,8 +143,7 @@ def check_magnitudes(table: Table, where: str) -> None:
         if size > LARGEST or 0.0 < feature.span < 1.0 / LARGEST:
             found = f"numbers of size {size:.3g}" if size > LARGEST else f"numbers in a range of {feature.span:.3g}"
             raise InputError(
-                f"column {feature.name!r} of ",
-                Parameter(where),
+                *column_of(feature.name, where),
                 f" holds {found}, whose squares are out of the range of floats; rescale it.",
             )
 
@@ -155,8 +154,7 @@ def check_missing(table: Table, index: pd.Index[Any], where: str) -> None:
         missing = np.flatnonzero(np.isnan(table.matrix[:, j]))
         if missing.size and not holds_missing(feature.dtype):
             raise InputError(
-                f"column {feature.name!r} of ",
-                Parameter(where),
+                *column_of(feature.name, where),
                 f" has {missing.size} missing value(s), the first in row {spell(index[missing[0]])}, "
                 "which the training data's ",
                 Either(PythonOnly(f"dtype {feature.dtype}"), "type"),

@@ -17,6 +17,11 @@ MOST_TICKS = 2.0**63
 NO_TICK = np.iinfo(np.int64).min  # pandas' code of a missing date
 
 
+def column_of(name: object, where: str) -> tuple[str, Parameter]:
+    """Return the beginning of a message about a column; `where` names the table."""
+    return f"column {name!r} of ", Parameter(where)
+
+
 def is_numeric(dtype: Any) -> bool:
     """Return whether a dtype is of real numbers that float64 holds, not booleans."""
     return bool(
@@ -124,8 +129,7 @@ def origin_and_unit(column: pd.Series[Any], missing: npt.NDArray[np.bool_], wher
     span = int(ticks.max()) - origin
     if span >= MOST_TICKS or span // unit >= EXACT:
         raise InputError(
-            f"column {column.name!r} of ",
-            Parameter(where),
+            *column_of(column.name, where),
             " spans more time than a float can count in its finest unit; round it, for example to "
             "microseconds, or use a coarser dtype.",
         )

@@ -24,6 +24,7 @@ from mcce.storage.state import stateful
 from mcce.table.dtypes import (
     EXACT,
     MOST_TICKS,
+    column_of,
     date_family,
     from_ticks,
     holds_missing,
@@ -36,7 +37,7 @@ from mcce.table.dtypes import (
     to_ticks,
 )
 from mcce.table.grid import MOST_DECIMALS, Grid, decimals_of
-from mcce.wording import Either, Parameter, PythonOnly, Setting, Values, entry
+from mcce.wording import Either, PythonOnly, Setting, Values, entry
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
@@ -114,8 +115,7 @@ class Feature:
             return self._encode_ticks(column, missing, where)
         if not holds_numbers(column):
             raise InputError(
-                f"column {self.name!r} of ",
-                Parameter(where),
+                *column_of(self.name, where),
                 " is numeric in the training data but ",
                 Either(PythonOnly(f"has dtype {column.dtype} here"), "not here"),
                 "; convert it to numbers.",
@@ -149,8 +149,7 @@ class Feature:
             back = cast.astype(inferred.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"column {self.name!r} of ",
-                Parameter(where),
+                *column_of(self.name, where),
                 Either(
                     PythonOnly(
                         f" has dtype {column.dtype}, which does not convert to the training data's {self.dtype}"
@@ -167,8 +166,7 @@ class Feature:
         if unheld.any():
             first = int(np.argmax(unheld))
             raise InputError(
-                f"column {self.name!r} of ",
-                Parameter(where),
+                *column_of(self.name, where),
                 f" holds {column.iloc[first]!s} in row {spell(column.index[first])}, which the training data's ",
                 Either(PythonOnly(str(self.dtype)), "type"),
                 " cannot hold exactly; convert it, or train on a wider type.",
@@ -181,8 +179,7 @@ class Feature:
         if unknown.any():
             first, row = column[unknown].iloc[0], column.index[unknown][0]
             raise InputError(
-                f"column {self.name!r} of ",
-                Parameter(where),
+                *column_of(self.name, where),
                 f" holds the level {spell(first)} (row {spell(row)}), unknown here (known: ",
                 Values(self.levels),
                 "). Refit with it, or drop the row.",
@@ -263,8 +260,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
         raise _not_supported(column, where)
     if isinstance(inner, np.dtype) and not inner.isnative:  # pandas cannot take rows of such a frame
         raise InputError(
-            f"column {column.name!r} of ",
-            Parameter(where),
+            *column_of(column.name, where),
             f" has dtype {dtype}, whose byte order is not native; convert it",
             PythonOnly(f", as in .astype({inner.newbyteorder('=').name!r})"),
             ".",
@@ -272,8 +268,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
     if kind == "numeric":
         if not (is_numeric(dtype) or is_dated(dtype)):
             raise InputError(
-                f"column {column.name!r} of ",
-                Parameter(where),
+                *column_of(column.name, where),
                 PythonOnly(f" has dtype {dtype} and"),
                 " cannot be numeric; convert it first, or leave it categorical.",
             )
@@ -333,8 +328,7 @@ def default_kind(column: pd.Series[Any], where: str) -> Kind:
 
 def _not_supported(column: pd.Series[Any], where: str) -> InputError:
     return InputError(
-        f"column {column.name!r} of ",
-        Parameter(where),
+        *column_of(column.name, where),
         " has ",
         Either(PythonOnly(f"dtype {column.dtype}"), "a type"),
         ", which is not supported; convert it to numbers, dates, strings or categories.",
@@ -353,9 +347,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     try:
         seen = column[~missing].unique()
     except (TypeError, ValueError, NotImplementedError) as error:  # lists, structs, bytes in a foreign order
-        raise InputError(
-            f"column {column.name!r} of ", Parameter(where), f" holds values that cannot be levels: {error}"
-        ) from error
+        raise InputError(*column_of(column.name, where), f" holds values that cannot be levels: {error}") from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
         _check_one_type_each(column[~missing], levels, where)
@@ -364,8 +356,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     found: pd.Index[Any] = pd.Index(levels, dtype=object, tupleize_cols=False)
     if not found.is_unique:  # Arrow's times are finer than Python's
         raise InputError(
-            f"column {column.name!r} of ",
-            Parameter(where),
+            *column_of(column.name, where),
             f" holds values that are different in {dtype} and equal in Python, such as "
             f"{spell(found[found.duplicated()][0])}; round them, or convert the column.",
         )
@@ -380,8 +371,7 @@ def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) 
     for value in values:
         if type(value) is not type(kept[value]):
             raise InputError(
-                f"column {values.name!r} of ",
-                Parameter(where),
+                *column_of(values.name, where),
                 f" holds both {kept[value]!r} and {value!r}, which are equal and so one level; use one of them.",
             )
 
@@ -390,8 +380,7 @@ def _check_finite(values: Floats, name: Hashable, where: str) -> None:
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
         raise InputError(
-            f"column {name!r} of ",
-            Parameter(where),
+            *column_of(name, where),
             f" holds {infinite.size} infinite value(s), the first in row {infinite[0]} (counted from "
             "0); replace them by missing or by finite numbers.",
         )
@@ -400,8 +389,7 @@ def _check_finite(values: Floats, name: Hashable, where: str) -> None:
 def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
     if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= EXACT:
         raise InputError(
-            f"column {column.name!r} of ",
-            Parameter(where),
+            *column_of(column.name, where),
             " holds integers of 2**53 or beyond, which cannot be compared exactly; drop it if it is "
             "an identifier, rescale it, or set ",
             Setting("kinds", {column.name: "categorical"}),

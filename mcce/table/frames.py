@@ -16,6 +16,7 @@ import pandas as pd
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
+from mcce.table.dtypes import column_of
 from mcce.wording import Parameter
 
 if TYPE_CHECKING:
@@ -151,8 +152,7 @@ def _narwhalled(X: Any, where: str) -> Any:
         kind = str(X.schema.field(name).type)
         if kind.endswith("_view"):
             raise InputError(
-                f"column {name!r} of ",
-                Parameter(where),
+                *column_of(name, where),
                 f" has Arrow's type {kind}, of which Arrow cannot take single rows; cast it, to "
                 f"{kind.removesuffix('_view')}.",
             )
@@ -199,8 +199,7 @@ def _with_nan(table: pa.Table, where: str) -> tuple[str, ...]:
             continue
         if column.null_count:
             raise InputError(
-                f"column {name!r} of ",
-                Parameter(where),
+                *column_of(name, where),
                 " holds both null and NaN; missing values must have one form. Replace one of "
                 "them, in polars by fill_nan(None).",
             )

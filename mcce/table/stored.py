@@ -284,12 +284,7 @@ def _read_arrow(name: str) -> Any:
 
 def _register_indexes() -> None:
     register("pandas.Index", pd.Index, _write_index, _read_index)
-    register(
-        "pandas.RangeIndex",
-        pd.RangeIndex,
-        _write_range,
-        _read_range,
-    )
+    register("pandas.RangeIndex", pd.RangeIndex, _write_range, _read_range)
     register(
         "pandas.IntervalIndex",
         pd.IntervalIndex,

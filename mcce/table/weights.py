@@ -33,11 +33,7 @@ def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Fl
     if given.shape != (n_rows,):
         found = f"{given.size} weights" if given.ndim == 1 else f"an array of shape {given.shape}"
         raise InputError(f"sample_weight has {found}, and X has {n_rows} rows; give one weight for each row.")
-    for what, wrong in (
-        ("missing", np.isnan(given)),
-        ("infinite", np.isinf(given)),
-        ("negative", given < 0),
-    ):
+    for what, wrong in (("missing", np.isnan(given)), ("infinite", np.isinf(given)), ("negative", given < 0)):
         if wrong.any():
             first = int(np.argmax(wrong))
             raise InputError(

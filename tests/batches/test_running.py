@@ -205,7 +205,7 @@ def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
     explainer().explain_batches(source, out, **SETTINGS)
     (out / "counterfactuals" / "part-000003.parquet").write_bytes(b"half")
     (out / "parts" / "part-000005.json").write_text("{")
-    with pytest.warns(MCCEWarning, match="the files of this part are not those that were written") as told:
+    with pytest.warns(MCCEWarning, match="the files of this part were changed") as told:
         explainer().explain_batches(source, out, **SETTINGS)
     assert [str(warning.message).partition(".json")[0][-11:] for warning in told] == ["part-000003", "part-000005"]
     assert written(out) == written(done)
@@ -230,7 +230,7 @@ def test_what_differs_from_what_a_folder_was_begun_with_is_said(source, done, tm
         with pytest.raises(InputError, match=match):
             (of or explainer()).explain_batches(rows, done, **(SETTINGS | changed))
 
-    refused("was begun with something else: settings.n_samples was 40, is 50", n_samples=50)
+    refused("was begun with other settings: settings.n_samples was 40, is 50", n_samples=50)
     refused("settings.batch_size was 16, is 17", batch_size=17)
     refused(r"settings.constraints was \[\], is \[.*income", constraints=[allow("income", direction="increase")])
     refused("explainer.random_state was 1, is 2", of=fitted(n_jobs=1, random_state=2))

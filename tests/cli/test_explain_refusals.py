@@ -23,7 +23,7 @@ MODEL = "model.joblib"
             ["--response", "defalt", "--decision", "1"],
             "--response 'defalt' is not a column of .*; did you mean 'default'",
         ),
-        (["--response", "default", "--decision", "nope"], "--decision is 'nope', which is no class of the model"),
+        (["--response", "default", "--decision", "nope"], "--decision is 'nope', which is not a class of the model"),
         (
             ["--response", "default", "--decision", "0,1", "--of", "Tru"],
             "--of is 'Tru', .* did you mean 'True'",

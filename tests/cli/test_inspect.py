@@ -53,9 +53,9 @@ def test_an_explainer(tmp_path, capsys):
     text = inspected(capsys, tmp_path / "explainer.mcce")
     for said in (
         "MCCE, format 1",
-        "16 whole training rows, and the model's answers to them",
+        "16 whole training rows, and the model's predictions for them",
         "hashes of 60 training rows",
-        "whole training rows, to which nearness is measured",
+        "whole training rows, as nearest neighbours",
         "n: at least 1, may only rise",
         "if sex == 'f' then n >= 2",
     ):
