@@ -1087,7 +1087,7 @@ class Counterfactuals:
         >>> record["hash"] == mcce.records.hash_of(record)
         True
         """
-        how = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at}
+        how: dict[str, Any] = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at}
         return next(make_records(make_bodies(self[id]), self._origin(), previous, **how))
 
     def write_records(
