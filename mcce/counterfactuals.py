@@ -28,7 +28,7 @@ from mcce.generators.graph import Graph
 from mcce.plausibility.stop_reasons import Usual
 from mcce.records.canonical import sha256
 from mcce.records.folder import append_records
-from mcce.records.record import Origin, make_records
+from mcce.records.record import Origin, make_bodies, make_records
 from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, count_changes, in_words, side_by_side
 from mcce.report.groups import Groups, check_confidence, compare_groups
 from mcce.report.html import result_page, result_table
@@ -1085,8 +1085,8 @@ class Counterfactuals:
         >>> record["hash"] == mcce.records.hash_of(record)
         True
         """
-        made = make_records(self[id], self._origin(), previous, reviewed_by=reviewed_by, reviewed_at=reviewed_at)
-        return next(made)
+        how: dict[str, Any] = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at}
+        return next(make_records(make_bodies(self[id]), self._origin(), previous, **how))
 
     def write_records(
         self,
@@ -1121,7 +1121,7 @@ class Counterfactuals:
         hashes = {part: sha256(Path(path).read_bytes()) for part, path in (files or {}).items()}
         how: dict[str, Any] = {"reviewed_by": reviewed_by, "reviewed_at": reviewed_at, "files": hashes}
         origin = self._origin()
-        return append_records(folder, lambda last: make_records(self, origin, last, **how))
+        return append_records(folder, lambda last: make_records(make_bodies(self), origin, last, **how))
 
     def _origin(self) -> Origin:
         if self._questions.origin is None:

@@ -1073,6 +1073,7 @@ class MCCE(Learner):
         skip_bad: bool = False,
         missing: Sequence[str] = (),
         letters: Letters | str | PathLike[str] | None = None,
+        records: str | PathLike[str] | None = None,
         progress: Progress = None,
         **settings: Any,
     ) -> BatchResult:
@@ -1107,6 +1108,9 @@ class MCCE(Learner):
         letters : folder or mcce.batches.Letters, optional
             Folder for one letter per person, as written by `mcce.report.letters`; a resumed run continues it. Rows
             without a letter are listed with the reason in `unlettered.csv` of `out`.
+        records : folder, optional
+            A new or empty folder to which the record of each row is written at the end, in one chain in the order of
+            the source; see `mcce.records`. An interrupted run continues its chain.
         progress : bool, "log" or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
             with the rate and the remaining time to standard error.
@@ -1147,6 +1151,7 @@ class MCCE(Learner):
             skip_bad=skip_bad,
             missing=missing,
             letters=letters,
+            records=records,
             progress=progress,
         )
 
@@ -1406,9 +1411,7 @@ class MCCE(Learner):
 
         @functools.cache
         def origin() -> Origin:
-            described = self.fingerprint()
-            seed, rule = described.pop("seed"), described.pop("decision")
-            return Origin(method, arguments, read(constraints), described, seed, rule)
+            return Origin.from_call(self.fingerprint(), method, arguments, read(constraints))
 
         return origin
 

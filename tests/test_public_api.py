@@ -59,7 +59,9 @@ METHODS = {
             X n_samples n_counterfactuals independent constraints sparse floor caution measures
             feature_weights max_changes max_gower diverse robust progress
         """,
-        "explain_batches": "source out recourse id batch_size n_jobs skip_bad missing letters progress settings",
+        "explain_batches": """
+            source out recourse id batch_size n_jobs skip_bad missing letters records progress settings
+        """,
         "explore": "X",
         "fingerprint": "",
         "generate": "X n_samples independent constraints progress",

@@ -1,1 +1,1 @@
-"""The ground under all modules: arrays, checks of parameters, compiled kernels, files, progress, threads, figures."""
+"""Shared basics: array types, checks of parameters, compiled kernels, files, progress, threads, figures."""

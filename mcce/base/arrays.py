@@ -1,4 +1,4 @@
-"""Types of arrays: one name for each dtype, the same in every module."""
+"""Array types, one name per dtype."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]  # nodes and leaves of trees
-Indices = npt.NDArray[np.intp]  # places in another array, as numpy gives them
+Indices = npt.NDArray[np.intp]  # indices into another array, as numpy returns them
 UInts = npt.NDArray[np.uint64]  # words and keys of random streams

@@ -1,6 +1,6 @@
-"""Sizes of type, colours that differ in grey, new figures and captions, which all pictures share.
+"""Font sizes, colours, figures and captions shared by all plots.
 
-matplotlib is imported when a plot is asked for; no global setting is changed and nothing is shown.
+matplotlib is imported by the first plot; no global setting is changed and no figure is shown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Panels = npt.NDArray[np.object_]
 
 FONT, SMALL = 9.0, 8.0
-DARK, LIGHT = "#2a4d7c", "#f0be78"  # as grey about 0.3 and 0.77: told apart without colour
+DARK, LIGHT = "#2a4d7c", "#f0be78"  # grey values 0.3 and 0.77: distinguishable without colour
 
 
 def new_axes(width: float, height: float) -> Axes:
@@ -36,7 +36,7 @@ def new_axes(width: float, height: float) -> Axes:
 def new_panels(
     n: int, n_columns: int, width: float, height: float, extra: float = 0.0, figure: Figure | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `n` panels in rows of `n_columns`; a new one has this size in inches for each."""
+    """Return a figure with `n` panels in rows of `n_columns`; width and height are inches per panel of a new figure."""
     n_rows = math.ceil(n / n_columns)
     if figure is None:
         import matplotlib.pyplot as plt
@@ -49,7 +49,7 @@ def new_panels(
 
 
 def given_panels(axes: Sequence[Axes] | None, n: int, width: float, height: float) -> list[Axes]:
-    """Return the `n` axes that were given, or panels of a new figure, two in a row, each of this size in inches."""
+    """Return the `n` given axes, or panels of this size in inches of a new figure, two in a row."""
     if axes is None:
         return new_panels(n, min(n, 2), width, height)[1]
     given = list(np.atleast_1d(np.asarray(axes, dtype=object)))
@@ -59,27 +59,27 @@ def given_panels(axes: Sequence[Axes] | None, n: int, width: float, height: floa
 
 
 def as_array(axes: list[Axes]) -> Panels:
-    """Return axes as the array that `plt.subplots` would have made of them."""
+    """Return axes as an array like that of `plt.subplots`."""
     panels = np.empty(len(axes), dtype=object)
     panels[:] = axes
     return panels
 
 
 def ink() -> str:
-    """Return the colour of text, which a dark style sets."""
+    """Return the text colour of the current style."""
     from matplotlib import rcParams
 
     return str(rcParams["text.color"])
 
 
 def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, least: int = 8) -> int:
-    """Return how many letters as wide as those of the text fit into a share of the axes' width, but `least`."""
+    """Return the number of letters of average width that fit into a share of the axes' width; at least `least`."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.path import Path
     from matplotlib.textpath import text_to_path
 
-    vertices, codes = text_to_path.get_text_path(FontProperties(size=size), text)  # none of letters without ink
-    # the ends of curves: their exact extents take long
+    vertices, codes = text_to_path.get_text_path(FontProperties(size=size), text)  # blanks have no path
+    # control points of the curves: exact extents are slow
     x = np.reshape(vertices, (-1, 2))[np.asarray(codes) != Path.CLOSEPOLY, 0]
     letter = float(np.ptp(x)) * size / text_to_path.FONT_SCALE / len(text) if len(x) else 0.0
     points = ax.get_window_extent().width * 72 / ax.figure.dpi
@@ -87,7 +87,7 @@ def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, leas
 
 
 def lay_out(ax: Axes) -> None:
-    """Lay the figure out as it stands, so that widths are those that the picture will have."""
+    """Lay out the figure, so that the widths of its axes are final."""
     figure = ax.figure
     while getattr(figure, "figure", figure) is not figure:  # a part of a larger figure
         figure = figure.figure
@@ -95,14 +95,14 @@ def lay_out(ax: Axes) -> None:
 
 
 def write_title(ax: Axes, title: str) -> None:
-    """Write a title at the left, in lines that fit."""
+    """Write a wrapped title at the left."""
     lay_out(ax)
     lines = textwrap.wrap(title, letters_that_fit(ax, title, 12.5)) or [""]
     ax.set_title("\n".join(lines), loc="left", fontsize=11, fontweight="bold", pad=8, parse_math=False)
 
 
 def write_caption(ax: Axes, caption: str) -> None:
-    """Write a caption below the axes, in lines that fit."""
+    """Write a wrapped caption below the axes."""
     lay_out(ax)
     lines = textwrap.wrap(caption, letters_that_fit(ax, caption, SMALL), break_on_hyphens=False)
     ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.8, parse_math=False)

@@ -1,4 +1,4 @@
-"""Checks of a single parameter: whether it is a number, a whole number, a share, and neither too small nor large."""
+"""Checks of single parameters: numbers, whole numbers, shares and their bounds."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from mcce.exceptions import InputError
 from mcce.wording import Parameter, Part, Value
 
-MOST_DRAWS = 10_000_000  # rows drawn for one factual, which stand in memory together
-MOST = 2**63 - 1  # what an array counts to
+MOST_DRAWS = 10_000_000  # for one factual, held in memory together
+MOST = 2**63 - 1  # the largest length of an array
 
 
 def is_number(value: object) -> bool:
-    """Say whether a value is a number that a float can hold; booleans are none."""
+    """Return whether a value is a number that a float can hold, not a boolean."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64)) and not is_too_large(value)
 
 
 def is_too_large(value: object) -> bool:
-    """Say whether a value is a number beyond the largest float, as 10**400 is; nothing can be computed with it."""
-    if isinstance(value, Real) and not isinstance(value, np.timedelta64):  # which NumPy counts among the integers
+    """Return whether a value is a number beyond the largest float, as 10**400."""
+    if isinstance(value, Real) and not isinstance(value, np.timedelta64):  # a subclass of np.integer
         try:
             float(value)
         except OverflowError:
@@ -30,25 +30,25 @@ def is_too_large(value: object) -> bool:
 
 
 def is_whole(value: object) -> TypeGuard[int | np.integer[Any]]:
-    """Say whether a value is an integer; booleans and floats are none."""
+    """Return whether a value is an integer, not a boolean."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def check_count(
     value: object, name: str, owner: object = None, least: int = 1, most: int | None = None, or_else: Part = ""
 ) -> int:
-    """Return a parameter that has to be a whole number of at least `least`.
+    """Return a parameter that must be a whole number of at least `least`.
 
     Parameters
     ----------
     value, name
         The parameter.
     owner : object
-        Whose parameter it is, to be named in the message; None for that of a function.
+        The object that has the parameter, for the message; None for a parameter of a function.
     least, most : int
-        Smallest and largest value; without a largest one it is what an array counts to.
+        Smallest and largest value; without `most`, the largest length of an array.
     or_else : str or parts
-        What else the caller takes, to end the message with.
+        End of the message: what else the parameter may be.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def check_count(
 
 
 def check(fits: object, value: object, name: str, *must_be: Part, owner: object = None) -> None:
-    """Raise unless a parameter of a function, or of `owner`, fits; `must_be` says what it must be.
+    """Raise unless a parameter of a function, or of `owner`, fits; `must_be` states what it must be.
 
     Examples
     --------
@@ -87,12 +87,12 @@ def check_flag(value: object, name: str) -> None:
 
 
 def check_share(value: Any, name: str) -> float:
-    """Return a parameter that has to be a number from 0 to below 1."""
+    """Return a parameter that must be a number from 0 to below 1."""
     check(is_number(value) and 0 <= value < 1, value, name, "it must be a number from 0 to below 1.")
     return float(value)
 
 
 def check_not_negative(value: float, name: str) -> float:
-    """Return a parameter that has to be a number of at least 0."""
+    """Return a parameter that must be a number of at least 0."""
     check(is_number(value) and value >= 0, value, name, "it must be a number of at least 0.")
     return float(value)

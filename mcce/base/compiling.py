@@ -1,8 +1,8 @@
-"""Compile numba kernels, cached on disk where a cache folder can be written, otherwise in memory with a note.
+"""Compile numba kernels, cached on disk if the cache folder is writable, otherwise in memory with a note.
 
-Ctrl-C waits until a kernel is compiled, because numba fails later on an interrupted compilation. Kernels that allocate
-nothing and have no array expressions are compiled without reference counts and rewriting, a tenth faster: `entry` for
-those that Python calls, `inner` for those that only kernels call.
+Ctrl-C waits until a kernel is compiled, because numba fails later after an interrupted compilation. Kernels without
+allocations and array expressions are compiled without reference counts and rewriting, which is a tenth faster: `entry`
+for those called from Python, `inner` for those called from kernels only.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numba.core.caching import FunctionCache
 
 
 class _DiskCache(FunctionCache):  # type: ignore[misc]  # numba is not typed
-    """Numba's cache of one kernel, without which the kernel works as well."""
+    """Numba's disk cache of one kernel; errors of the cache do not stop the kernel."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the kernel that is kept for a signature, None if there is none or it cannot be read.
+        """Return the cached kernel for a signature, None if there is none or it cannot be read.
 
-        An index that another version wrote may name types that are gone; it is emptied.
+        An index written by another version may name types that no longer exist; it is emptied.
         """
         try:
             return super().load_overload(sig, target_context)
@@ -37,7 +37,7 @@ class _DiskCache(FunctionCache):  # type: ignore[misc]  # numba is not typed
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a kernel, if there is room."""
+        """Save a kernel, if possible."""
         try:
             super().save_overload(sig, data)
         except OSError as error:
@@ -45,7 +45,7 @@ class _DiskCache(FunctionCache):  # type: ignore[misc]  # numba is not typed
 
 
 def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles a function with these options of numba's `njit`, and keeps it on disk."""
+    """Return a decorator that compiles a function with these options of numba's `njit`, cached on disk."""
 
     def compile(function: Callable[..., Any]) -> Any:
         compiled = njit(**options)(function)
@@ -60,7 +60,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _whole(compile: Callable[..., Any]) -> Callable[..., Any]:
-    """Return how a kernel is compiled for a signature, without interrupts."""
+    """Return the compile function of a kernel with interrupts deferred."""
 
     def compile_whole(signature: Any) -> Any:
         with _interrupts_put_off():
@@ -71,7 +71,7 @@ def _whole(compile: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _interrupts_put_off() -> Iterator[None]:
-    """Put an interrupt off to the end of the block; only the main thread gets any."""
+    """Defer an interrupt to the end of the block; only the main thread receives interrupts."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -90,10 +90,10 @@ _told: set[str] = set()
 
 
 def _tell(why: str) -> None:
-    """Say once why kernels are not kept."""
+    """Print once why kernels are not cached."""
     if not _told:
         print(
-            f"mcce: its compiled kernels cannot be kept on disk ({why}), and are compiled in memory each time; set "
+            f"mcce: compiled kernels cannot be cached on disk ({why}) and are compiled again by each process; set "
             "NUMBA_CACHE_DIR to a folder that can be written.",
             file=sys.stderr,
         )

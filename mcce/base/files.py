@@ -1,4 +1,4 @@
-"""Write files whole or not at all: a new file is written beside the wanted one, flushed to disk, and renamed.
+"""Atomic file writes: a temporary file beside the target is written, flushed to disk and renamed.
 
 Pipes and devices, such as /dev/stdout, are written directly.
 """
@@ -15,35 +15,35 @@ from pathlib import Path
 
 from mcce.exceptions import InputError, spell
 
-UNFINISHED = ".mcce-"  # how the name of a file begins before it is renamed
+UNFINISHED = ".mcce-"  # prefix of temporary files
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path that may name a file; an empty one and one with a NUL are refused.
+    """Return a path; raise if it is empty or has a NUL character.
 
     Examples
     --------
     >>> checked_path("")
     Traceback (most recent call last):
-    mcce.exceptions.InputError: '' is no name of a file or folder: it is empty; give another name.
+    mcce.exceptions.InputError: '' is not a valid file name: it is empty; give another name.
     """
     name = os.fspath(path)
     if not name or "\0" in name:
         why = "it holds a NUL character" if name else "it is empty"
-        raise InputError(f"{spell(name)} is no name of a file or folder: {why}; give another name.")
+        raise InputError(f"{spell(name)} is not a valid file name: {why}; give another name.")
     return Path(name)
 
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
-    """Lend the path of a new file, which takes the place of `path` when the block ends well.
+    """Yield the path of a temporary file, which replaces `path` if the block raises nothing.
 
     Parameters
     ----------
     path : str or path
         A link is followed; the permissions of a file that is replaced are kept.
     overwrite : bool
-        Whether a file that stands there by then is replaced; else it is an error, and that file is left alone.
+        Whether an existing file is replaced; otherwise it is an error.
     """
     target = Path(os.path.realpath(checked_path(path)))
     if target.is_dir():
@@ -51,9 +51,7 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> It
     if target.exists() and not target.is_file():
         yield target
         return
-    beside = target.with_name(
-        f"{UNFINISHED}{secrets.token_hex(4)}{''.join(target.suffixes[-2:])}"
-    )  # they say the format
+    beside = target.with_name(f"{UNFINISHED}{secrets.token_hex(4)}{''.join(target.suffixes[-2:])}")
     try:
         beside.touch(exist_ok=False)
         yield beside
@@ -67,6 +65,6 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> It
     except OSError as error:
         if error.errno is None:
             raise
-        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error  # the user knows no other name
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error  # the name that the user gave
     finally:
         beside.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """a * b + c with one rounding (`llvm.fma`), for kernels that reproduce programs compiled with fused multiply-adds.
 
-R on ARM (aarch64) fuses, R on x86 does not; kernels that reproduce R to the bit have a `fused` variant, and the default
-is R on x86.
+R on ARM (aarch64) fuses, R on x86 does not. Kernels that reproduce R to the bit have a `fused` variant; the default is
+R on x86.
 """
 
 # mypy: disable-error-code="untyped-decorator"

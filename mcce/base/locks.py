@@ -22,7 +22,7 @@ LOCK = ".lock"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; another run that holds it is an error."""
+    """Hold the lock of a folder; raise if another process holds it."""
     path = folder / LOCK
     file = _open(path)
     while not _stands(file, path):
@@ -36,7 +36,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         if fcntl is None:
-            file.close()  # an open file cannot be removed there
+            file.close()  # Windows cannot remove an open file
             path.unlink(missing_ok=True)
         else:
             path.unlink(missing_ok=True)
@@ -44,7 +44,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _open(path: Path) -> IO[str]:
-    """Open and lock the file, or say who has it."""
+    """Open and lock the file; raise with the name of the process that holds the lock."""
     file = path.open("a+", encoding="utf-8")
     try:
         if fcntl is not None:
@@ -64,14 +64,14 @@ def _open(path: Path) -> IO[str]:
             holder = file.read().strip() or holder
         file.close()
         raise InputError(
-            f"{path.parent} is being written to by {holder}, which holds {LOCK} there. Wait until it is done, or give "
-            "another folder; what it has finished is kept."
+            f"{path.parent} is being written by {holder}, which holds {LOCK} there. Wait until it is done, or give "
+            "another folder; finished parts are kept."
         ) from error
     return file
 
 
 def _stands(file: IO[str], path: Path) -> bool:
-    """Whether the locked file is still the one of that name."""
+    """Return whether the locked file still has its name."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:

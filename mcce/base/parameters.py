@@ -1,6 +1,6 @@
-"""The parameters of an object as scikit-learn reads and sets them, without importing scikit-learn.
+"""scikit-learn's parameter interface (`get_params`, `set_params`, `clone`) without importing scikit-learn.
 
-`Learner` adds what a fitted estimator declares: `n_features_in_`, `feature_names_in_`, tags.
+`Learner` adds the attributes of fitted estimators: `n_features_in_`, `feature_names_in_`, tags.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Parameters:
 
     Attributes
     ----------
-    whole_parameters : names of parameters that are handed over as they are: they are not reached through, and
+    whole_parameters : names of parameters that are opaque: their own parameters cannot be set through this object, and
         `sklearn.base.clone` does not copy them.
     """
 
@@ -51,7 +51,7 @@ class Parameters:
                 raise InputError(Value(type(self)), f" has no parameter {name!r}; {did_you_mean(name, names)}")
             if part:
                 inner.setdefault(name, {})[part] = params[full]
-        for name in names:  # first what is set as a whole: its own parameters may be set in the same call
+        for name in names:  # first whole parameters, whose own parameters may be set in the same call
             if name in params:
                 setattr(self, name, params[name])
         for name, parts in inner.items():
@@ -59,13 +59,13 @@ class Parameters:
             if name in self.whole_parameters or not _has_parameters(value):
                 raise InputError(
                     f"{name}__{next(iter(parts))} cannot be set: {name} of {type(self).__name__} is {spell(value)}, "
-                    f"which is taken as a whole. Set {name} itself, to an object with these parameters."
+                    f"which has no parameters that can be set. Set {name} to an object with these parameters."
                 )
             value.set_params(**parts)
         return self
 
     def __sklearn_clone__(self: Self) -> Self:
-        """Return an unfitted copy; parameters that are handed over as they are stay the same objects."""
+        """Return an unfitted copy; the objects of `whole_parameters` are shared."""
         from sklearn.base import clone
 
         own = self.get_params(deep=False)
@@ -94,7 +94,7 @@ def changed_parameters(obj: Parameters) -> dict[str, Any]:
     defaults = {
         p.name: p.default for p in inspect.signature(type(obj).__init__).parameters.values() if p.default is not p.empty
     }
-    # compared as written: arrays and estimators need not have a truth value
+    # compared by repr: arrays and estimators need not have a truth value
     return {k: v for k, v in obj.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)}
 
 
@@ -102,12 +102,12 @@ class Learner(Parameters):
     """An estimator that learns from a table."""
 
     def _known_schema(self) -> Any:
-        """Return the columns of the table that it was fitted to; None before."""
+        """Return the columns of the training table; None before `fit`."""
         raise NotImplementedError
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns the training table has."""
+        """Number of columns of the training table."""
         schema = self._known_schema()
         if schema is None:
             raise AttributeError(f"{type(self).__name__} has n_features_in_ after fit(X)")

@@ -1,7 +1,7 @@
 """Progress bars of tqdm in a terminal, notebook or log, for work that takes longer than a second.
 
 `progress_bar` counts steps, `working` shows elapsed time, and `report` gives the progress inside a step. A thread
-redraws the bar, but in a notebook, where only the cell's thread may draw.
+redraws the bar, except in a notebook, where only the cell's thread may draw.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Progress: TypeAlias = bool | Literal["log"] | None
 
 @cache
 def _kind_of_bar() -> Any:
-    """Return tqdm's bar for a terminal or a notebook; loaded at the first use, since it brings asyncio along."""
+    """Return tqdm's bar for a terminal or a notebook; imported at the first use, since it imports asyncio."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # in a notebook without ipywidgets tqdm complains, and prints plain bars
+        warnings.simplefilter("ignore")  # without ipywidgets tqdm warns, and prints plain bars
         from tqdm.auto import tqdm
     return tqdm
 
@@ -36,7 +36,7 @@ def tqdm(**options: Any) -> Any:
 
 
 class _Lines:
-    """Standard error, on which a bar writes one line after the other."""
+    """Standard error, with a new line for each update of a bar."""
 
     def write(self, text: str) -> None:
         sys.stderr.write(text.replace("\r", "\n"))
@@ -47,7 +47,7 @@ class _Lines:
 
 @contextmanager
 def progress_bar(total: int | None, what: str, progress: Progress, **options: Any) -> Iterator[Any]:
-    """Lend a bar for `total` steps, None if that is not known; `progress` None shows one in a terminal or notebook."""
+    """Yield a bar for `total` steps, None if unknown; `progress` None shows it in a terminal or notebook."""
     is_log = progress == "log"
     if is_log:
         options |= {"mininterval": LOGGED_EVERY, "ncols": 100, "file": _Lines()}
@@ -73,7 +73,7 @@ def progress_bar(total: int | None, what: str, progress: Progress, **options: An
 
 @contextmanager
 def working(what: str, progress: bool | None) -> Iterator[None]:
-    """Say what is being done, and for how long, if it takes longer than a second."""
+    """Show a label and the elapsed time of work that takes longer than a second."""
     with progress_bar(1, what, progress, bar_format="{desc} [{elapsed}]"):
         yield
 
@@ -82,7 +82,7 @@ _reporting: ContextVar[Callable[[float], object] | None] = ContextVar("progress 
 
 
 def report(share: float) -> None:
-    """Say how much of the present step is done, from 0 to 1."""
+    """Report the finished share of the current step, from 0 to 1."""
     tell = _reporting.get()
     if tell is not None:
         tell(share)
@@ -90,7 +90,7 @@ def report(share: float) -> None:
 
 @contextmanager
 def within(first: float, last: float) -> Iterator[None]:
-    """Let what is reported inside the block be about a stretch of the present step, from one share to another."""
+    """Map the shares reported inside the block to the part of the current step from `first` to `last`."""
     tell = _reporting.get()
     token = _reporting.set(None if tell is None else lambda share: tell(first + share * (last - first)))
     try:
@@ -101,13 +101,13 @@ def within(first: float, last: float) -> Iterator[None]:
 
 
 class Shares:
-    """Work that several threads share: what each adds is reported to whoever waited when it was made."""
+    """Work shared by several threads, reported to the step that was current when the object was made."""
 
     def __init__(self, total: float) -> None:
         self._tell, self._total, self._done, self._lock = _reporting.get(), max(total, 1e-9), 0.0, Lock()
 
     def add(self, amount: float) -> None:
-        """Count some of the work as done."""
+        """Count an amount of work as done."""
         if self._tell is not None:
             with self._lock:
                 self._done += amount
@@ -116,7 +116,7 @@ class Shares:
 
 @contextmanager
 def reported(advance: Callable[[float], object], size: int) -> Iterator[None]:
-    """Let work inside the block move a bar on, by up to `size` steps; at the end it has moved by all of them."""
+    """Advance a bar by the shares reported inside the block, by `size` steps at the end."""
     done = 0
 
     def tell(share: float) -> None:

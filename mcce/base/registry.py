@@ -1,7 +1,7 @@
-"""Members of a family by name: each registers itself in its own file.
+"""Registry of the members of a family by name; each member registers itself in its own file.
 
-A second member under a name is refused. Unknown names are looked up in modules of the package that are not loaded yet
-(`homes`), then among the entry points of the family's group, ``name = "module:member"``.
+A name can be taken once. Unknown names are looked up in modules of the package that are not loaded yet (`homes`), then
+among the entry points of the family's group, ``name = "module:member"``.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Registry(Generic[Member]):
 
     Parameters
     ----------
-    family : what a member is called in messages.
-    group : of the entry points; members of installed packages are registered by `register`.
-    register : what registers a plug-in's member under its name.
-    error : what is raised for a name that is taken or not known.
+    family : noun for a member, in messages.
+    group : group of the entry points.
+    register : function that registers a member of a plug-in under its name.
+    error : exception for names that are taken or unknown.
 
     Attributes
     ----------
-    homes : modules whose members register themselves when they are loaded, which is when one is looked for.
-    known : the members registered so far, those of all homes included.
+    homes : modules that register members when they are imported, which the first lookup does.
+    known : the registered members, including those of all homes.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Registry(Generic[Member]):
 
     @property
     def known(self) -> dict[str, Member]:
-        """The members registered so far, those of all homes included."""
+        """The registered members, including those of all homes."""
         for home in self.homes:
             import_module(home)
         return self._known
@@ -81,7 +81,7 @@ class Registry(Generic[Member]):
         self._known[name] = member
 
     def all(self) -> dict[str, Member]:
-        """Return the members by name, those of installed packages included."""
+        """Return the members by name, including those of installed packages."""
         for point in installed(self.group):
             try:
                 plug_in = point.load()
@@ -101,17 +101,17 @@ class Registry(Generic[Member]):
         return found
 
     def names_that(self, declares: Callable[[Member], object]) -> str:
-        """Return the names of the members that declare something, for a message; "none" if there are none."""
+        """Return the names of the members for which `declares` is true, for a message; "none" if there are none."""
         return ", ".join(sorted(name for name, member in self.known.items() if declares(member))) or "none"
 
 
 def installed(group: str) -> list[EntryPoint]:
-    """Return the entry points that installed packages have in one of our groups."""
+    """Return the entry points of installed packages in a group."""
     return _entry_points(_folders()).get(group, [])
 
 
 def _folders() -> tuple[tuple[str, int], ...]:
-    """Return the folders that modules are looked for in, with the time of their last change; 0 for what is none."""
+    """Return the folders of `sys.path` with the times of their last changes; 0 for those that do not exist."""
     return tuple(
         (folder, os.stat(folder or ".").st_mtime_ns if os.path.exists(folder or ".") else 0) for folder in sys.path
     )
@@ -119,7 +119,7 @@ def _folders() -> tuple[tuple[str, int], ...]:
 
 @lru_cache(maxsize=1)
 def _entry_points(folders: tuple[tuple[str, int], ...]) -> dict[str, list[EntryPoint]]:
-    """Return our entry points of what is installed there, by group; to read them takes long."""
+    """Return the entry points of mcce's groups; cached, because reading them is slow."""
     groups: dict[str, list[EntryPoint]] = {}
     found = entry_points()
     for group in found.groups:
@@ -129,7 +129,7 @@ def _entry_points(folders: tuple[tuple[str, int], ...]) -> dict[str, list[EntryP
 
 
 def _place(member: object) -> str:
-    """Return where a class or function is defined."""
+    """Return the qualified name of a class or function."""
     member = member if isinstance(member, type) else getattr(member, "function", member)
     if hasattr(member, "__qualname__"):
         return f"{member.__module__}.{member.__qualname__}"

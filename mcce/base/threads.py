@@ -1,9 +1,9 @@
 """Threads for independent pieces of work; results never depend on their number.
 
-Threads of OpenMP and BLAS inside models compete for cores: on two busy cores a hundred small queries to gradient
-boosting took 136 s with two threads and 6 s with one. `one_native_thread` limits these pools to one thread around a fit
-or explanation. The limit of BLAS is one for the process, so its users are counted, and the last restores it;
-`without_warning` counts its users likewise. `n_jobs` of a model is left alone.
+OpenMP and BLAS threads of models compete for cores: on two busy cores a hundred small queries to gradient boosting took
+136 s with two threads and 6 s with one. `one_native_thread` limits these pools to one thread during a fit or
+explanation. The BLAS limit is global to the process, so its users are counted and the last one restores it;
+`without_warning` does the same for warning filters. `n_jobs` of a model is not changed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from mcce.wording import Value
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
-_mine = local()  # `pools` are those that were limited for this thread, if any
+_mine = local()  # `pools`: the pools limited in this thread, if any
 
 
 class _SharedLimit:
-    """The limit of BLAS, which all threads share."""
+    """The BLAS limit, shared by all threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -49,13 +49,13 @@ class _SharedLimit:
             self._users -= 1
             if not self._users:
                 self._limit.restore_original_limits()
-            # some versions let only the thread that set a limit restore it: whoever goes hands that right on
+            # some versions let only the thread that set a limit restore it: release that right
             for pool in self._pools.lib_controllers:
                 getattr(pool, "clear_controlling_thread", lambda: None)()
 
 
 class _SharedSilence:
-    """The filters of warnings, which all threads share."""
+    """The warning filters, shared by all threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -69,7 +69,7 @@ class _SharedSilence:
                 self._former.__enter__()
             self._users += 1
             there = [(each[0], getattr(each[1], "pattern", ""), each[2]) for each in warnings.filters]
-            if ("ignore", message, Warning) not in there:  # one that is added again is gone for a moment
+            if ("ignore", message, Warning) not in there:  # adding it again removes it for a moment
                 warnings.filterwarnings("ignore", message)
 
     def leave(self) -> None:
@@ -81,11 +81,11 @@ class _SharedSilence:
 
 _blas = _SharedLimit()
 _silence = _SharedSilence()
-_found: tuple[int, ThreadpoolController] | None = None  # when so many modules were loaded
+_found: tuple[int, ThreadpoolController] | None = None  # with the number of modules loaded at that time
 
 
 def _loaded_pools() -> ThreadpoolController:
-    """Return the pools of the libraries that are loaded, looked up again when modules have been imported since."""
+    """Return the thread pools of the loaded libraries, looked up again after imports."""
     global _found
     n_modules = len(sys.modules)
     if _found is None or _found[0] != n_modules:
@@ -95,7 +95,7 @@ def _loaded_pools() -> ThreadpoolController:
 
 @contextmanager
 def without_warning(message: str) -> Iterator[None]:
-    """Ignore warnings that begin with a message (a regular expression), in work that threads may do side by side."""
+    """Ignore warnings that begin with a message (a regular expression); safe in concurrent threads."""
     _silence.enter(message)
     try:
         yield
@@ -112,7 +112,7 @@ def one_native_thread() -> Iterator[None]:
     pools = _loaded_pools()
     _blas.enter(pools)
     try:
-        # a limit restores every pool of its controller, so that each must have its own
+        # a limit restores all pools of its controller, so each needs its own controller
         openmp = pools.select(user_api="openmp")
         with openmp.limit(limits=1):
             _mine.pools = openmp
@@ -133,7 +133,7 @@ def count_jobs(n_jobs: int | None) -> int:
 
     None is 1, or the number that `joblib.parallel_config` sets; -1 is all cores, -2 all but one.
     """
-    import joblib.parallel  # with most models it is loaded already
+    import joblib.parallel  # already loaded by most models
 
     if n_jobs is None:
         n_jobs = joblib.parallel.get_active_backend()[1] or 1

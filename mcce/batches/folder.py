@@ -3,14 +3,15 @@
     manifest.json                          input, settings, explainer and versions; at the end parts and totals
     counterfactuals/part-000000.parquet    features and measures of the counterfactuals of a part
     unexplained/part-000000.parquet        rows without a counterfactual, with the reason
-    parts/part-000000.json                 counts and checksums of the two; written last, it marks the part as finished
+    decisions/part-000000.jsonl            decisions and answers as JSON lines, if records are written
+    parts/part-000000.json                 counts and checksums of these files; written last, it marks a finished part
     bad-rows.csv                           rows that were skipped, if there are any
     unlettered.csv                         refused rows without a letter, if letters are written
 
 A run resumes a folder only if its manifest agrees; damaged parts are redone. An explainer is identified by its columns,
-its draws for a few training rows and the model's answers to them, so a saved or refitted explainer agrees. The folder
-of letters has a mark of its run; letters of finished parts are not written again. The lock is a lock of the operating
-system on `.lock`, which ends with the process that holds it.
+its draws for a few training rows and the model's predictions for them, so a saved or refitted explainer agrees. The
+folder of letters is marked with its run; letters of finished parts are not written again. The lock is an operating
+system lock on `.lock`, released when its process ends.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from mcce.base.arrays import Floats
 from mcce.base.files import UNFINISHED, written_whole
 from mcce.base.locks import LOCK
 from mcce.batches.letters import Letters
-from mcce.batches.parts import COUNTS, TABLES, Explained
+from mcce.batches.parts import COUNTS, DECISIONS, TABLES, Explained
 from mcce.batches.sources import Part
 from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spell
@@ -78,7 +79,7 @@ class BatchResult:
 
     @property
     def totals(self) -> dict[str, int]:
-        """How many rows there were, what became of them, how many counterfactuals were found and letters written."""
+        """Counts of rows by outcome, of counterfactuals and of letters."""
         return dict(self.manifest["totals"])
 
     def __repr__(self) -> str:
@@ -88,7 +89,7 @@ class BatchResult:
 
 
 class Folder:
-    """A folder of parts, of a run that holds its lock."""
+    """The output folder of a run that holds its lock."""
 
     def __init__(self, path: Path, letters: Path | None = None) -> None:
         self.path = path
@@ -96,10 +97,10 @@ class Folder:
         self._finished: dict[int, dict[str, Any]] = {}
 
     def begin(self, head: Mapping[str, Any]) -> None:
-        """Write the manifest, or compare it with the one that is there."""
+        """Write the manifest, or compare it with the existing one."""
         manifest = self.path / MANIFEST
         known = self._known(manifest)
-        if any(self.path.glob(f"{PARTS}/part-*.json")):  # one that has no finished part can be begun with anything
+        if any(self.path.glob(f"{PARTS}/part-*.json")):  # without a finished part the folder can be used anew
             self._compare(known, head)
         else:
             _write_json(manifest, {"format": FORMAT, "finished": False, **head})
@@ -111,7 +112,7 @@ class Folder:
                 self._finished[part["part"]] = part
                 continue
             warnings.warn(
-                f"{path}: the files of this part are not those that were written; it is done again.",
+                f"{path}: the files of this part were changed; it is redone.",
                 MCCEWarning,
                 stacklevel=5,  # the line that called explain_batches
             )
@@ -121,15 +122,15 @@ class Folder:
             self._begin_letters(self.letters, f"{FORMAT} {_checksum(json.dumps(head).encode())}\n")
 
     def _begin_letters(self, folder: Path, run: str) -> None:
-        """Mark the folder of letters as this run's; one that holds anything else is refused."""
+        """Mark the folder of letters with this run; raise if it holds other files."""
         folder.mkdir(parents=True, exist_ok=True)
         mark = folder / MARK
         known = mark.read_text(encoding="utf-8") if mark.is_file() else ""
         others = [path.name for path in folder.iterdir() if path.name != MARK]
         if others and known != run:
             raise InputError(
-                f"the folder of letters, {folder}, holds {listing(sorted(others), 3)}, which this run has not "
-                "written; give a new or empty folder."
+                f"the folder of letters, {folder}, holds {listing(sorted(others), 3)}, which this run did not "
+                "write; give a new or empty folder."
             )
         for left in folder.glob(f"{UNFINISHED}*"):
             left.unlink()
@@ -137,7 +138,7 @@ class Folder:
             beside.write_text(run, encoding="utf-8")
 
     def _known(self, manifest: Path) -> dict[str, Any]:
-        """Return the manifest that is there, empty for none; a folder of something else is refused."""
+        """Return the existing manifest, empty if there is none; raise if the folder holds other files."""
         if manifest.exists():
             known = _read_json(manifest)
             if known.get("format") != FORMAT:
@@ -145,7 +146,7 @@ class Folder:
                     f"{manifest} has the format {spell(known.get('format'))}, not {FORMAT!r}; give a new folder."
                 )
             return known
-        ours = (LOCK, PARTS, *TABLES)
+        ours = (LOCK, PARTS, DECISIONS, *TABLES)
         others = [p.name for p in self.path.iterdir() if p.name not in ours and not p.name.startswith(UNFINISHED)]
         others += [p.name for name in ours for p in self.path.glob(f"{name}/part-*")]
         if others:
@@ -155,12 +156,12 @@ class Folder:
         return {}
 
     def _remove_unfinished(self) -> None:
-        """Remove what an interrupted run has left: files half written, and tables of parts that are not finished."""
+        """Remove unfinished files and the files of unfinished parts of an interrupted run."""
         for left in self.path.rglob(f"{UNFINISHED}*"):
             left.unlink()
         finished = {name for part in self._finished.values() for name in part["files"]}
-        for table in TABLES:
-            for path in (self.path / table).glob("part-*.parquet"):
+        for table in (*TABLES, DECISIONS):
+            for path in (self.path / table).glob("part-*"):
                 if f"{table}/{path.name}" not in finished:
                     path.unlink()
 
@@ -168,7 +169,7 @@ class Folder:
         return number in self._finished
 
     def check_same(self, part: Part, skip_bad: bool) -> None:
-        """Refuse to keep a finished part if it is not the one that would be made now."""
+        """Raise if a finished part is not the one that would be made now."""
         known = self._finished[part.number]
         now = _place_of(part)
         if {name: known.get(name) for name in now} != now:
@@ -188,7 +189,7 @@ class Folder:
             )
 
     def write(self, explained: Explained) -> None:
-        """Write a finished part, its own manifest last."""
+        """Write a part, its own manifest last."""
         try:
             self._write(explained)
         except OSError as error:
@@ -210,8 +211,9 @@ class Folder:
                     beside.write_text(page, encoding="utf-8")
             without = [{"id": str(who), "why": why} for who, why in explained.letters.unlettered]
             lettered = {"letters": len(explained.letters.pages), "unlettered": without}
-        for table in TABLES:
-            name, data = f"{table}/part-{part.number:06d}.parquet", explained.files[table]
+        for table, data in explained.files.items():
+            name = f"{table}/part-{part.number:06d}.{'jsonl' if table == DECISIONS else 'parquet'}"
+            (self.path / table).mkdir(exist_ok=True)
             with written_whole(self.path / name) as beside:
                 beside.write_bytes(data)
             checks[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -220,6 +222,12 @@ class Folder:
         known = {"part": part.number, **_place_of(part), **counts, "bad_rows": bad, "files": checks}
         _write_json(self.path / PARTS / f"part-{part.number:06d}.json", known)
         self._finished[part.number] = known
+
+    def decisions(self) -> Iterator[dict[str, Any]]:
+        """Yield the decisions of all parts, in the order of the source."""
+        for number in sorted(self._finished):
+            for line in (self.path / DECISIONS / f"part-{number:06d}.jsonl").read_bytes().splitlines():
+                yield json.loads(line)
 
     def finish(self, head: Mapping[str, Any], n_parts: int) -> BatchResult:
         """Write the manifest with all parts and totals, and the list of bad rows."""
@@ -248,12 +256,12 @@ class Folder:
         if wrong:
             more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise InputError(
-                f"{self.path} was begun with something else: {'; '.join(wrong[:5])}{more}. Give a new folder, or what "
+                f"{self.path} was begun with other settings: {'; '.join(wrong[:5])}{more}. Give a new folder, or what "
                 "it was begun with."
             )
 
     def _finished_part(self, manifest: Path) -> dict[str, Any] | None:
-        """Return what is known of a part, if its files are as they were written."""
+        """Return the manifest of a part; None if its files were changed."""
         try:
             known = _read_json(manifest)
             files = {self.path / name: checks["sha256"] for name, checks in known["files"].items()}
@@ -269,7 +277,7 @@ def _place_of(part: Part) -> dict[str, Any]:
 
 
 def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
-    """Say in what two JSON values differ."""
+    """Yield the differences of two JSON values."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*before, *now]):
             yield from _differences(f"{name}.{key}", before.get(key), now.get(key))
@@ -289,14 +297,14 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no JSON ({error}); it was changed since. Give a new folder.") from error
+        raise InputError(f"{path} is not JSON ({error}); it was changed since. Give a new folder.") from error
     if not isinstance(read, dict):
         raise InputError(f"{path} holds no manifest; it was changed since. Give a new folder.")
     return read
 
 
 def _write_list(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a list as CSV, formulas escaped, if there is anything in it."""
+    """Write a list as CSV with escaped formulas, unless it is empty."""
     if not rows:
         return
     with written_whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
@@ -310,14 +318,14 @@ def _write_json(path: Path, value: Mapping[str, Any]) -> None:
         beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
-DRAWS = 32  # for each of the training rows that identify an explainer
+DRAWS = 32  # for each training row that identifies an explainer
 LONGEST = 500  # characters of a setting that are written out
 PACKAGES = ("mcce", "numpy", "pandas", "pyarrow")
 NOT_HERE = {"progress": "give it to explain_batches"}
 
 
 def check_settings(explainer: Explainer, settings: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """Return the settings of a method of the explainer, all of them; unknown ones are errors."""
+    """Return all settings of a method of the explainer; raise on unknown ones."""
     known = inspect.signature(getattr(explainer, method)).parameters
     names = [name for name in known if name != "X" and name not in NOT_HERE]
     for name in settings:
@@ -341,7 +349,7 @@ def describe_settings(explainer: Explainer, settings: Mapping[str, Any], rows: F
 
 
 def describe_letters(explainer: Explainer, letters: Letters | None) -> dict[str, Any]:
-    """Return what the letters are written with, as a setting; none if there are none, wherever they go."""
+    """Return the settings of the letters, without their folder; empty without letters."""
     if letters is None:
         return {}
     texts = None if letters.texts is None else _checksum(json.dumps(letters.texts, sort_keys=True).encode())
@@ -352,7 +360,7 @@ def describe_letters(explainer: Explainer, letters: Letters | None) -> dict[str,
 
 
 def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:
-    """Return what tells an explainer from others, given some encoded training rows."""
+    """Return what identifies an explainer, given some encoded training rows."""
     generator = explainer.generator_
     keys = pool_keys(generator, rows, fixed_columns(generator))
     drawn = draw_pools(generator, rows, keys, DRAWS).rows
@@ -383,7 +391,7 @@ def _answers(explainer: Explainer, model: Any, rows: Floats) -> str:
 
 
 def _rounded(scores: Any) -> bytes:
-    """Return scores as text, without the last digits, which may depend on the number of threads."""
+    """Return scores as text, without the last digits, which depend on the number of threads."""
     return "\n".join(f"{s:.6g}" if isinstance(s, (float, np.floating)) else str(s) for s in scores).encode()
 
 

@@ -1,4 +1,4 @@
-"""Letters of a batch run, written with the part that a row belongs to.
+"""Letters of a batch run, written with the part of each row.
 
 Texts are read once, before workers start. A letter is named by its row's id; where characters of the id are not allowed
 in a file name, the row's number is appended, so names are unique over all parts. Letters are written before their part
@@ -29,10 +29,10 @@ class Letters:
     Attributes
     ----------
     folder : str or path
-        A new or empty folder, or that of the run that goes on.
+        A new or empty folder, or that of the run to resume.
     language, texts, all, reasons : as in `mcce.report.letters`
     names : Names, optional
-        What features and values are called, beside or instead of the explainer's names.
+        Names of features and values, in addition to or instead of those of the explainer.
     decision : str, optional
         The wanted decision in words; by default the explainer's.
 
@@ -59,7 +59,7 @@ class Letters:
 
     @classmethod
     def read(cls, given: Letters | str | PathLike[str] | None) -> Letters | None:
-        """Return letters whose texts are read and checked; a folder alone stands for letters in English."""
+        """Return letters with checked texts; a folder alone means letters in English."""
         if given is None:
             return None
         letters = given if isinstance(given, Letters) else cls(given)
@@ -76,7 +76,7 @@ class Letters:
 
 @dataclass(frozen=True)
 class Written:
-    """The letters of a part: pages by the names of their files, and who gets none, with the reason."""
+    """The letters of a part: pages by file name, and the rows without a letter, with the reason."""
 
     pages: dict[str, str]
     unlettered: tuple[tuple[Hashable, str], ...]
@@ -87,12 +87,7 @@ def write_letters(found: Counterfactuals, letters: Letters, row_numbers: Sequenc
     names, decision = found.names.replaced_by(letters.names), letters.decision or found.decision
     told = replace(found, names=names, decision=decision)
     pages = report.letters(
-        told,
-        all=letters.all,
-        html=True,
-        language=letters.language,
-        texts=letters.texts,
-        reasons=letters.reasons,
+        told, all=letters.all, html=True, language=letters.language, texts=letters.texts, reasons=letters.reasons
     )
     number_of = dict(zip(found.factuals.index, row_numbers))
     without = report.unlettered(told, all=letters.all)

@@ -1,4 +1,4 @@
-"""Explain one part: rows in, two Parquet files as bytes and counts out.
+"""Explain one part: from rows to two Parquet files, as bytes, and counts.
 
 If `explain` raises, the rows at fault are found by bisection; they raise an error that names the file and the row, or
 are listed and skipped. Both tables have the same column types in every part. Constraints on single factuals are passed
@@ -26,6 +26,8 @@ from mcce.explain.problem import encode_factuals
 from mcce.explain.protocol import Explainer
 from mcce.explain.reference import Unusual, collected_quietly
 from mcce.explain.tabulate import with_left_out
+from mcce.records.canonical import canonical
+from mcce.records.record import make_bodies
 from mcce.report.reasons import ALREADY
 from mcce.report.result_words import answers
 from mcce.table import Feature, Schema
@@ -34,7 +36,7 @@ from mcce.wording import Setting
 
 
 class Personal:
-    """A request, part by part: each part has the constraints of its own factuals alone."""
+    """A request with constraints on single factuals, split by part."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -46,7 +48,7 @@ class Personal:
                     self._by_id.setdefault(entry[0], []).append((i, entry))
 
     def request_for(self, part: Part) -> Request:
-        """Return the request with the constraints of the factuals in a part alone."""
+        """Return the request with only the constraints that concern a part."""
         if not self._by_id:
             return self.request
         mine: dict[int, list[Any]] = {}
@@ -64,6 +66,7 @@ class Personal:
 
 
 TABLES = ("counterfactuals", "unexplained")
+DECISIONS = "decisions"  # of records; JSON lines
 COUNTS = ("rows", "factuals", "explained", "already", "unexplained", "counterfactuals", "bad", "unusual")
 
 
@@ -73,13 +76,14 @@ class Request:
 
     Attributes
     ----------
-    settings : of the method.
-    id : the column that names the rows; None for their number.
-    skip_bad : whether bad rows are listed instead of being an error.
-    prediction_type : what the model answers, for Arrow.
-    letters : to write as well; None for none.
-    method : of the explainer: "explain" or "recourse".
-    process : whose warnings are seen as they come.
+    settings : settings of the method.
+    id : the column that names the rows; None for row numbers.
+    skip_bad : whether bad rows are listed; otherwise they are errors.
+    prediction_type : Arrow type of the model's predictions.
+    letters : letters to write; None for none.
+    method : method of the explainer: "explain" or "recourse".
+    records : whether decisions are written as JSON, for records.
+    process : the process whose warnings are shown directly.
     """
 
     settings: Mapping[str, Any]
@@ -88,6 +92,7 @@ class Request:
     prediction_type: Any
     letters: Letters | None = None
     method: str = "explain"
+    records: bool = False
     process: int = field(default_factory=os.getpid)
 
 
@@ -95,8 +100,8 @@ class Request:
 class Explained:
     """The results of a part: the bytes of its files and counts; or the problem that stopped it.
 
-    `unusual` has words about rows that the training data say little about, `warned` the parts of all other warnings;
-    `letters` is None where none are asked for.
+    `unusual` has texts about rows that are unusual in the training data, `warned` the parts of all other warnings;
+    `letters` is None if no letters are written.
     """
 
     part: Part
@@ -110,10 +115,10 @@ class Explained:
 
 
 def explain_part(explainer: Explainer, request: Request, part: Part) -> Explained:
-    """Explain the rows of a part; the part comes back without its cells."""
+    """Explain the rows of a part; the returned part has no cells."""
     if os.getpid() == request.process:
         return _explain(explainer, request, part)
-    with warnings.catch_warnings(record=True) as caught:  # nobody reads what another process says
+    with warnings.catch_warnings(record=True) as caught:  # warnings of other processes are not shown
         warnings.simplefilter("always")
         found = _explain(explainer, request, part)
     messages = {str(each.message): each.message.args for each in caught if isinstance(each.message, MCCEWarning)}
@@ -126,6 +131,8 @@ def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
         with collected_quietly() as unusual:
             part, found = _explain_good(explainer, request, part, unusual)
         files = _as_files(found, explainer.generator_.schema_, request, part)
+        if request.records:
+            files[DECISIONS] = b"".join(canonical(body) + b"\n" for body in make_bodies(found))
         letters = None
         if request.letters is not None:
             numbers = part.rows.frame.index + (part.first - part.rows.begin)
@@ -148,7 +155,7 @@ def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
 
 
 def _explain_good(explainer: Explainer, request: Request, part: Part, unusual: Unusual) -> tuple[Part, Counterfactuals]:
-    """Return the part with all its bad rows known, and what was found for the others."""
+    """Return the part with all bad rows listed, and the result for the others."""
     if part.rows.bad and not request.skip_bad:
         raise _refusal(part)
     try:
@@ -171,7 +178,7 @@ def _explain_good(explainer: Explainer, request: Request, part: Part, unusual: U
 def _explain_rows(explainer: Explainer, request: Request, part: Part, unusual: Unusual) -> Counterfactuals:
     schema = explainer.generator_.schema_
     frame, left_out = without_unknown_levels(part.factuals(request.id), schema, or_all=True)
-    if not len(frame):  # cells that were not read have no dtypes
+    if not len(frame):  # an empty part has no dtypes
         frame = schema.decode(np.empty((0, len(schema))), frame.index)
     found: Counterfactuals = getattr(explainer, request.method)(frame, **request.settings, progress=False)
     if left_out is None:
@@ -193,7 +200,7 @@ def _refusal(part: Part) -> InputError:
 
 
 def _find_bad(explainer: Explainer, frame: pd.DataFrame, places: Ints) -> list[tuple[int, MCCEError]]:
-    """Return those of the rows, each with its place, that cannot be encoded or that the model refuses: by halves."""
+    """Return the rows, with their places, that cannot be encoded or on which the model fails, by bisection."""
     schema = explainer.generator_.schema_
     try:
         _, matrix = encode_factuals(frame, schema)
@@ -210,7 +217,7 @@ def _find_bad(explainer: Explainer, frame: pd.DataFrame, places: Ints) -> list[t
 
 def _as_files(found: Counterfactuals, schema: Schema, request: Request, part: Part) -> dict[str, bytes]:
     """Write both tables."""
-    rows = found.to_frame() if found.consequences is None else answers(found)  # which tells actions from consequences
+    rows = found.to_frame() if found.consequences is None else answers(found)  # with roles of changes
     others = found.unexplained.rename_axis("id").reset_index()
     n = len(schema)
     named = dict(zip(rows.columns[2 : 2 + n], schema.features))
@@ -223,7 +230,7 @@ def _as_files(found: Counterfactuals, schema: Schema, request: Request, part: Pa
 
 
 def _lazy_type(feature: Feature) -> Any:
-    """Return what finds out the Arrow type of a feature: from all its levels, or its range."""
+    """Return a function that finds the Arrow type of a feature from its levels or range."""
 
     def find() -> Any:
         known = np.arange(feature.n_levels) if feature.levels is not None else np.array([feature.low, feature.high])
@@ -233,7 +240,7 @@ def _lazy_type(feature: Feature) -> Any:
 
 
 def _as_parquet(frame: pd.DataFrame, types: Mapping[Any, Any]) -> bytes:
-    """Return a frame as Parquet; columns whose type cannot be told from their cells get the one of `types`."""
+    """Return a frame as Parquet; columns whose type cannot be inferred get that of `types`."""
     arrow = pyarrow()
     by_text = {str(name): type_ for name, type_ in types.items()}
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
@@ -249,8 +256,8 @@ def _as_parquet(frame: pd.DataFrame, types: Mapping[Any, Any]) -> bytes:
                 table = table.set_column(i, column.name, table.column(i).cast(wanted))
     except (arrow.ArrowException, TypeError, ValueError) as error:
         raise InputError(
-            f"what was found cannot be written as Parquet: {str(error).splitlines()[0]} Columns with values of several "
-            "types have to be made text before fit."
+            f"the result cannot be written as Parquet: {str(error).splitlines()[0]} Columns with values of several "
+            "types must be converted to text before fit."
         ) from error
     sink = arrow.BufferOutputStream()
     arrow.parquet.write_table(table, sink)

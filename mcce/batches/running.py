@@ -1,4 +1,4 @@
-"""A run: open the source, lock and begin the folder, have parts explained, write them as they come, finish."""
+"""A batch run: open the source, lock the folder, explain and write the parts, finish."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mcce.base.files import checked_path
 from mcce.base.locks import locked
 from mcce.base.progress import Progress, progress_bar
 from mcce.batches.folder import (
+    MANIFEST,
     BatchResult,
     Folder,
     check_settings,
@@ -25,13 +26,17 @@ from mcce.batches.letters import Letters
 from mcce.batches.parts import Personal, Request
 from mcce.batches.sources import Part, RowSource, open_source, pyarrow
 from mcce.batches.workers import run_parts
+from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.protocol import Explainer
 from mcce.model.ask import SpotCheck
+from mcce.records.canonical import HASH
+from mcce.records.folder import append_records, end_of_chain
+from mcce.records.record import Origin, make_records
 from mcce.report.names import Names
 from mcce.wording import Value
 
-COUNTED = "Such rows of other parts are not told one by one: the manifest counts them as 'unusual'."
+COUNTED = "Such rows of other parts are not listed: the manifest counts them as 'unusual'."
 
 
 def explain_batches(
@@ -49,12 +54,13 @@ def explain_batches(
     skip_bad: bool,
     missing: Sequence[str],
     letters: Letters | str | os.PathLike[str] | None,
+    records: str | os.PathLike[str] | None,
     progress: Progress,
 ) -> BatchResult:
     """Explain a source into a folder; see `MCCE.explain_batches`.
 
-    `method` is "explain" or "recourse", and `settings` are its own; `learned` replaces those that workers cannot learn;
-    `spots` are training rows that identify an explainer.
+    `method` is "explain" or "recourse" and `settings` are its settings; `learned` replaces those that workers cannot
+    learn; `spots` are training rows that identify an explainer.
     """
     pyarrow()
     check_count(batch_size, "batch_size")
@@ -67,13 +73,15 @@ def explain_batches(
     folder = checked_path(out)
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
-        raise InputError(f"out is {folder}, but {there} is a file; give a new folder, or one that was begun before.")
+        raise InputError(f"out is {folder}, but {there} is a file; give a new folder, or that of an earlier run.")
+    if records is not None:
+        _check_records(checked_path(records), folder)
     opened = open_source(source, explainer.generator_.schema_, id, missing)
     if isinstance(source, (str, os.PathLike)) and Path(source).resolve() in (
         folder.resolve(),
         *folder.resolve().parents,
     ):
-        raise InputError(f"out is {folder}, inside the source {source}; give a folder of its own.")
+        raise InputError(f"out is {folder}, inside the source {source}; give another folder.")
     head = {
         "settings": {
             **({"recourse": True} if method == "recourse" else {}),
@@ -82,17 +90,40 @@ def explain_batches(
             "id": id,
             "missing": list(missing),
             **describe_letters(explainer, to_write),
+            **({} if records is None else {"records": True}),
         },
         "explainer": describe_explainer(explainer, spots.rows),
         "versions": describe_versions(),
         "input": opened.describe(),
     }
     answers = pyarrow().array(spots.answer.scores.tolist()).type
-    request = Request({**whole, **learned}, id, skip_bad, answers, to_write, method)
+    request = Request({**whole, **learned}, id, skip_bad, answers, to_write, method, records is not None)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         to_folder = Folder(folder, None if to_write is None else to_write.path)
-        return _run(explainer, opened, to_folder, head, request, batch_size, n_jobs, progress)
+        result = _run(explainer, opened, to_folder, head, request, batch_size, n_jobs, progress)
+        if records is not None:
+            arguments = {name: value for name, value in whole.items() if name != "constraints"}
+            origin = Origin.from_call(explainer.fingerprint(), method, arguments, read(whole["constraints"]))
+            append_records(records, lambda last: _behind(last, make_records(to_folder.decisions(), origin)))
+    return result
+
+
+def _check_records(records: Path, out: Path) -> None:
+    """Raise if the folder of records cannot be written, or has records although the run is new."""
+    if records.exists() and not records.is_dir():
+        raise InputError(f"records is {records}, which is a file; give the name of a folder.")
+    if out.resolve() in (records.resolve(), *records.resolve().parents):
+        raise InputError(f"records is {records}, inside out, {out}; give another folder.")
+    if records.is_dir() and end_of_chain(records)[0] and not (out / MANIFEST).exists():
+        raise InputError(f"records is {records}, which has records already; give a new or empty folder.")
+
+
+def _behind(last: str | None, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the records behind the one with the hash `last`; all of them for None."""
+    if last is not None and all(record[HASH] != last for record in records):
+        raise InputError("the folder of records has a chain of another run; give a new or empty folder.")
+    yield from records
 
 
 def _run(
@@ -122,7 +153,7 @@ def _run(
                 folder.check_same(part, request.skip_bad)
                 n = part.rows.end - part.rows.begin
                 if not bar.disable:
-                    bar.initial += n  # rate and time left are about what is done now
+                    bar.initial += n  # rate and remaining time of this run only
                 bar.update(n)
 
         for explained in run_parts(explainer, unfinished(), n_jobs):

@@ -1,4 +1,4 @@
-"""The factuals of a batch run: read from Parquet and CSV files of any size, or taken from frames, and cut into parts.
+"""The factuals of a batch run: from Parquet and CSV files of any size, or from frames, split into parts.
 
 1. A source is a file, the files of a folder in the order of their names, or frames. Files are identified by size and
    checksum, frames by a hash of each part.
@@ -41,9 +41,9 @@ TRUTHS = {"true": True, "false": False}
 def read_texts(
     texts: pd.DataFrame, schema: Schema, missing: Sequence[str], where: str
 ) -> tuple[pd.DataFrame, dict[int, str]]:
-    """Return the values of text cells, and the problem of each row that has one, by its place.
+    """Return the values of text cells, and the problems of bad rows, by position.
 
-    Columns that are none of the schema, such as ids, stay text.
+    Columns that are not in the schema, such as ids, stay text.
     """
     marked = texts.mask(texts.isin(["", *missing]), None)
     features = {feature.name: feature for feature in schema.features}
@@ -58,13 +58,13 @@ def read_texts(
         if feature.is_numeric:
             for i in np.flatnonzero((columns[name].isna() & marked[name].notna()).to_numpy()).tolist():
                 what = "date or duration" if is_dated(feature.dtype) else "number"
-                problems.setdefault(i, f"column {name!r} holds {spell(texts[name].iloc[i])}, which is no {what}.")
+                problems.setdefault(i, f"column {name!r} holds {spell(texts[name].iloc[i])}, which is not a {what}.")
             problems = _leading_zeros(feature, marked[name]) | problems
     return pd.DataFrame(columns, index=texts.index), problems
 
 
 def _leading_zeros(feature: Feature, cells: pd.Series[Any]) -> dict[int, str]:
-    """Return the problem of each cell of a number with a leading zero, which may be a code, by its place."""
+    """Return the problems of numbers with a leading zero, which may be codes, by position."""
     if is_dated(feature.dtype):
         return {}
     return {
@@ -92,7 +92,7 @@ def _values(feature: Feature, cells: pd.Series[Any], where: str) -> pd.Series[An
 
 
 def _spellings(feature: Feature) -> dict[Any, Any]:
-    """Return the level that each text stands for; whole numbers also without a point."""
+    """Return the level of each text; whole numbers also without a decimal point."""
     assert feature.levels is not None
     known: dict[Any, Any] = {}
     for level in feature.levels:
@@ -106,13 +106,13 @@ def _spellings(feature: Feature) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class BadRows:
-    """Rows that cannot be explained, consecutive and for the same reason.
+    """Consecutive rows that cannot be explained for the same reason.
 
     Attributes
     ----------
     begin, end : first row in the file, and the one after the last.
-    place : what a user finds them by in the file, "row 8" or "line 10".
-    problem : what is wrong.
+    place : the place in the file, "row 8" or "line 10".
+    problem : the reason.
     """
 
     begin: int
@@ -123,9 +123,9 @@ class BadRows:
 
 @dataclass(frozen=True)
 class Chunk:
-    """The rows `begin` to `end` of a file; the index of `frame` is their number, those of `bad` are not in it.
+    """The rows `begin` to `end` of a file; the index of `frame` is the row number, and bad rows are not in it.
 
-    `lines` says for each row of `frame` on which line it stands, if it has lines.
+    `lines` has the line of each row of `frame` in a text file.
     """
 
     begin: int
@@ -135,11 +135,11 @@ class Chunk:
     lines: Ints | None = None
 
     def place(self, i: int) -> str:
-        """Return what a user finds the i-th row of `frame` by in the file."""
+        """Return the place of the i-th row of `frame` in the file."""
         return f"row {self.frame.index[i]}" if self.lines is None else f"line {self.lines[i]}"
 
     def drop(self, bad: Sequence[tuple[int, str]]) -> Chunk:
-        """Return the chunk without some rows of `frame`, given by place and problem, which are then among the bad."""
+        """Return the chunk with some rows of `frame`, given by position and problem, moved to the bad ones."""
         if not bad:
             return self
         rows = self.frame.index.to_numpy()
@@ -153,7 +153,7 @@ class Chunk:
         )
 
     def cut(self, at: int) -> tuple[Chunk, Chunk]:
-        """Return what comes before a row, and the rest."""
+        """Return the rows before a row number, and the rest."""
         at = min(at, self.end)
         place = int(np.searchsorted(self.frame.index.to_numpy(), at))
         before = tuple(replace(b, end=min(b.end, at)) for b in self.bad if b.begin < at)
@@ -166,7 +166,7 @@ class Chunk:
 
 
 def cut_into_parts(chunks: Iterable[Chunk], size: int) -> Iterator[Chunk]:
-    """Yield the rows of each part of a file, in order."""
+    """Yield the rows of a file in chunks of `size` rows."""
     held: list[Chunk] = []
     for chunk in chunks:
         rest = chunk
@@ -203,14 +203,13 @@ Needed = Callable[[int, int], bool]
 
 
 def pyarrow() -> Any:
-    """Return pyarrow with its Parquet part, or say how to get it."""
+    """Return pyarrow with its Parquet module; raise if it is not installed."""
     try:
         import pyarrow as found
         import pyarrow.parquet
     except ImportError as error:
         raise InputError(
-            "explain_batches writes Parquet, for which pyarrow is needed and not installed; "
-            "`pip install 'mcce[batches]'` brings it."
+            "explain_batches writes Parquet, which needs pyarrow; install it by `pip install 'mcce[batches]'`."
         ) from error
     return found
 
@@ -218,9 +217,9 @@ def pyarrow() -> Any:
 def read_chunks(
     path: Path, columns: Mapping[str, Any], schema: Schema, size: int, missing: Sequence[str], needed: Needed
 ) -> Iterator[Chunk]:
-    """Yield the rows of a file; `columns` says what to read and how it is called from there on.
+    """Yield the rows of a file; `columns` maps the columns to read to their new names.
 
-    `needed` says of a range of rows whether they have to be read; those that do not may come without their cells.
+    `needed` returns whether a range of rows must be read; other rows may have no cells.
     """
     if path.name.endswith(PARQUET):
         return _read_parquet(path, columns, size, needed)
@@ -240,8 +239,8 @@ def _read_parquet(path: Path, columns: Mapping[str, Any], size: int, needed: Nee
     try:
         file = pyarrow().parquet.ParquetFile(path, page_checksum_verification=True)
     except unreadable as error:
-        problem = f"it is no Parquet file that can be read: {_first_line(error)}"
-        yield Chunk(0, 1, _nothing(columns), (BadRows(0, 1, "the file", problem),))  # nobody knows how many rows
+        problem = f"it is not a readable Parquet file: {_first_line(error)}"
+        yield Chunk(0, 1, _nothing(columns), (BadRows(0, 1, "the file", problem),))  # of unknown length
         return
     with file:
         _check_columns(path, file.schema_arrow.names, columns)
@@ -286,7 +285,7 @@ def _read_csv(
         header = next(lines, None)
         if header is None or header.problem:
             why = "is empty" if header is None else header.problem
-            raise InputError(f"{path} {why}; its first line has to name the columns.")
+            raise InputError(f"{path} {why}; its first line must name the columns.")
         names = [name if name in columns else _resolved(name, header.cells, columns) for name in header.cells]
         _check_columns(path, names, columns)
         chosen = [names.index(name) for name in columns]
@@ -310,13 +309,13 @@ def _read_csv(
 
 
 def _resolved(name: str, header: Sequence[str], columns: Mapping[str, Any]) -> str:
-    """Return the name of a column of a spreadsheet-safe file; as it stands, unless only its plain name is needed."""
+    """Return the name of a column of a spreadsheet-safe file, without its apostrophe if the plain name is needed."""
     plain = unescape_formula(name)
     return plain if plain in columns and plain not in header else name
 
 
 class _Line(NamedTuple):
-    """A row of a CSV, and the line on which it begins."""
+    """A row of a CSV, and its first line."""
 
     number: int
     cells: list[str]
@@ -324,7 +323,7 @@ class _Line(NamedTuple):
 
 
 def _read_lines(reader: Any) -> Iterator[_Line]:
-    """Yield the rows of a CSV; an empty line is none. Where a compressed file is damaged, the last one says so."""
+    """Yield the rows of a CSV without empty lines; the last row reports a damaged compressed file."""
     while True:
         number = reader.line_num + 1
         try:
@@ -347,7 +346,7 @@ def _problem_of(cells: Sequence[str], header: Sequence[str]) -> str:
     try:
         "".join(cells).encode()
     except UnicodeEncodeError:
-        return "it is not written in UTF-8."
+        return "it is not UTF-8."
     return ""
 
 
@@ -355,11 +354,11 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".") + "."
 
 
-BYTES = 1 << 22  # of a file that are read at a time for its checksum
+BYTES = 1 << 22  # block size for checksums
 
 
 class _IdColumn(Enum):
-    """The name of the column of ids while rows are read: no feature has it."""
+    """The name of the column of ids while rows are read, which no feature can have."""
 
     ID = "id"
 
@@ -369,16 +368,16 @@ ID = _IdColumn.ID
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that are explained together, and written together.
+    """Rows that are explained and written together.
 
     Attributes
     ----------
-    number : place among all parts.
-    where : the file, or which of the frames.
-    rows : the rows, numbered within the file, with the columns of the training data, and what names them.
+    number : position among all parts.
+    where : name of the file or frame.
+    rows : the rows, numbered within the file, with the columns of the training data and the ids.
     first : number of its first row in the whole source.
-    digest : of the frame it comes from; None for files, which have theirs in the fingerprint.
-    id_type : what the ids of the whole source are, for Arrow; None for numbers of rows.
+    digest : hash of its frame; None for files, whose fingerprints have hashes.
+    id_type : Arrow type of the ids of the whole source; None for row numbers.
     """
 
     number: int
@@ -399,16 +398,16 @@ Done = Callable[[int], bool]
 
 
 class RowSource(Protocol):
-    """Rows that can be explained in batches; `total` is how many rows it has, as far as that is known."""
+    """A source of rows; `total` is the number of rows, None if unknown."""
 
     @property
     def total(self) -> int | None: ...
 
     def describe(self) -> dict[str, Any]:
-        """Return what tells this source from others."""
+        """Return what identifies this source."""
 
     def parts(self, batch_size: int, done: Done) -> Iterator[Part]:
-        """Yield all parts in order; the cells of those that are done may be missing."""
+        """Yield all parts in order; finished parts may have no cells."""
 
 
 def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[str]) -> RowSource:
@@ -419,7 +418,7 @@ def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[s
     if not isinstance(source, Iterable):
         raise InputError(
             f"source is {spell(source)} (a {type(source).__name__}); give a Parquet or CSV file, a folder of them, or "
-            "frames one after the other."
+            "an iterable of frames."
         )
     _check_missing(missing, ())
     return Frames(source, schema, id)
@@ -430,7 +429,7 @@ def _check_missing(missing: Sequence[str], paths: Sequence[Path]) -> None:
     if missing and not any(path.name.endswith(CSV) for path in paths):
         raise InputError(
             Setting("missing", list(missing)),
-            " has no effect: it is about cells of CSV files, and the source has none; leave it out.",
+            " has no effect: it applies to CSV files, and the source has none; leave it out.",
         )
 
 
@@ -490,7 +489,7 @@ class Files:
                 first += chunk.end - chunk.begin
                 rows = chunk.end
             if path.stat().st_size != known["bytes"]:
-                raise InputError(f"{path} has changed while it was read ({rows} rows); run it again into a new folder.")
+                raise InputError(f"{path} was changed while it was read ({rows} rows); run it again into a new folder.")
 
     def _columns(self) -> dict[str, Any]:
         named: dict[str, Any] = {str(name): name for name in self.schema.names}
@@ -499,11 +498,11 @@ class Files:
         return named if self.id is None else {**named, self.id: ID}
 
     def _id_type(self) -> Any:
-        """Return what the ids of the first Parquet file are; those of a CSV are text."""
+        """Return the Arrow type of the ids: that of the first Parquet file; text for CSV."""
         if self.id is None or not self.paths[0].name.endswith(PARQUET):
             return None if self.id is None else pyarrow().string()
         for path in self.paths:
-            with contextlib.suppress(pyarrow().ArrowException, OSError):  # a file that cannot be read: an error later
+            with contextlib.suppress(pyarrow().ArrowException, OSError):  # reading the file raises later
                 return _plain_type(pyarrow().parquet.read_schema(path).field(self.id).type)
         return None
 
@@ -512,7 +511,7 @@ class Files:
             yield chunk if self.id is None else _without_nameless(chunk)
 
     def _check_ids(self, batch_size: int) -> None:
-        """Refuse ids that name two rows: hashes of all first, then the ids themselves of those that look alike."""
+        """Raise if an id names two rows; ids are compared only if their hashes are equal."""
         hashes = [_hashes(ids) for _, ids in self._ids(batch_size)]
         every: UInts = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *hashes]))
         twice = np.unique(every[1:][every[1:] == every[:-1]])
@@ -537,7 +536,7 @@ class Files:
 
 
 class Frames:
-    """Frames, one after the other; those that are read again, to go on, have to be the same."""
+    """An iterable of frames; a resumed run must receive the same frames."""
 
     total: int | None = None
 
@@ -549,7 +548,7 @@ class Frames:
             self.total = sum(map(len, frames))
 
     def describe(self) -> dict[str, Any]:
-        """Say that these are frames: what they hold is known part by part."""
+        """Return a mark of frames, whose contents are identified part by part."""
         return {"frames": True}
 
     def parts(self, batch_size: int, done: Done) -> Iterator[Part]:
@@ -595,7 +594,7 @@ class Frames:
 
 
 def _plain_type(type_: Any) -> Any:
-    """Return the type of ids without how they happen to be kept."""
+    """Return the Arrow type of ids without dictionary encoding or large offsets."""
     types = pyarrow().types
     if types.is_dictionary(type_):
         return _plain_type(type_.value_type)
@@ -609,7 +608,7 @@ def _without_nameless(chunk: Chunk) -> Chunk:
 
 def _twice(id: Hashable, here: str, there: str, column: str | None) -> InputError:
     return InputError(
-        f"the id {spell(id)} of column {column!r} names {here} and {there}; it has to name one row of the whole "
+        f"the id {spell(id)} of column {column!r} names {here} and {there}; it must name one row of the whole "
         "source. Correct it, or leave `id` out: rows are then named by their number."
     )
 
@@ -619,14 +618,14 @@ def _hashes(ids: pd.Series[Any]) -> UInts:
 
 
 def _digest(frame: pd.DataFrame) -> str:
-    """Return what tells a frame from others: names, dtypes and values."""
+    """Return a hash of the names, dtypes and values of a frame."""
     digest = hashlib.sha256(repr([(str(n), str(t)) for n, t in zip(frame.columns, frame.dtypes)]).encode())
     digest.update(np.asarray(pd.util.hash_pandas_object(frame, index=False)).tobytes())
     return digest.hexdigest()
 
 
 def _fingerprint(path: Path, name: str) -> tuple[dict[str, Any], int | None]:
-    """Return name, size and checksum of a file, and how many rows it has: for a CSV, lines after the first."""
+    """Return name, size and checksum of a file, and its number of rows: for a CSV, lines after the first."""
     digest = hashlib.sha256()
     lines = size = 0
     with path.open("rb") as file:
@@ -645,4 +644,4 @@ def _count_rows(path: Path, lines: int) -> int | None:
     try:
         return int(pyarrow().parquet.read_metadata(path).num_rows)
     except (pyarrow().ArrowException, OSError):
-        return None  # an error when it is read
+        return None  # reading the file raises

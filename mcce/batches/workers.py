@@ -2,7 +2,7 @@
 
 Other processes receive the pickled explainer once, as an array that joblib maps into memory. Each worker uses one
 thread. Workers of a Dask cluster receive it when they join; joblib's Dask backend is not used because it hangs on
-failed parts. An error ends the run after the parts under way are written.
+failed parts. After an error, the running parts are finished and written.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from mcce.wording import PythonOnly, Setting
 
 Pickled = npt.NDArray[np.uint8]
 
-_kept: dict[str, Explainer] = {}  # the explainer that was received last, by the checksum of its pickle
+_kept: dict[str, Explainer] = {}  # the last received explainer, by the checksum of its pickle
 _keeping = Lock()
 
 
 class Shipped:
-    """An explainer that pickles to its name and what its receiver needs, which may have got it already.
+    """An explainer that is pickled as its checksum and bytes.
 
-    It is unpickled where it is first used, not where it passes through, as a cluster's scheduler.
+    It is unpickled at the first use, not by intermediate processes such as a cluster's scheduler.
     """
 
     def __init__(self, explainer: Explainer | None, name: str = "", pickled: Pickled | None = None) -> None:
@@ -45,7 +45,7 @@ class Shipped:
 
     @property
     def explainer(self) -> Explainer:
-        """The explainer, made once in a process."""
+        """The explainer, unpickled once per process."""
         if self._explainer is None:
             self._explainer = receive(self.name, self.pickled)
         return self._explainer
@@ -55,11 +55,11 @@ class Shipped:
 
 
 def receive(name: str, pickled: Pickled | None = None) -> Explainer:
-    """Return an explainer in another process; None for one that it has got already."""
+    """Return an explainer in another process; `pickled` is None if it was received before."""
     with _keeping:
         if name not in _kept:
             if pickled is None:
-                raise MCCEError("this worker has not got the explainer; restart the cluster, and run it again.")
+                raise MCCEError("this worker did not receive the explainer; restart the cluster, and run it again.")
             _kept.clear()
             _kept[name] = pickle.loads(pickled.data)
         return _kept[name]
@@ -69,7 +69,7 @@ PARTS_A_ROUND = 4  # for each worker
 
 
 def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
-    """Yield what becomes of the parts, as it comes; at the end raise what stopped it."""
+    """Yield the explained parts in order of completion; at the end raise the first error."""
     reading = _PartReader(parts)
     first: Explained | None = None
     for explained in _run(explainer, reading, n_jobs):
@@ -96,8 +96,6 @@ def _run(explainer: Explainer, reading: _PartReader, n_jobs: int | None) -> Iter
     alone = copy.copy(explainer)
     alone.n_jobs = 1
     if client is not None:
-        from mcce.batches.workers import run_on_cluster
-
         yield from run_on_cluster(client, *_pickle(alone), iter(reading))
         return
     if effective_n_jobs(n_jobs) == 1:
@@ -111,18 +109,18 @@ def _run(explainer: Explainer, reading: _PartReader, n_jobs: int | None) -> Iter
         if getattr(backend, "supports_return_generator", False):
             yield from Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")(work)
             return
-        with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:  # Ray's hands over what is finished all at once
+        with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:  # Ray's backend returns all results at once
             while some := list(islice(work, PARTS_A_ROUND * effective_n_jobs(n_jobs))):
                 yield from parallel(some)
     except BrokenProcessPool as error:
         raise MCCEError(
-            "a worker process ended by itself: it was killed, or memory ran out. Finished parts are kept; run it "
+            "a worker process ended: it was killed, or memory ran out. Finished parts are kept; run it "
             "again, with fewer workers if memory was the reason."
         ) from error
 
 
 class _PartReader:
-    """Parts one after the other; joblib asks for them in threads that could not report an error."""
+    """An iterator of parts that keeps its error, since joblib consumes it in other threads."""
 
     def __init__(self, parts: Iterator[tuple[Request, Part]]) -> None:
         self._parts = parts
@@ -147,17 +145,17 @@ def _explain_shipped(shipped: Shipped, request: Request, part: Part) -> Explaine
 
 
 def _pickle(explainer: Explainer) -> tuple[str, Pickled]:
-    """Return an explainer as bytes, and their checksum, by which workers know it."""
+    """Return the checksum and the bytes of a pickled explainer."""
     from joblib import wrap_non_picklable_objects
 
     try:
-        wrapped = wrap_non_picklable_objects(explainer, keep_wrapper=False)  # functions of a script or notebook, too
+        wrapped = wrap_non_picklable_objects(explainer, keep_wrapper=False)  # also functions of a script or notebook
         pickled = np.frombuffer(pickle.dumps(wrapped), dtype=np.uint8)
     except Exception as error:
         problem = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
             f"the explainer cannot be sent to other processes ({type(error).__name__}: {problem}). "
-            "The model, the decision and everything else that it was made with must be picklable; or "
+            "The model, the decision and all other parameters must be picklable; or "
             "use ",
             PythonOnly('threads, `with joblib.parallel_config("threading", n_jobs=...)`, or '),
             Setting("n_jobs", 1),
@@ -170,7 +168,7 @@ Plugin: Any
 try:
     import cloudpickle
     import distributed
-except ModuleNotFoundError:  # the extra `cluster`, without which there is no client to come here with
+except ModuleNotFoundError:  # the extra `cluster`
     Plugin = object
 else:
     Plugin = distributed.WorkerPlugin
@@ -179,7 +177,7 @@ else:
 def run_on_cluster(
     client: Any, name: str, pickled: Pickled, parts: Iterator[tuple[Request, Part]]
 ) -> Iterator[Explained]:
-    """Yield what becomes of the parts, as it comes."""
+    """Yield the explained parts in order of completion."""
     with _delivered(client, name, pickled):
         under_way = distributed.as_completed()
 
@@ -193,7 +191,7 @@ def run_on_cluster(
                 explained = future.result()
             except distributed.KilledWorker as error:
                 raise MCCEError(
-                    f"workers of the cluster died again and again over one part: {error} Finished parts are kept; run "
+                    f"workers of the cluster died repeatedly on one part: {error} Finished parts are kept; run "
                     "it again, with more memory for each worker if that was the reason."
                 ) from error
             yield explained
@@ -206,7 +204,7 @@ def _explain_bytes(name: str, task: bytes) -> Explained:
 
 
 class Deliver(Plugin):
-    """Receives the explainer where it is set up; Dask sets it up on workers that join later, too."""
+    """Dask plugin that delivers the explainer to all workers, including those that join later."""
 
     def __init__(self, explainer: str, pickled: Pickled) -> None:
         self.explainer = explainer
@@ -218,7 +216,7 @@ class Deliver(Plugin):
 
 @contextmanager
 def _delivered(client: Any, name: str, pickled: Pickled) -> Iterator[None]:
-    """Have every worker hold the explainer."""
+    """Deliver the explainer to every worker during the block."""
     plugin = f"mcce-{name}"
     client.register_plugin(Deliver(name, pickled), name=plugin)
     try:

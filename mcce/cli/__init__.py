@@ -23,23 +23,20 @@ from mcce.wording import Message
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser"]
 
-COMMANDS = {  # the function that adds the parser, and a line of help
+COMMANDS = {  # the function that adds the parser, and its help
     "demo": ("mcce.cli.demo:add_demo", "explain refused loans, an example in a few seconds"),
-    "fit": ("mcce.cli.explain:add_fit", "learn from a file once, for explaining later"),
+    "fit": ("mcce.cli.explain:add_fit", "fit an explainer to a file and save it"),
     "explain": ("mcce.cli.explain:add_explain", "explain the decisions for the rows of a file"),
-    "letters": ("mcce.cli.explain:add_letters", "write letters to the people of a file"),
+    "letters": ("mcce.cli.explain:add_letters", "write letters about the decisions for the rows of a file"),
     "explain-batches": (
         "mcce.cli.batches:add_explain_batches",
-        "explain files of any size, and go on after an interruption",
+        "explain files of any size; interrupted runs can be resumed",
     ),
-    "explore": ("mcce.cli.explore:add_explore", "look at people one by one in a browser, and shape plans for them"),
-    "verify": (
-        "mcce.cli.verify:add_verify",
-        "check records of decisions: every hash, the chain, and the answers again",
-    ),
+    "explore": ("mcce.cli.explore:add_explore", "explore the rows of a file one by one in a browser"),
+    "verify": ("mcce.cli.verify:add_verify", "verify records of decisions: hashes, chain and answers"),
     "card": ("mcce.cli.card:add_card", "describe an explainer on one page"),
-    "inspect": ("mcce.cli.inspect:add_inspect", "what a file saved by mcce is, and what it discloses"),
-    "disclosure": ("mcce.cli.disclosure:add_disclosure", "what a saved explainer gives away of its training rows"),
+    "inspect": ("mcce.cli.inspect:add_inspect", "describe a file saved by mcce, and what it discloses"),
+    "disclosure": ("mcce.cli.disclosure:add_disclosure", "measure what an explainer discloses of its training rows"),
 }
 
 
@@ -61,13 +58,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                 say(f"warning: {words}")
 
         warnings.showwarning = tell
-        # A model trained on an array takes frames too.
+        # models trained on arrays also take frames
         warnings.filterwarnings("ignore", "X has feature names, but")
         typed = sys.argv[1:] if argv is None else list(argv)
         arguments = make_parser(typed[0] if typed else None).parse_args(typed)
         try:
             return int(arguments.run(arguments))
-        except BrokenPipeError:  # the reader of our output, as in `| head`, has seen enough
+        except BrokenPipeError:  # the output is closed, as by `| head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return DONE
         except OSError as error:
@@ -76,13 +73,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         except MCCEError as error:
             say(f"error: {_worded(error)}")
         except KeyboardInterrupt:
-            say("interrupted; a file that was not finished is as it was before")
+            say("interrupted; unfinished files were not written")
             return INTERRUPTED
         return BAD_INPUT
 
 
 def make_parser(command: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser with our commands and those of installed packages.
+    """Return the parser with the commands of mcce and of installed packages.
 
     Parameters
     ----------
@@ -91,8 +88,8 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(
         prog="mcce",
-        description="Explain a model's decision by similar cases that it would have decided as wanted.",
-        epilog="`mcce demo` shows what it does; `mcce explain --help` tells how to use it on your own files.",
+        description="Explain a model's decisions by similar cases with the wanted decision.",
+        epilog="`mcce demo` shows an example; `mcce explain --help` lists the options for your own files.",
     )
     parser.add_argument("--version", action="version", version=f"mcce {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -106,11 +103,11 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
         try:
             if point.name in commands.choices:
                 raise ValueError("the name is taken")
-            if command in (point.name, "-h", "--help"):  # help has a line for each
+            if command in (point.name, "-h", "--help"):  # --help lists all commands
                 point.load()(commands)
             else:
                 commands.add_parser(point.name)
-        except Exception as error:  # a broken plug-in must not take the other commands along
+        except Exception as error:  # a broken plug-in must not stop other commands
             say(f"warning: the command {point.name!r} ({point.value}) cannot be added: {error}")
     return parser
 

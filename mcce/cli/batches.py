@@ -32,44 +32,38 @@ from mcce.table.spreadsheet import escape_formulas
 STREAMED = (".parquet", ".pq")
 PLAIN = (".csv", ".csv.gz")
 TEXTS = (*PLAIN, ".tsv", ".txt", *WORKBOOKS)
-IN_LETTERS = ("labels", "units", "formats", "in_words")  # options that nothing else here is written with
-LOOKED_AT = 1 << 16  # bytes of a text file that tell whether it is a plain CSV
-READ = ("sep", "decimal", "thousands", "encoding", "date_format", "sheet")  # any of them: not a plain CSV
+IN_LETTERS = ("labels", "units", "formats", "in_words")  # options that affect letters only
+LOOKED_AT = 1 << 16  # bytes by which a plain CSV is detected
+READ = ("sep", "decimal", "thousands", "encoding", "date_format", "sheet")  # options that exclude a plain CSV
 
 
 def add_explain_batches(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     batches = commands.add_parser(
         "explain-batches",
-        description="For each row of Parquet, CSV or Excel files find what would have to change for the wanted "
-        "decision. Killed at any moment, the same command goes on; the result is that of an undisturbed run.",
+        description="For each row of Parquet, CSV or Excel files find the changes that lead to the wanted decision. "
+        "The same command resumes an interrupted run, with the same result as an uninterrupted one.",
         epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad "
         "arguments, files or models; 3 done, but nothing was found for some rows, or some are bad; 130 interrupted.",
     )
     batches.add_argument("files", nargs="*", metavar="FILE", help="explainer and rows, as --explainer and --explain")
     add_options(batches, "explain-batches")
     add = batches.add_argument
-    add(
-        "--out",
-        required=True,
-        type=read.path,
-        metavar="FOLDER",
-        help="a new folder, or one that this command has begun",
-    )
-    add("--batch-size", type=read.count, default=10_000, metavar="N", help="rows of a part (%(default)s)")
-    add("--skip-bad", action="store_true", help="list bad rows in bad-rows.csv instead of stopping at the first")
+    add("--out", required=True, type=read.path, metavar="FOLDER", help="a new folder, or that of the run to resume")
+    add("--batch-size", type=read.count, default=10_000, metavar="N", help="rows per part (%(default)s)")
+    add("--skip-bad", action="store_true", help="list bad rows in bad-rows.csv; otherwise the first is an error")
     add(
         "--table",
         type=read.path,
         metavar="FILE",
-        help="at the end write all counterfactuals as one .csv, .csv.gz, .xlsx or .parquet, too",
+        help="also write all counterfactuals as one .csv, .csv.gz, .xlsx or .parquet at the end",
     )
     add("--force", action="store_true", help="overwrite the file of --table")
     batches.set_defaults(run=run_explain_batches, refuse=batches.error, command="explain-batches")
 
 
 def run_explain_batches(given: argparse.Namespace) -> int:
-    """Explain the files; return 3 if some row that needs a counterfactual has none, or is bad."""
+    """Explain the files; return 3 if a row that needs a counterfactual has none, or is bad."""
     arguments = complete(given)
     absent = [name for name in ("explainer", "explain") if getattr(arguments, name) is None]
     if absent:
@@ -103,6 +97,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         skip_bad=arguments.skip_bad,
         missing=arguments.missing,
         letters=letters,
+        records=arguments.records,
         progress=None if sys.stderr.isatty() else "log",
         **settings,
     )
@@ -113,13 +108,15 @@ def run_explain_batches(given: argparse.Namespace) -> int:
     )
     if letters is not None:
         _tell_letters(result, letters)
+    if arguments.records is not None:
+        say(f"wrote {totals['factuals']} records to {arguments.records}; mcce verify {arguments.records} checks them")
     if arguments.table is not None:
         _write_table(result, Path(arguments.table), arguments)
     return SOME_UNEXPLAINED if totals["unexplained"] or totals["bad"] else DONE
 
 
 def _letters(arguments: argparse.Namespace) -> Letters | None:
-    """Return the letters that are asked for; options that are about letters alone are refused without them."""
+    """Return the letters to write; raise on options of letters without `--letters`."""
     if arguments.letters is None:
         for option in OPTIONS:
             if (option.group == "letters" or option.name in IN_LETTERS) and is_given(arguments, option.name):
@@ -147,19 +144,19 @@ def _tell_letters(result: BatchResult, letters: Letters) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the files of rows: one, or those of a folder that can be read, by their names."""
+    """Return the file, or the readable files of a folder in order of their names."""
     if not path.is_dir():
         return [path]
     return sorted(each for each in path.iterdir() if each.name.lower().endswith((*STREAMED, *TEXTS)))
 
 
 def _is_streamed(path: Path, arguments: argparse.Namespace) -> bool:
-    """Say whether a file is read batch by batch."""
+    """Return whether a file is read batch by batch."""
     name = path.name.lower()
     if name.endswith(STREAMED):
         return True
     if not name.endswith(PLAIN):
-        return not name.endswith(TEXTS)  # whoever reads it says that it cannot be read
+        return not name.endswith(TEXTS)  # reading it raises
     if any(is_given(arguments, option) for option in READ):
         return False
     if name.endswith(".gz"):
@@ -170,13 +167,13 @@ def _is_streamed(path: Path, arguments: argparse.Namespace) -> bool:
     try:
         head.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        if error.end < len(head) - 4:  # not a character that was cut
+        if error.end < len(head) - 4:  # not a truncated character
             return b"," in first
     return b"," in first or not any(mark in first for mark in (b";", b"\t", b"|"))
 
 
 def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
-    """Read files as `mcce explain` does; a cell that cannot be read is an error that names its place."""
+    """Read files as `mcce explain` does; raise on a cell that cannot be read."""
     options = ReadOptions.from_arguments(arguments)
     for path in paths:
         rows = read_table("--explain", str(path), options, arguments.sheet.get("explain"))

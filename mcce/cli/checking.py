@@ -45,8 +45,8 @@ OF_EXPLAIN = (  # options that are arguments of `MCCE.explain` by the same name
     "robust",
 )
 OF_RECOURSE = ("actions", "assurance", "keep", "takes", "max_actions")  # the same of `MCCE.recourse`
-NOT_OF_RECOURSE = {  # options of `MCCE.explain` that `MCCE.recourse` does not take, and why
-    "sparse": "it always looks for few actions",
+NOT_OF_RECOURSE = {  # options of `MCCE.explain` that `MCCE.recourse` does not take, with the reason
+    "sparse": "it always searches for few actions",
     "caution": "actions are ordered by their number, then by the sum of their steps",
     "measures": "actions are ordered by their number, then by the sum of their steps",
     "feature_weights": "actions are ordered by their number, then by the sum of their steps",
@@ -80,7 +80,7 @@ def in_words(decision: Any, label: str | None) -> Any:
 
 
 def read_interval(text: str, of: Any) -> Interval | None:
-    """Read an interval such as 0,1 or [0,1) or (0,inf); None if the text is none."""
+    """Read an interval such as 0,1 or [0,1) or (0,inf); None for other texts."""
     parts = re.fullmatch(r"([\[(]?)([^,]+),([^,\])]+)([\])]?)", text.strip())
     if parts is None:
         return None
@@ -95,9 +95,9 @@ def read_interval(text: str, of: Any) -> Interval | None:
 
 
 def read_class(role: str, text: str | None, classes: Any) -> Any:
-    """Return the class that is spelled like the text, else the only one that is so but for case; `role` is its option.
+    """Return the class equal to the text, else the only one equal up to case; None without a text.
 
-    Returns None without a text.
+    `role` is the option, for messages.
     """
     if text is None:
         return None
@@ -112,11 +112,11 @@ def read_class(role: str, text: str | None, classes: Any) -> Any:
         raise InputError(f"{role} is {spell(text)}, which could be {listing(alike)}. Write it exactly as one of them.")
     if alike:
         return alike[0]
-    raise InputError(f"{role} is {spell(text)}, which is no class of the model; {did_you_mean(text, known)}")
+    raise InputError(f"{role} is {spell(text)}, which is not a class of the model; {did_you_mean(text, known)}")
 
 
 def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
-    """Return the constraints of a file, or those that stand in that of `--config`."""
+    """Return the constraints of a file, or those in the file of `--config`."""
     source = arguments.constraints
     if source is None:
         return []
@@ -126,7 +126,7 @@ def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
         constraints = read(Path(source)) if isinstance(source, str) else read_sections(source, "constraints")
     if not constraints:
         sections = ", ".join(f"[[{name}]]" for name in available_constraints())
-        raise InputError(f"--constraints {source} says nothing; give {sections}, or leave it out.")
+        raise InputError(f"--constraints {source} has no constraints; give {sections}, or leave it out.")
     return constraints
 
 
@@ -141,7 +141,7 @@ def check_constraints(
     factuals: pd.DataFrame | None,
     formulas: Sequence[Formula],
 ) -> None:
-    """Raise if constraints name what the tables do not have, or leave nothing for any row; `formulas` are derived."""
+    """Raise if constraints name unknown columns or levels, or leave no value for any row."""
     derived = DerivedColumns(tuple(formulas), schema) if formulas else None
     with _naming_the_file(arguments):
         fixed = [name for name in arguments.fixed if name in schema.names]
@@ -153,7 +153,7 @@ def check_constraints(
 
 @contextmanager
 def _naming_the_file(arguments: argparse.Namespace) -> Iterator[None]:
-    """Let an error begin with the file, named once."""
+    """Prefix errors with the file of the constraints."""
     source = arguments.constraints
     where, own = f"--config {arguments.config}", "constraints"
     if isinstance(source, str):
@@ -176,7 +176,7 @@ def _name(who: Hashable) -> Hashable:
 
 
 def explain_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `MCCE.explain` or `MCCE.recourse` that were given, besides constraints."""
+    """Return the given arguments of `MCCE.explain` or `MCCE.recourse`, except constraints."""
     if arguments.model is None and arguments.response is None and arguments.explainer is None:
         raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
     names = (*OF_EXPLAIN, *OF_RECOURSE)
@@ -192,19 +192,19 @@ def explain_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def given_names(arguments: argparse.Namespace) -> Names:
-    """Return what features, values and predictions are called."""
+    """Return the names of features, values and predictions."""
     reasons = arguments.reasons if isinstance(arguments.reasons, dict) else {}
     return Names(labels=arguments.labels, units=arguments.units, formats=arguments.formats, reasons=reasons)
 
 
 def demands(arguments: argparse.Namespace) -> list[Constraint]:
-    """Return the options that are constraints: what may become missing, and no copies of training rows."""
+    """Return the constraints of `--allow-missing` and `--exclude-training`."""
     may_be_missing: list[Constraint] = [allow(name, missing=True) for name in arguments.allow_missing]
     return [*may_be_missing, no_copies()] if arguments.exclude_training else may_be_missing
 
 
 def check_rows(rows: TableFile, factuals: pd.DataFrame, schema: Schema) -> None:
-    """Raise if `explain` would refuse the rows, before anything is fitted."""
+    """Raise before fitting if `explain` would raise on the rows."""
     known, _ = without_unknown_levels(factuals, schema)
     table = schema.encode(known, rows.path)
     check_magnitudes(table, rows.path)

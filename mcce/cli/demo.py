@@ -1,7 +1,8 @@
-"""`mcce demo`: refused loans explained, the example of the paper's introduction.
+"""`mcce demo`: explain refused loans, the example of the paper's introduction.
 
 One customer gets three sparse counterfactuals, many customers get one each; the paper's plain method is shown for
-comparison. The record of one decision is shown, verified and, once changed, refused. A picture and a page are written.
+comparison. The record of one decision is shown and verified before and after a change. A picture and a page are
+written.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ NAMES = Names(
     units=dict.fromkeys(("salary", "savings", "loan_amount"), "$"),
     formats={"prediction": "0.0%", "defaulted_last_year": {True: "yes", False: "no"}},
 )
-WAYS, SEARCHED = 3, 100  # ways shown for one customer, and the nearest examples they are taken from
+WAYS, SEARCHED = 3, 100  # ways shown for one customer, and the number of examples they are selected from
 
 
 def add_demo(commands: Any) -> None:
@@ -71,7 +72,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
     refused = customers[risk >= 0.1]
     clock.stop("the bank's model learns from its customers")
     granted = Interval(0, 0.1, closed="left", of=True, label="the loan is granted")
-    facts = [*loans.fixed, "defaulted_last_year"]  # which nobody can change
+    facts = [*loans.fixed, "defaulted_last_year"]  # which cannot change
     explainer = MCCE(model, decision=granted, fixed=facts, random_state=arguments.random_state, names=NAMES)
     explainer.fit(customers)
     clock.stop("mcce learns what customers look like")
@@ -96,17 +97,14 @@ def run_demo(arguments: argparse.Namespace) -> int:
     clock.stop("the record of one decision, verified")
     _print_demo(story, ways, one, many, _plain_story(plain_one, plain_many))
     print(f"\nTHE RECORD\n\n{record}")
-    written = [
-        [str(picture), "what would have to change, as a picture"],
-        [str(page), "all of it, for a browser"],
-    ]
+    written = [[str(picture), "what would have to change, as a picture"], [str(page), "all of it, for a browser"]]
     print(f"\nHOW LONG IT TOOK\n\n{aligned(clock.steps)}\n\nWRITTEN\n\n{aligned(written, left=(0, 1))}\n")
     print("Now with your own files: mcce explain --help")
     return DONE
 
 
 def _fresh_names(folder: Path, force: bool) -> tuple[Path, Path]:
-    """Return names of picture and page that no earlier run has used, in a folder that takes them."""
+    """Return unused names of picture and page in a writable folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for run in itertools.count(1):
         name = "mcce-demo" if run == 1 else f"mcce-demo-{run}"
@@ -129,9 +127,9 @@ def _logistic() -> Any:
 
 
 def _different_ways(found: Counterfactuals) -> Counterfactuals:
-    """Keep the best example of each set of changed features: the next best often differ by a few dollars only.
+    """Return the best example of each set of changed features.
 
-    Suspicious examples, those with notes included, are left out, unless there are no others.
+    Suspicious examples, including those with notes, are left out unless all are suspicious.
     """
     sets = found.changes().groupby("rank")["feature"].agg(tuple)
     odd = sets.index.isin(found.suspicious("all").index.get_level_values("rank"))
@@ -153,7 +151,7 @@ def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
 
 
 def _record_story(found: Counterfactuals, explainer: MCCE) -> str:
-    """Return what the record of the first decision says, and what its verification finds before and after a change."""
+    """Return the record of the first decision, and its verification before and after a change."""
     with tempfile.TemporaryDirectory() as folder:
         (path,) = found.write_records(folder)
         record = json.loads(path.read_text(encoding="utf-8"))

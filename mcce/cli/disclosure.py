@@ -24,15 +24,15 @@ def add_disclosure(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     parser = commands.add_parser(
         "disclosure",
-        description="Attack a fitted explainer through what it returns, with the rows that it was fitted on and others "
-        "of the same population, and say what was found: copies, keys, singling out, membership.",
+        description="Attack a fitted explainer by its answers, with its training rows and other rows of the same "
+        "population, and report the disclosure: copies, keys, singling out, membership.",
     )
     add = parser.add_argument
     add("--explainer", required=True, type=read.path, metavar="FILE", help="a fitted mcce.MCCE, as for explain-batches")
     add("--model", type=read.path, metavar="FILE", help="its model, as for explain-batches")
     add("--trusted", type=read.names, default=[], metavar="A,B", help="types of a .skops model that you trust")
     add("--train", required=True, type=read.path, metavar="FILE", help="the training rows: .parquet, .csv or .csv.gz")
-    add("--holdout", required=True, type=read.path, metavar="FILE", help="rows that nothing was fitted on")
+    add("--holdout", required=True, type=read.path, metavar="FILE", help="rows that were not used for fitting")
     add("--missing", type=read.names, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
     add("--keys", type=read.names, metavar="A,B", help="columns that an attacker knows (the fixed features)")
     add("--targets", type=read.names, metavar="A,B", help="columns that an attacker wants to know (all others)")
@@ -47,15 +47,12 @@ def add_disclosure(commands: Any) -> None:
 
 
 def run_disclosure(arguments: argparse.Namespace) -> int:
-    """Attack the explainer, and print what was found."""
-    from mcce.diagnostics.disclosure_risk.disclosure import (  # what few need is loaded when it is needed
-        RELEASES,
-        disclosure,
-    )
+    """Attack the explainer, and print the findings."""
+    from mcce.diagnostics.disclosure_risk.disclosure import RELEASES, disclosure
 
     out = None if arguments.out is None else Path(arguments.out)
     if out is not None and out.suffix != ".csv":
-        raise InputError(f"--out {out} does not end in .csv, which is what is written; name it so.")
+        raise InputError(f"--out {out} does not end in .csv; the table is written as CSV. Rename it.")
     if out is not None and out.exists():
         raise InputError(f"--out {out} exists; remove it, or name another file.")
     explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
@@ -83,7 +80,7 @@ def run_disclosure(arguments: argparse.Namespace) -> int:
 
 
 def read_rows(option: str, path: str, schema: Schema, missing: Sequence[str]) -> pd.DataFrame:
-    """Read a file by the training columns; a row that cannot be read is an error."""
+    """Read the training columns of a file; raise on a row that cannot be read."""
     parts = []
     for part in open_source(path, schema, None, missing).parts(AT_ONCE, lambda _: False):
         for bad in part.rows.bad:

@@ -1,8 +1,8 @@
 """`mcce fit`, `mcce explain` and `mcce letters`: explainers, and counterfactuals for the rows of a file.
 
 `letters` is a sparse `explain` that writes letters. `fit` saves the explainer, with the name and checksum of the
-model's file; a model that was trained here is written beside it. With `--recourse`, `explain` and `letters` find
-actions (`MCCE.recourse`); `fit` with `--graph` learns what these need of the training rows.
+model's file; a model trained by the command is written beside it. With `--recourse`, `explain` and `letters` find
+actions (`MCCE.recourse`); `fit` with `--graph` stores what these need of the training rows.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def add_fit(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     fit = commands.add_parser(
         "fit",
-        description="Learn what rows look like, and what a model says of them, and save that: mcce fit --train "
+        description="Fit an explainer to training rows and a model, and save it: mcce fit --train "
         "customers.xlsx --model model.skops --fixed age,sex --save bank.mcce. The file holds values of training rows; "
-        "mcce inspect says which.",
+        "mcce inspect lists them.",
         epilog="Exit codes: 0 done; 2 bad arguments, files or models; 130 interrupted.",
     )
     fit.add_argument(
         "--config", default=argparse.SUPPRESS, metavar="FILE", help="a TOML file with any of these options"
     )
     add_options(fit, "fit")
-    fit.add_argument("--save", required=True, type=read.path, metavar="FILE", help="where to: bank.mcce")
+    fit.add_argument("--save", required=True, type=read.path, metavar="FILE", help="the file to write, as bank.mcce")
     fit.add_argument("--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files that exist")
     fit.set_defaults(run=run_fit, refuse=fit.error, command="fit")
 
@@ -68,7 +68,7 @@ def run_fit(given: argparse.Namespace) -> int:
     if arguments.graph is not None:
         job.explainer.learned_.learn_worlds(None)
     job.explainer.save(target, about=about_model(model, job.explainer.model, target))
-    say(f"wrote {target}, which holds values of training rows; mcce inspect {target} says which")
+    say(f"wrote {target}, which holds values of training rows; mcce inspect {target} lists them")
     also = "" if model.suffix.lower() in WITHOUT_CODE and model.parent == target.parent else f" --model {model}"
     say(f"mcce letters {target} people.xlsx{also} --letters folder writes letters")
     return DONE
@@ -78,8 +78,8 @@ def add_explain(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     explain = commands.add_parser(
         "explain",
-        description="For each row of a file find what would have to change for the wanted decision: by a training file "
-        "and a model, or by an explainer that mcce fit has saved.",
+        description="For each row of a file find the changes that lead to the wanted decision, by a training file "
+        "and a model, or by an explainer saved by mcce fit.",
         epilog=CODES,
     )
     _add_arguments(explain, "explain")
@@ -100,7 +100,7 @@ def add_letters(commands: Any) -> None:
         "--show-texts",
         default=argparse.SUPPRESS,
         metavar="CODE",
-        help="print the texts of a language, to begin a file of your own for --texts with, and do nothing else",
+        help="print the texts of a language, as a template for --texts, and exit",
     )
     letters.set_defaults(run=run_letters, refuse=letters.error, command="letters")
 
@@ -111,7 +111,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
         "--config",
         default=argparse.SUPPRESS,
         metavar="FILE",
-        help="a TOML file with any of these options; what stands on the command line wins",
+        help="a TOML file with any of these options; the command line overrides it",
     )
     add_options(parser, command)
     parser.add_argument(
@@ -120,7 +120,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def run_letters(given: argparse.Namespace) -> int:
-    """Write letters for the people of a file; return 3 if nothing was found for some of them."""
+    """Write letters for the rows of a file; return 3 if nothing was found for some of them."""
     if "show_texts" in given:
         print(text_of(given.show_texts), end="")
         return 0
@@ -132,7 +132,7 @@ def run_letters(given: argparse.Namespace) -> int:
 
 
 def run_explain(given: argparse.Namespace) -> int:
-    """Read the files, find counterfactuals, write them; return 3 if some row that needs one has none."""
+    """Explain the rows of a file; return 3 if a row that needs a counterfactual has none."""
     arguments = complete(given)
     needed = ("explain",) if arguments.explainer is not None else ("train", "explain")
     absent = [option.flag for option in OPTIONS if option.name in needed and getattr(arguments, option.name) is None]
@@ -140,12 +140,12 @@ def run_explain(given: argparse.Namespace) -> int:
         given.refuse(f"the following arguments are required: {', '.join(absent)}")
     options = explain_options(arguments)
     if arguments.rules is not None and not arguments.sparse:
-        raise InputError("--rules keeps the floor of plausibility; add --sparse.")
+        raise InputError("--rules needs the plausibility floor; add --sparse.")
     if arguments.letters is not None:
         read_texts(arguments.language, arguments.texts)
     outputs = Outputs.of(arguments)
     constraints = read_constraints(arguments)
-    as_asked = copy.copy(arguments)  # what is found out on the way is no part of the job
+    as_asked = copy.copy(arguments)  # without values that are set below
     job = (fit_files if arguments.explainer is None else load_files)(arguments, constraints)
     found = _explain(job, arguments, options)
     return write(found, outputs, Style.from_file(job.source, job.readings, arguments.spreadsheet_safe), as_asked)
@@ -163,6 +163,6 @@ def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -
 
 
 def _in_other_words(found: Counterfactuals, arguments: argparse.Namespace) -> Counterfactuals:
-    """Return a result in the words of this job: names and decision beside, or instead of, the explainer's own."""
+    """Return a result with the names and the decision of this job, in addition to or instead of the explainer's."""
     names = found.names.replaced_by(Names.read(given_names(arguments), found.frame.columns))
     return replace(found, names=names, decision=arguments.in_words or found.decision)

@@ -1,6 +1,6 @@
 """`mcce explore`: the explorer in a browser, for the people of a file.
 
-If a search still runs at the interrupt, the process is ended at once: its threads would keep it alive.
+If a search is running at the interrupt, the process is ended at once, since its threads would keep it alive.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def add_explore(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     explore = commands.add_parser(
         "explore",
-        description="Open a page on this machine with the people of a file: plans for each, with what may change, how "
-        "far and how hard as you say; values put in by hand; letters to take along. Ends with Ctrl-C.",
+        description="Open a local page with the people of a file: plans for each within adjustable limits and costs, "
+        "values entered by hand, and letters. Ends with Ctrl-C.",
         epilog="Exit codes: 0 ended; 2 bad arguments, files or models. Needs pip install 'mcce[explore]'.",
     )
     add = explore.add_argument
@@ -47,19 +47,14 @@ def add_explore(commands: Any) -> None:
                 help=about,
             )
     add("--sheet", metavar="NAME", help="sheet of a workbook that has several")
-    add(
-        "--train",
-        type=read.path,
-        metavar="FILE",
-        help="the training rows, for the costs in the second tab",
-    )
-    add("--port", type=int, default=0, metavar="N", help="of this machine (a free one)")
-    add("--no-browser", action="store_true", help="print the address, and open no browser")
+    add("--train", type=read.path, metavar="FILE", help="the training rows, for the costs in the second tab")
+    add("--port", type=int, default=0, metavar="N", help="local port (a free one)")
+    add("--no-browser", action="store_true", help="print the address without opening a browser")
     explore.set_defaults(run=run_explore)
 
 
 def run_explore(arguments: argparse.Namespace) -> int:
-    """Serve the explorer; return when it is interrupted."""
+    """Serve the explorer until it is interrupted."""
     from mcce.explore import ExplorerSession
     from mcce.explore.server import serve
 
@@ -70,7 +65,7 @@ def run_explore(arguments: argparse.Namespace) -> int:
     session = ExplorerSession(explainer, people, training)
 
     def tell(address: str) -> None:
-        say(f"{len(session)} people; end it with Ctrl-C. Whoever knows this address can read them:")
+        say(f"{len(session)} people; end with Ctrl-C. Anyone who knows this address can read their data:")
         print(address, flush=True)
         if not arguments.no_browser:
             webbrowser.open(address)

@@ -1,6 +1,6 @@
 """Explainers fitted to files or loaded, and rows to explain, read with the kinds of the training columns.
 
-A loaded explainer takes its model from `--model`, or from the file beside it that it was fitted with, if opening that
+The model of a loaded explainer is that of `--model`, or the file beside it with which it was fitted, if opening that
 runs no code.
 """
 
@@ -22,16 +22,7 @@ from mcce.cli.checking import check_constraints, check_rows, given_names, in_wor
 from mcce.cli.console import say
 from mcce.cli.models import OURS, OnnxClassifier, OnnxRegressor, load_joblib, load_model, train_model
 from mcce.cli.options import OPTIONS, is_given
-from mcce.cli.tables import (
-    UNNAMED,
-    Reading,
-    ReadOptions,
-    TableFile,
-    check_columns,
-    kind_of,
-    name_rows,
-    read_table,
-)
+from mcce.cli.tables import UNNAMED, Reading, ReadOptions, TableFile, check_columns, kind_of, name_rows, read_table
 from mcce.constraints import Constraint, allow
 from mcce.exceptions import InputError, listing, spell
 from mcce.explainer import MCCE
@@ -48,14 +39,14 @@ WITHOUT_CODE = (".onnx", ".skops")
 
 @dataclass(frozen=True)
 class Job:
-    """An explainer with the rows that it is to explain.
+    """An explainer with the rows to explain.
 
     Attributes
     ----------
-    explainer : fitted
-    source : the file that results are written like, and `readings` how its features are read
+    explainer : the fitted explainer
+    source, readings : the file whose format the results have, and the readings of its features
     factuals : the rows to explain, or None
-    constraints : of the job, besides the explainer's own
+    constraints : constraints of the job, besides those of the explainer
     """
 
     explainer: MCCE
@@ -66,7 +57,7 @@ class Job:
 
 
 def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
-    """Fit an explainer to the training file; rows to explain, if there are any, are checked before."""
+    """Fit an explainer to the training file; rows to explain are checked before the fit."""
     options = ReadOptions.from_arguments(arguments)
     train, rows, factuals = read_table("--train", arguments.train, options, arguments.sheet.get("train")), None, None
     if not len(train.table):
@@ -131,11 +122,11 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
 
 
 def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> Job:
-    """Load an explainer, and read the rows as it needs them."""
+    """Load an explainer, and read the rows for it."""
     of_fit = [option.flag for option in OPTIONS if option.group == "fit" and is_given(arguments, option.name)]
     if of_fit:
         raise InputError(
-            f"{listing(of_fit)} go with mcce fit, but --explainer is fitted; leave them out, or fit again."
+            f"{listing(of_fit)} are options of mcce fit, but --explainer is fitted; leave them out, or fit again."
         )
     explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted, arguments.n_jobs)
     schema = explainer.generator_.schema_
@@ -154,7 +145,7 @@ def load_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> 
 
 
 def kept_fixed(explainer: MCCE, arguments: argparse.Namespace) -> list[Constraint]:
-    """Return constraints for the features of `--fixed` that the explainer was not fitted with as fixed."""
+    """Return constraints for the features of `--fixed` that are not fixed in the explainer."""
     generator = explainer.generator_
     known = pd.DataFrame(columns=generator.schema_.names)
     check_columns("--fixed", arguments.fixed, known, f"those of {arguments.explainer}")
@@ -162,13 +153,13 @@ def kept_fixed(explainer: MCCE, arguments: argparse.Namespace) -> list[Constrain
 
 
 def rows_like(rows: TableFile, schema: Schema) -> pd.DataFrame:
-    """Return rows of a file as values of a fitted table's columns."""
+    """Return the rows of a file as values of the training columns."""
     known = rows.like(readings_of(schema))
     return known.read(known.find_readings(schema.names))
 
 
 def readings_of(schema: Schema) -> dict[Any, Reading]:
-    """Return the kinds of cells of a fitted table's columns; formats of dates are found from a file."""
+    """Return the kinds of the training columns; date formats are detected in a file."""
     found = {}
     for feature in schema.features:
         values = pd.Series([], dtype=feature.dtype) if feature.levels is None else pd.Series(feature.levels)
@@ -181,7 +172,7 @@ def readings_of(schema: Schema) -> dict[Any, Reading]:
 def _read_rows(
     arguments: argparse.Namespace, training: Mapping[Any, Reading], known: Mapping[Any, Iterable[Any]]
 ) -> tuple[TableFile, dict[Any, Reading]]:
-    """Read the rows to explain, named, and find how the training columns are read in them."""
+    """Read the rows to explain with their names, and find the readings of the training columns."""
     options = ReadOptions.from_arguments(arguments)
     rows = read_table("--explain", arguments.explain, options, arguments.sheet.get("explain"))
     rows = name_rows(rows.unescaped(known, arguments.id), arguments.id).like(training)
@@ -196,14 +187,14 @@ def _read_rows(
 def load_explainer(
     path: str, model: str | None, trusted: Sequence[str] = (), jobs: int | None = None, role: str = "--explainer"
 ) -> MCCE:
-    """Load a fitted explainer: what `MCCE.save` wrote, with its model, or what joblib wrote, which runs code."""
+    """Load a fitted explainer: a file of `MCCE.save` with its model, or a file of joblib, which runs code."""
     where = f"{role} {path}"
     if not Path(path).is_file():
         raise InputError(f"{where}: there is no such file; check its name and folder.")
     if is_zipfile(path):
         return MCCE.load(path, _model_of(where, path, model, trusted), n_jobs=jobs)
     if model is not None:
-        raise InputError(f"{where} was not written by MCCE.save, so that --model has no place; leave it out.")
+        raise InputError(f"{where} was not written by MCCE.save and holds its model; leave --model out.")
     loaded = load_joblib(where, path)
     if not isinstance(loaded, MCCE):
         raise InputError(f"{where} holds a {type(loaded).__name__}; it must be a fitted mcce.MCCE.")
@@ -211,7 +202,7 @@ def load_explainer(
 
 
 def _model_of(where: str, path: str, given: str | None, trusted: Sequence[str]) -> Any:
-    """Return the model of a saved explainer: the one that is named, or one beside it that runs no code."""
+    """Return the model of a saved explainer: the given one, or one beside it that runs no code."""
     if given is None:
         beside = find_model(path, where)
         given, trusted = str(beside), [*trusted, *(OURS if beside.suffix.lower() == ".skops" else ())]
@@ -223,14 +214,14 @@ def _model_of(where: str, path: str, given: str | None, trusted: Sequence[str]) 
 
 
 def find_model(path: str, where: str) -> Path:
-    """Return the file of the model that a saved explainer was fitted with, if it is beside it and runs no code."""
+    """Return the model file beside a saved explainer, if it is unchanged and runs no code."""
     about = read_manifest(path)["about"]
-    lacking = f"{where} was written by MCCE.save, without its model; give that by --model"
+    lacking = f"{where} was written by MCCE.save, without its model; give the model by --model"
     named = Path(str(about.get(MODEL_FILE, "")))
     if not named.name or named.is_absolute() or ".." in named.parts:
         raise InputError(f"{lacking}.")
     if named.suffix.lower() not in WITHOUT_CODE:
-        raise InputError(f"{lacking}: it was fitted with {named}, and opening that runs the code that it holds.")
+        raise InputError(f"{lacking}: it was fitted with {named}, and opening that file runs code.")
     beside = Path(path).parent / named
     if not beside.is_file():
         raise InputError(f"{lacking}: it was fitted with {named}, which is not beside it.")
@@ -250,11 +241,11 @@ def files_of(explainer: str | None, model: str | None) -> dict[str, str | Path]:
 
 
 def about_model(path: Path, model: Any, beside: Path) -> dict[str, str]:
-    """Return what a saved explainer says of the file of its model."""
+    """Return what a saved explainer states about the file of its model."""
     about = {MODEL_CHECKSUM: hashlib.sha256(path.read_bytes()).hexdigest()}
     try:
         about[MODEL_FILE] = path.resolve().relative_to(beside.resolve().parent).as_posix()
-    except ValueError:  # elsewhere: whoever uses it names it
+    except ValueError:  # elsewhere: --model must name it
         about[MODEL_FILE] = path.name
     if isinstance(model, OnnxClassifier):
         about[MODEL_CLASSES] = json.dumps(model.classes_.tolist())
@@ -262,7 +253,7 @@ def about_model(path: Path, model: Any, beside: Path) -> dict[str, str]:
 
 
 def known_levels(schema: Schema) -> dict[Any, Iterable[Any]]:
-    """Return the levels of each feature, none for numbers."""
+    """Return the levels of each feature; empty for numbers."""
     return {feature.name: () if feature.levels is None else feature.levels for feature in schema.features}
 
 
@@ -288,10 +279,10 @@ def _feature_names(train: pd.DataFrame, model: Any, arguments: argparse.Namespac
 def _as_model_takes_them(
     X: pd.DataFrame, model: Any, options: ReadOptions, ordered: Mapping[Any, tuple[Any, ...]]
 ) -> tuple[pd.DataFrame, dict[Any, Any]]:
-    """Return the features, text as levels where we train, and the columns of codes that stay numbers."""
+    """Return the features, with text as levels if a model is trained, and the kinds of codes that stay numbers."""
     text = [name for name in X if pd.api.types.infer_dtype(X[name], skipna=True) == "string"]
     codes = [c for c in X if c in options.levels or c in ordered or (model is None and c in text)]
-    as_levels = [c for c in codes if model is None or c in text]  # a given model saw numbers as numbers
+    as_levels = [c for c in codes if model is None or c in text]  # a given model was trained on numbers
     dtypes: dict[Any, Any] = {
         c: pd.CategoricalDtype(list(ordered[c]), ordered=True) if c in ordered else "category" for c in as_levels
     }
@@ -300,7 +291,7 @@ def _as_model_takes_them(
         if name in ordered and list(ordered[name]) != sorted(ordered[name]):
             raise InputError(
                 f"--ordered {name}={'<'.join(map(str, ordered[name]))}: the model takes {name!r} as numbers, which "
-                "have their own order. Give it from the smallest to the largest."
+                "have their own order. List them from the smallest to the largest."
             )
     return X.astype(dtypes), {c: "ordered" if c in ordered else "categorical" for c in stay}
 

@@ -35,7 +35,7 @@ def add_inspect(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     parser = commands.add_parser(
         "inspect",
-        description="Say what a file saved by `save` is, and what it tells of the training data. Nothing in it is run.",
+        description="Describe a file written by `save`, and what it discloses of the training data. No code is run.",
     )
     parser.add_argument(
         "file",
@@ -54,7 +54,7 @@ def run_inspect(arguments: argparse.Namespace) -> int:
 
 
 def describe(path: str) -> dict[str, Any]:
-    """Return what a file is and discloses, as JSON values."""
+    """Return the kind of a file and what it discloses, as JSON values."""
     manifest = read_manifest(path)
     told = {name: manifest[name] for name in ("kind", "version", "versions", "about")}
     told["bytes"] = sum(size for size, _ in manifest["entries"].values())
@@ -80,7 +80,7 @@ def _describe_generator(generator: Generator, also: list[str]) -> dict[str, Any]
         drawn = f"{len(generator.training_givens_):,} rows drawn from the noisy counts, in place of the training rows"
         disclosed = [drawn, "the bounds and levels above, as they were stated"]
         return told | {"privacy": privacy, "discloses": disclosed}
-    whole = [] if generator.samplers_ else [f"training values of all columns, which a {_kind(generator)} is made of"]
+    whole = [] if generator.samplers_ else [f"training values of all columns, which a {_kind(generator)} stores"]
     return told | {"discloses": [*whole, *_givens_held(generator), *also]}
 
 
@@ -110,7 +110,7 @@ def _describe_column(feature: Feature, generator: Generator) -> dict[str, Any]:
         told["sampler"] = "fixed"
     elif sampler is None:
         told["sampler"] = _kind(generator)
-    else:  # what a private fit states of all columns would stand in each of them
+    else:  # a private sampler repeats the statements on all columns
         told["sampler"] = repr(sampler) if generator.privacy is None else type(sampler).__name__
         told["holds"] = disclosed(sampler)
     return told
@@ -119,18 +119,18 @@ def _describe_column(feature: Feature, generator: Generator) -> dict[str, Any]:
 def _explainer_holds(fields: dict[str, Any]) -> list[str]:
     held = []
     if len(fields["rows"]):
-        held.append(f"{len(fields['rows'])} whole training rows, and the model's answers to them")
+        held.append(f"{len(fields['rows'])} whole training rows, and the model's predictions for them")
     if fields["training_rows"] is not None:
         hashes = fields["training_rows"].hashes.size
-        held.append(f"hashes of {hashes:,} training rows, which tell whether a row that one knows was among them")
+        held.append(f"hashes of {hashes:,} training rows, which reveal whether a known row was among them")
     if fields["plausibility"] is not None:
         rows = fields["plausibility"].n_neighbours
-        held.append(f"up to {rows:,} whole training rows, to which nearness is measured for plausibility")
+        held.append(f"up to {rows:,} whole training rows, as nearest neighbours for plausibility")
     tables = [each for each in fields["relations"] or () if each.table is not None]
     if tables:
-        held.append(f"which values come together in {len(tables)} pairs of columns, each that a training row has")
+        held.append(f"the combinations of values in the training rows of {len(tables)} pairs of columns")
     if fields["margins"] is not None:
-        held.append("how far inside the wanted decision the accepted training rows are, without saying which")
+        held.append("the margins of the accepted training rows, in no order")
     return held
 
 
@@ -147,7 +147,7 @@ def _describe_result(found: Counterfactuals) -> dict[str, Any]:
 
 
 def text(told: dict[str, Any]) -> str:
-    """Return what `describe` says, in lines."""
+    """Return the result of `describe` as text."""
     lines = [f"{told['kind']}, format {told['version']}, {told['bytes']:,} bytes unpacked"]
     lines.append("written by " + ", ".join(f"{name} {version}" for name, version in told["versions"].items()))
     about = dict(told["about"])

@@ -2,7 +2,7 @@
 
 .skops   only trusted types are constructed; others must be named by `--trusted`
 .onnx    a computational graph, run by onnxruntime; nothing else is executed
-others   joblib's pickles, which execute the code that they hold; a note says so
+others   joblib pickles, which execute the code that they hold; a note is printed
 
 An ONNX model has one input matrix, or one input for each feature, named like it. Its outputs are a label and scores of
 the classes, or one number for each row. If the scores do not name their classes, the classes are inferred from the
@@ -41,7 +41,7 @@ TEXT = "tensor(string)"
 
 @dataclass(frozen=True)
 class Input:
-    """One input of the graph: its name, its type, and how many columns it has (None if it does not say)."""
+    """One input of the graph: its name, type and number of columns (None if unknown)."""
 
     name: str
     type: str
@@ -49,7 +49,7 @@ class Input:
 
 
 class OnnxRegressor:
-    """A graph with one number a row."""
+    """A graph with one number per row."""
 
     def __init__(self, where: str, session: Any) -> None:
         self.where = where
@@ -68,7 +68,7 @@ class OnnxRegressor:
         return np.asarray(self._run(X)[0]).reshape(len(X))
 
     def check(self, X: pd.DataFrame) -> None:
-        """Refuse a table that the inputs cannot take."""
+        """Raise if a table does not fit the inputs."""
         if hasattr(self, "feature_names_in_"):
             return
         width = self.inputs[0].width
@@ -80,12 +80,12 @@ class OnnxRegressor:
         text = [name for name in X if not pd.api.types.is_numeric_dtype(X[name].dtype)]
         if text and self.inputs[0].type != TEXT:
             raise InputError(
-                f"{self.where} takes one matrix of numbers, but {listing(text)} are none. Export it with one input for "
-                "each feature, named like it."
+                f"{self.where} takes one matrix of numbers, but {listing(text)} are not numeric. Export it with one "
+                "input for each feature, named like it."
             )
 
     def _run(self, X: pd.DataFrame) -> list[Any]:
-        if not len(X):  # some operators refuse empty tables
+        if not len(X):  # some operators fail on empty tables
             return [np.empty(0)] * len(self.session.get_outputs())
         if hasattr(self, "feature_names_in_"):
             fed = {each.name: _as_tensor(self.where, X[[each.name]], each.type) for each in self.inputs}
@@ -96,7 +96,7 @@ class OnnxRegressor:
 
 
 class OnnxClassifier(OnnxRegressor):
-    """A graph with a label and scores by class; `learn_classes` before it is asked."""
+    """A graph with a label and scores by class; call `learn_classes` before `predict_proba`."""
 
     classes_: npt.NDArray[Any]
 
@@ -122,8 +122,8 @@ class OnnxClassifier(OnnxRegressor):
         if unsure or len(first) < columns.shape[1]:
             known = [label.item() if isinstance(label, np.generic) else label for label in first.values()]
             raise InputError(
-                f"{self.where} has scores for {columns.shape[1]} classes without saying which is which, and its labels "
-                f"for the training rows ({listing(known)}) do not tell. Export it with scores by class (zipmap)."
+                f"{self.where} has scores for {columns.shape[1]} classes without their names, and its labels "
+                f"for the training rows ({listing(known)}) are not conclusive. Export it with scores by class (zipmap)."
             )
         self.classes_ = np.array([first[place] for place in range(columns.shape[1])])
 
@@ -134,7 +134,7 @@ def load_onnx(where: str, path: str) -> OnnxRegressor:
     except ImportError:
         raise InputError(f"{where}: .onnx files need onnxruntime; pip install 'mcce[onnx]'.") from None
     settings = onnxruntime.SessionOptions()
-    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads keep others waiting
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning threads block other work
     try:
         session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     except Exception as error:
@@ -146,7 +146,7 @@ def load_onnx(where: str, path: str) -> OnnxRegressor:
     if len(outputs) == 2:
         return OnnxClassifier(where, session)
     raise InputError(
-        f"{where} has the outputs {_described(outputs)}; a label and scores of classes, or one number a row, "
+        f"{where} has the outputs {_described(outputs)}; a label and scores of classes, or one number per row, "
         "can be used."
     )
 
@@ -163,7 +163,7 @@ def _described(each: Sequence[Any]) -> str:
 
 
 def _as_tensor(where: str, X: pd.DataFrame, kind: str) -> npt.NDArray[Any]:
-    """Return columns as the graph takes them."""
+    """Return columns as an input tensor of the graph."""
     missing = [name for name in X if X[name].isna().any()]
     if missing and kind not in ("tensor(float)", "tensor(double)"):
         raise InputError(f"{where}: {listing(missing)} has missing values, which its input of type {kind} cannot hold.")
@@ -176,7 +176,7 @@ def _as_tensor(where: str, X: pd.DataFrame, kind: str) -> npt.NDArray[Any]:
 
 
 def _two_columns(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return scores with a column for each class; one column alone is that of the second of two."""
+    """Return scores with a column for each class; a single column is that of the second of two classes."""
     wide = scores.reshape(len(scores), -1)
     return np.column_stack([1 - wide, wide]) if wide.shape[1] == 1 else wide
 
@@ -194,7 +194,7 @@ def load_model(path: str, trusted: Sequence[str] = ()) -> Any:
 
 
 def load_joblib(where: str, path: str) -> Any:
-    """Load what joblib wrote, and say that this runs code."""
+    """Load a file of joblib, with a note that this runs code."""
     import joblib
 
     say(f"opening {where} runs the code that it holds; .skops and .onnx files run none")
@@ -231,7 +231,7 @@ def _problem(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
 
 
-OURS = (  # types of the models that `train_model` makes, which run nothing when they are opened
+OURS = (  # types of the models of `train_model`, which run no code when they are loaded
     "functools.partial",
     "mcce.cli.models.in_days",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -240,7 +240,7 @@ OURS = (  # types of the models that `train_model` makes, which run nothing when
 
 
 def save_model(model: Any, beside: Path, *, force: bool) -> Path:
-    """Write a model that was trained here beside an explainer: by skops if that is installed, else by joblib."""
+    """Write a trained model beside an explainer: by skops if it is installed, else by joblib."""
     try:
         from skops import io
 
@@ -262,7 +262,7 @@ MOST_LEVELS = 255  # of scikit-learn's HistGradientBoosting
 def train_model(
     X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespace, of_codes: bool
 ) -> tuple[Any, pd.DataFrame]:
-    """Train gradient boosting on the rows with a response, and say how good it is; `of_codes`: they are classes."""
+    """Train gradient boosting on the rows with a response, and report its quality; `of_codes`: codes of classes."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
     from sklearn.pipeline import make_pipeline
@@ -296,7 +296,7 @@ def train_model(
     kind = "class" if is_class else "number"
     say(f"trained a {name} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}")
     if not quality >= POOR[measure]:
-        say(f"warning: that is poor: the model says little about {y.name!r}, and so will its explanations")
+        say(f"warning: that is poor: the model predicts {y.name!r} badly, so its explanations are of little use")
     return model, X
 
 

@@ -1,8 +1,8 @@
 """The options of all commands on files: one table for the command line, TOML files (`--config`) and `--help`.
 
 An option has the same name in a TOML file, with underscores. File names in it are relative to its folder; constraints
-stand in it as in a file of constraints. The command line overrides the file. The options as run are written beside the
-results, so that `--config` repeats them.
+have the same form as in a file of constraints. The command line overrides the file. The options of a run are written
+beside the results, so that `--config` repeats them.
 """
 
 from __future__ import annotations
@@ -38,12 +38,11 @@ class Option:
 
     Attributes
     ----------
-    name : as in a file
-    read : reads its value
-    metavar, help : for `--help`; {} in the text becomes the default, {samplers} and so on the names that are registered
-    default : its value if it is not given
-    is_path : whether it names a file, which in a TOML file is seen from there
-    group : what it is about: fitting an explainer, reading files, asking for answers, writing them
+    name : name in a file
+    read : reader of its value
+    metavar, help : for `--help`; {} in the text becomes the default, {samplers} and so on the registered names
+    default : value if it is not given
+    group : topic, by which commands select options (`COMMANDS`)
     """
 
     name: str
@@ -51,43 +50,45 @@ class Option:
     metavar: str
     help: str
     default: Any = None
-    is_path: bool = False
     group: str = "fit"
 
     @property
     def flag(self) -> str:
-        """The option as it is written on a command line."""
+        """The option on a command line."""
         return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it names a file, relative to the folder of a TOML file."""
+        return self.read in (read.path, read.constraints)
 
 
 OPTIONS = (
-    Option("train", read.path, "FILE", "training rows: .csv, .csv.gz, .tsv, .xlsx or .parquet", is_path=True),
-    Option("explain", read.path, "FILE", "rows to explain, with the same features", is_path=True, group="rows"),
+    Option("train", read.path, "FILE", "training rows: .csv, .csv.gz, .tsv, .xlsx or .parquet"),
+    Option("explain", read.path, "FILE", "rows to explain, with the same features", group="rows"),
     Option(
         "explainer",
         read.path,
         "FILE",
-        "a fitted explainer instead of --train: written by mcce fit or MCCE.save; or by joblib, which runs code",
-        is_path=True,
+        "a fitted explainer instead of --train, written by mcce fit or MCCE.save; or by joblib, which runs code",
         group="rows",
     ),
     Option(
         "model",
         read.path,
         "FILE",
-        "a fitted model, saved by joblib; opening it runs code: only open your own. A .skops or .onnx file runs none",
-        is_path=True,
+        "a fitted model: .skops, .onnx, or saved by joblib, which runs code when it is opened: open trusted files only",
         group="model",
     ),
     Option(
         "trusted",
         read.names,
         "A,B",
-        "types that a .skops file may hold besides those that are known to be safe",
+        "types that a .skops file may hold besides those known to be safe",
         [],
         group="model",
     ),
-    Option("response", read.text, "COLUMN", "without --model: train one for this column; with: leave it out"),
+    Option("response", read.text, "COLUMN", "without --model: train one for this column; with it: exclude the column"),
     Option(
         "decision",
         read.decision,
@@ -97,22 +98,22 @@ OPTIONS = (
     ),
     Option("of", read.decision, "CLASS", "the class whose probability the interval is about"),
     Option("fixed", read.names, "A,B", "features that must not change", [], group="what"),
-    Option("drop", read.names, "A,B", "columns to leave aside: no features, and not looked at", [], group="what"),
+    Option("drop", read.names, "A,B", "columns that are not used", [], group="what"),
     Option(
         "kinds",
         read.pairs,
         "A=KIND,..",
-        "numeric or categorical, for columns that cells do not tell: codes that are numbers, numbers such as 007",
+        "numeric or categorical, for ambiguous columns: codes that are numbers, numbers such as 007",
         {},
     ),
     Option(
         "derived",
         read.derived,
         "A=FORMULA",
-        'column that is computed from others and never searched: "dti=(rent + instalment) / income"; repeatable',
+        'column computed from others, never changed by itself: "dti=(rent + instalment) / income"; repeatable',
         {},
     ),
-    Option("ordered", read.ordered, "A=LOW<..<HIGH", 'levels that have an order: "size=small<large"; repeatable', {}),
+    Option("ordered", read.ordered, "A=LOW<..<HIGH", 'ordered levels: "size=small<large"; repeatable', {}),
     Option("missing", read.names, "NA,?", "cells that mean a missing value, besides blank ones", [], group="read"),
     Option("sep", read.sep, "CHAR", r"separator of text files; \t is a tab (detected)", group="read"),
     Option("decimal", read.mark, "MARK", "decimal mark of text files, . or , (detected)", group="read"),
@@ -135,7 +136,7 @@ OPTIONS = (
         group="read",
     ),
     Option(
-        "id", read.text, "COLUMN", "column of --explain that names the rows, as text (row number, from 1)", group="rows"
+        "id", read.text, "COLUMN", "column of --explain with the row names, as text (row number, from 1)", group="rows"
     ),
     Option("n_samples", read.count_or_auto, "K", "rows drawn for each row, or auto ({})", 1000, group="ask"),
     Option("n_counterfactuals", read.count, "N", "how many for each row ({})", 1, group="ask"),
@@ -146,7 +147,7 @@ OPTIONS = (
         "sparse",
         read.flag,
         "",
-        "change as few features as it takes, instead of taking whole drawn rows",
+        "change as few features as possible, instead of returning whole drawn rows",
         False,
         group="ask",
     ),
@@ -154,14 +155,14 @@ OPTIONS = (
         "floor",
         read.number,
         "SHARE",
-        "with --sparse: the least plausibility of what is returned, as a share of real rows (0.05)",
+        "with --sparse: the least plausibility of returned rows, as a share of real rows (0.05)",
         group="ask",
     ),
     Option(
         "caution",
         read.number,
         "NUMBER",
-        "with --sparse: what a step away from the edge counts, of the data and of the decision; 0 for the nearest (1)",
+        "with --sparse: weight of the distance from the edge of the data and of the decision; 0 for the nearest (1)",
         group="ask",
     ),
     Option("diverse", read.flag, "", "with --n-counterfactuals: choose ones that differ", False, group="ask"),
@@ -169,20 +170,13 @@ OPTIONS = (
         "measures",
         read.names,
         "A,B",
-        "what comes first, as in gower,L0 (L0,gower); there are {measures}",
+        "order of the answers, as in gower,L0 (L0,gower); there are {measures}",
         [],
         group="ask",
     ),
-    Option(
-        "feature_weights",
-        read.numbers_by_name,
-        "A=2,..",
-        "what a step in a feature counts in distances (1)",
-        {},
-        group="ask",
-    ),
-    Option("max_changes", read.count, "N", "at most so many changes", group="ask"),
-    Option("max_gower", read.number, "D", "at most so far away, in Gower's distance", group="ask"),
+    Option("feature_weights", read.numbers_by_name, "A=2,..", "weights of features in distances (1)", {}, group="ask"),
+    Option("max_changes", read.count, "N", "largest number of changes", group="ask"),
+    Option("max_gower", read.number, "D", "largest Gower distance", group="ask"),
     Option(
         "recourse",
         read.flag,
@@ -195,7 +189,7 @@ OPTIONS = (
         "actions",
         read.names,
         "A,B",
-        "with --recourse: the features that a person can act on (those of the graph that may change)",
+        "with --recourse: the features that a person can act on (all of the graph that may change)",
         [],
         group="ask",
     ),
@@ -210,7 +204,7 @@ OPTIONS = (
         "keep",
         read.number,
         "SHARE",
-        "with --recourse: how much of what is special about a row its consequences keep, from 0 to 1 (1)",
+        "with --recourse: share of the row's own noise that its consequences keep, from 0 to 1 (1)",
         group="ask",
     ),
     Option(
@@ -221,15 +215,11 @@ OPTIONS = (
         {},
         group="ask",
     ),
-    Option("max_actions", read.count, "N", "with --recourse: at most so many actions (3)", group="ask"),
+    Option("max_actions", read.count, "N", "with --recourse: largest number of actions (3)", group="ask"),
     Option("exclude_training", read.flag, "", "return no row that equals a training row", False, group="ask"),
-    Option("min_donors", read.count, "N", "draw values from at least so many training rows"),
+    Option("min_donors", read.count, "N", "least number of training rows from which a value is drawn"),
     Option(
-        "noise",
-        read.number_or_by_name,
-        "SHARE",
-        "by how much numbers may be off, as in 0.02; or A=0.02,..",
-        group="ask",
+        "noise", read.number_or_by_name, "SHARE", "relative error of numbers, as in 0.02; or A=0.02,..", group="ask"
     ),
     Option(
         "robust",
@@ -242,8 +232,7 @@ OPTIONS = (
         "constraints",
         read.constraints,
         "FILE",
-        "what may change and how: .toml or .json with {constraints}",
-        is_path=True,
+        "constraints on changes: .toml or .json with {constraints}",
         group="what",
     ),
     Option(
@@ -257,53 +246,50 @@ OPTIONS = (
         "generator",
         read.text,
         "NAME",
-        "what draws whole rows, instead of one sampler after the other; there are {generators}",
+        "generator of whole rows, instead of a chain of samplers; there are {generators}",
     ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
     Option(
         "graph",
         read.path,
         "FILE",
-        "a causal graph, which you assume: .dot, .gv or .json; features are drawn given their parents; for --recourse",
-        is_path=True,
+        "an assumed causal graph: .dot, .gv or .json; features are drawn given their parents; for --recourse",
     ),
     Option("random_state", read.whole, "N", "seed of the random draws ({})", 1),
     Option(
         "n_jobs",
         read.whole,
         "N",
-        "threads, of explain-batches processes (1; -1 for all cores); the result does not depend on it",
+        "threads, for explain-batches processes (1; -1 for all cores); the result does not depend on it",
         group="what",
     ),
     Option(
         "out",
         read.path,
         "FILE",
-        "write all rows with what changed, as .csv, .csv.gz, .xlsx or .parquet by its name, those without a "
-        "counterfactual beside it as .unexplained.csv, and the job as run as .job.toml; - is CSV on standard output",
-        is_path=True,
+        "write all counterfactuals as .csv, .csv.gz, .xlsx or .parquet, the rows without one beside it as "
+        ".unexplained.csv, and the options of the run as .job.toml; - is CSV on standard output",
         group="write",
     ),
     Option(
         "spreadsheet_safe",
         read.flag,
         "",
-        "put an apostrophe before texts of a CSV that a spreadsheet would run as a formula, which is the default; "
-        "mcce leaves it out when it reads the file, other programs find it",
+        "put an apostrophe before texts of a CSV that a spreadsheet would run as a formula (default); "
+        "mcce removes it when it reads the file, other programs do not",
         True,
         group="cells",
     ),
-    Option("html", read.path, "FILE", "write a page for a browser", is_path=True, group="write"),
+    Option("html", read.path, "FILE", "write a page for a browser", group="write"),
     Option(
         "records",
         read.path,
         "FOLDER",
         "append a record of each decision, in a chain that mcce verify checks; it holds the values of the person",
-        is_path=True,
-        group="write",
+        group="records",
     ),
-    Option("reviewed_by", read.text, "NAME", "with --records: who reviewed the answers", group="write"),
-    Option("reviewed_at", read.text, "WHEN", "with --records: when, as in 2026-11-18", group="write"),
+    Option("reviewed_by", read.text, "NAME", "with --records: the person who reviewed the answers", group="write"),
+    Option("reviewed_at", read.text, "WHEN", "with --records: the date of the review, as in 2026-11-18", group="write"),
     Option(
         "rules", read.count, "N", "with --sparse: at most N rules that reach the decision for most rows", group="write"
     ),
@@ -311,57 +297,51 @@ OPTIONS = (
         "letters",
         read.path,
         "FOLDER",
-        "write a letter for each row: a page to print and forward; answers that need a review first get none",
-        is_path=True,
+        "write a letter for each row, a page to print; rows whose answers need a review get none",
         group="letters",
     ),
-    Option("all", read.flag, "", "write letters with such examples, too", False, group="letters"),
+    Option("all", read.flag, "", "write letters also for answers that need a review", False, group="letters"),
     Option("language", read.text, "CODE", "language of the letters ({}); there are {languages}", "en", group="letters"),
-    Option("texts", read.path, "FILE", "texts of the letters of your own, as TOML", is_path=True, group="letters"),
+    Option("texts", read.path, "FILE", "own texts of the letters, as TOML", group="letters"),
     Option(
         "reasons",
         read.reasons,
         "",
         "add the principal reasons to the letters, and the rights to give one's own view and to a person's review; "
-        "in a TOML file also a table of your own texts, or codes and texts, by feature",
+        "in a TOML file also a table of own texts, or codes and texts, by feature",
         False,
         group="letters",
     ),
     Option("in_words", read.text, "TEXT", 'the wanted decision in words, as in "the loan is granted"', group="what"),
     Option(
-        "labels",
-        read.pairs,
-        "A=TEXT,..",
-        "what features are called; prediction is what the model says",
-        {},
-        group="what",
+        "labels", read.pairs, "A=TEXT,..", "names of features; prediction is the output of the model", {}, group="what"
     ),
     Option("units", read.pairs, "A=EUR,..", "units of features", {}, group="what"),
     Option(
         "formats",
         read.formats,
         "A=0.0%,..",
-        "how values are written; in a TOML file also words for levels",
+        "formats of values; in a TOML file also words for levels",
         {},
         group="what",
     ),
 )
 REPEATABLE = (read.derived, read.ordered)
 COMMANDS = {  # the groups of each
-    "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "letters"),
-    "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "letters"),
+    "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "records", "letters"),
+    "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "cells", "records", "letters"),
     "fit": ("fit", "model", "what", "read"),
-    "explain-batches": ("model", "rows", "what", "read", "ask", "cells", "letters"),
+    "explain-batches": ("model", "rows", "what", "read", "ask", "cells", "records", "letters"),
 }
 
 
 def is_absent(value: Any) -> bool:
-    """Say whether a value is that of an option that was not given and has no default."""
+    """Return whether a value is that of an option without a default that was not given."""
     return value is None or value is False or value in ([], {})
 
 
 def is_given(arguments: argparse.Namespace, name: str) -> bool:
-    """Say whether an option has another value than its default."""
+    """Return whether an option has another value than its default."""
     default = next(option.default for option in OPTIONS if option.name == name)
     return bool(getattr(arguments, name, default) != default)
 
@@ -371,7 +351,7 @@ def options_of(command: str) -> list[Option]:
 
 
 def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, without: Iterable[str] = ()) -> None:
-    """Add the options of a command to its parser; what is not given is not in its result."""
+    """Add the options of a command to its parser, without defaults."""
     registered = {
         "samplers": ", ".join([*available_samplers(), AUTO]),
         "generators": ", ".join(available_generators()),
@@ -414,9 +394,9 @@ def complete(given: argparse.Namespace) -> argparse.Namespace:
 
 
 def _files_of(files: Sequence[str]) -> dict[str, str]:
-    """Return what the names without an option are: an explainer, rows, or both in this order."""
+    """Return the files of positional arguments: an explainer, rows, or both in this order."""
     if len(files) > 2:
-        raise InputError(f"there are {len(files)} names of files without an option; give an explainer and rows.")
+        raise InputError(f"there are {len(files)} files without an option; give an explainer and rows.")
     if len(files) == 1 and not files[0].lower().endswith(STORED):
         return {"explain": files[0]}
     return dict(zip(("explainer", "explain"), files))
@@ -430,7 +410,7 @@ def read_config(path: str) -> dict[str, Any]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{where} is no TOML file: {error}; correct it there.") from None
+        raise InputError(f"{where} is not a TOML file: {error}; correct it there.") from None
     content = parse_file(text, "TOML", where)
     known = {option.name: option for option in OPTIONS}
     sections = [section for section in available_constraints() if section not in known]
@@ -452,7 +432,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def job_text(arguments: argparse.Namespace, beside: Path) -> str:
-    """Return the job as TOML, its files seen from the folder of `beside`, the file to write."""
+    """Return the options as TOML for the file `beside`, with paths relative to its folder."""
     values = {option.name: _written(option, getattr(arguments, option.name), beside.parent) for option in OPTIONS}
     absent = [option.name for option in OPTIONS if option.default is not True and is_absent(values[option.name])]
     values = {name: value for name, value in values.items() if name not in absent}
@@ -464,7 +444,7 @@ def job_text(arguments: argparse.Namespace, beside: Path) -> str:
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{_key(key)} = {to_toml(value)}" for key, value in table.items())]
     for section, entries in constraints.items():
-        if isinstance(entries, bool):  # before the tables, to which it would belong
+        if isinstance(entries, bool):  # before the first table
             lines.insert(1, f"{_key(section)} = {to_toml(entries)}")
             continue
         for entry in [entries] if isinstance(entries, (dict, str)) else entries:
@@ -485,7 +465,7 @@ def _written(option: Option, value: Any, folder: Path) -> Any:
 def to_toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str):  # JSON escapes what TOML does, but for one character
+    if isinstance(value, str):  # TOML escapes one character more than JSON
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (date, time)):
         return value.isoformat()

@@ -1,7 +1,7 @@
 """Results of `mcce explain` as files: tables, a page, letters and the options as run.
 
-Output files are checked before the work begins: no input file and no existing file is overwritten (but with `--force`),
-and the folder is writable. A workbook has the sheets `answers` (changed cells are marked, with the old value as a
+Output files are checked before the work begins: input files and, without `--force`, existing files are not overwritten,
+and the folder must be writable. A workbook has the sheets `answers` (changed cells are marked, with the old value as a
 comment), `changes` and `no answer`, of recourse also `consequences`. Text stays text, and the same tables give the same
 bytes.
 """
@@ -43,17 +43,17 @@ UNWRITTEN = (".xlsm", ".xls", ".ods", ".json", ".html")
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files that `mcce explain` writes; None where it writes none.
+    """The files that `mcce explain` writes; None for those that it does not write.
 
     Attributes
     ----------
     table : all counterfactuals
-    unexplained : the rows without one, beside it
+    unexplained : the rows without one, beside the table
     page : the page for a browser
     letters : the folder of letters
     records : the folder of records
-    job : the job as run, beside them
-    force : whether files that exist are overwritten
+    job : the options of the run, beside the results
+    force : whether existing files are overwritten
     """
 
     table: Path | None
@@ -66,9 +66,9 @@ class Outputs:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Outputs:
-        """Return the files that the arguments name, all of them checked."""
+        """Return the checked files of the arguments."""
         table = None if arguments.out in (None, "-") else Path(arguments.out)
-        if table is not None and not table.name:  # here or the root: nothing can be called like it
+        if table is not None and not table.name:  # the current folder or the root
             raise InputError(f"--out {table} is a folder; give the name of a file.")
         if table is not None and table.suffix.lower() in UNWRITTEN:
             raise InputError(
@@ -102,7 +102,7 @@ class Outputs:
 
 
 def _records_folder(arguments: argparse.Namespace) -> Path | None:
-    """Return the folder of records, checked before the work: its chain can be continued."""
+    """Return the folder of records; raise if its chain cannot be continued."""
     if arguments.records is None:
         given = [name for name in ("reviewed_by", "reviewed_at") if getattr(arguments, name) is not None]
         if given:
@@ -119,7 +119,7 @@ def _records_folder(arguments: argparse.Namespace) -> Path | None:
 
 
 def _check_repeated(arguments: argparse.Namespace, job: Path) -> None:
-    """Refuse to write a job over the one that is read, unless it is the same."""
+    """Raise if the job would overwrite the file of `--config` with other options."""
     as_read = complete(argparse.Namespace(config=arguments.config, command=arguments.command))
     if job_text(as_read, job) != job_text(arguments, job):
         raise InputError(
@@ -133,12 +133,12 @@ def _beside(path: Path, ending: str) -> Path:
 
 
 def _is_unnamed(path: Path) -> bool:
-    """Say whether nothing can stand beside it: a device, a pipe, a folder."""
+    """Return whether a path is a device, a pipe or a folder."""
     return path.exists() and not path.is_file()
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path], *, force: bool) -> None:
-    """Refuse files that cannot or must not be written; keys say whose they are, as in `--out`."""
+    """Raise on files that cannot or must not be written; keys are their roles, as `--out`."""
     taken = dict(inputs)
     for role, path in outputs.items():
         where = f"{role} {path}"
@@ -162,7 +162,7 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path], *, fo
 
 def _is_same(path: Path, other: Path) -> bool:
     if path.exists() and other.exists():
-        return path.is_file() and path.samefile(other)  # links and spellings of one file
+        return path.is_file() and path.samefile(other)  # links count as their files
     return os.path.realpath(path) == os.path.realpath(other)
 
 
@@ -172,10 +172,7 @@ WORKBOOK = ".xlsx"
 
 @dataclass(frozen=True)
 class Style:
-    """How a CSV is written: like the CSV that was read, with formulas escaped if `spreadsheet_safe`.
-
-    `date_formats` are the formats of the columns of dates.
-    """
+    """The format of written CSV files: that of the CSV that was read; formulas are escaped if `spreadsheet_safe`."""
 
     sep: str
     decimal: str
@@ -185,7 +182,7 @@ class Style:
 
     @classmethod
     def from_file(cls, source: TableFile, readings: Mapping[Any, Reading], spreadsheet_safe: bool) -> Style:
-        """Return the style of a file; other encodings than plain UTF-8 become UTF-8 with a mark, as Excel needs it."""
+        """Return the style of a file; encodings other than UTF-8 become UTF-8 with a byte-order mark, for Excel."""
         commas = any(each.kind == "numeric" and each.marks.decimal == "," for each in readings.values())
         forms = {name: each.form for name, each in readings.items() if each.form not in ("", ISO)}
         encoding = "utf-8-sig" if source.encoding not in ("", "utf-8") else "utf-8"
@@ -199,7 +196,7 @@ class Style:
 
 
 def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: argparse.Namespace) -> int:
-    """Write tables and page; say which rows have no counterfactual, and why."""
+    """Write the results, and report the rows without a counterfactual."""
     if arguments.out is None and arguments.command == "explain":
         print(found)
     elif arguments.out is None:
@@ -213,7 +210,7 @@ def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: arg
         _write_table(report.answers(found), outputs.table, outputs, style)
         say(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
-    if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
+    if rest is not None and (len(found.unexplained) or rest.exists()):  # also over those of an earlier run
         _write_table(found.unexplained.reset_index(), rest, outputs, style)
         say(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
     for line in constraint_lines(found.constraints):
@@ -228,9 +225,7 @@ def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: arg
             say(line)
     if outputs.page is not None:
         intro = "What would have led to the wanted decision: the first rows in words and pictures, then all of them."
-        page = str(
-            replace(found, run=replace(found.run, timings={})).to_html(intro=intro)
-        )  # a job that is repeated writes the same page
+        page = str(replace(found, run=replace(found.run, timings={})).to_html(intro=intro))  # reproducible
         with written_whole(outputs.page, overwrite=outputs.force) as beside:
             beside.write_text(page, encoding="utf-8")
         say(f"wrote the page {outputs.page}")
@@ -248,7 +243,7 @@ def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: arg
 
 
 def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Namespace) -> None:
-    """Write a letter about each row, under its name as far as files can be called so; say who gets none, and why."""
+    """Write a letter for each row, named by its id, and report the rows without a letter."""
     folder.mkdir(exist_ok=True)
     force = arguments.force
     letters = report.letters(
@@ -268,7 +263,7 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
             with written_whole(folder / f"{name}.html", overwrite=force) as beside:
                 beside.write_text(letters[who], encoding="utf-8")
         elif force:
-            (folder / f"{name}.html").unlink(missing_ok=True)  # an earlier run's
+            (folder / f"{name}.html").unlink(missing_ok=True)  # of an earlier run
     say(f"wrote {len(letters)} letters to {folder}")
     without = report.unlettered(found, all=arguments.all)
     not_refused = without.index[without == NOT_REFUSED]
@@ -278,11 +273,11 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
 
 
 def tell_unlettered(without: pd.Series[Any]) -> None:
-    """Say who gets no letter though the model would refuse, and why: words by id."""
+    """Report the refused rows without a letter; `without` has the reasons by id."""
     unread = without.astype(str).str.startswith(UNREADABLE).to_numpy(dtype=bool)
     for why, some in (
         ("that could not be read", without[unread]),
-        ("whose examples need a review first (--all writes these, too)", without[~unread]),
+        ("whose examples need a review first (--all writes these as well)", without[~unread]),
     ):
         if len(some):
             say(f"no letter for {len(some)} rows, {why}:")
@@ -293,11 +288,11 @@ def tell_unlettered(without: pd.Series[Any]) -> None:
 
 
 def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
-    """Write a workbook of answers, changes and who has none, changed cells marked."""
+    """Write a workbook of answers, with marked changes, changes and rows without an answer."""
     assert outputs.table is not None
     changes = found.changes()
     place_of = {place: row for row, place in enumerate(found.frame.index)}
-    column_of = {name: 2 + j for j, name in enumerate(found.frame.columns)}  # behind id and rank
+    column_of = {name: 2 + j for j, name in enumerate(found.frame.columns)}  # after id and rank
     old, role = found.changes(words=True)["from"], changes.get("role", pd.Series("needed", index=changes.index))
     marks = {
         (place_of[id, rank], column_of[feature]): (role.iloc[k] in ("comes along", "consequence"), f"was {old.iloc[k]}")
@@ -330,7 +325,7 @@ Marks = Mapping[tuple[int, int], tuple[bool, str]]
 
 
 def write_workbook(path: Path, sheets: Mapping[str, pd.DataFrame], marks: Marks) -> None:
-    """Write tables as sheets; `marks` are cells of the first, by row and column: whether each comes along, its note."""
+    """Write tables as sheets; `marks` has, for cells of the first, whether the change is incidental, and a note."""
     try:
         from openpyxl import Workbook
         from openpyxl.comments import Comment
@@ -372,7 +367,7 @@ def write_workbook(path: Path, sheets: Mapping[str, pd.DataFrame], marks: Marks)
 
 
 def _put(cell: Any, value: Any) -> Any:
-    """Write a value; text as text, times without their zone, which Excel has none for."""
+    """Write a value; text as text, times without their zone, which Excel does not support."""
     if value is None or (not isinstance(value, (list, tuple)) and pd.isna(value)):
         return cell
     if isinstance(value, (bool, np.bool_)):
@@ -387,12 +382,12 @@ def _put(cell: Any, value: Any) -> Any:
         text = _plain(str(value))
         cell.value = text
         cell.data_type = "s"  # a text that begins with = is not a formula
-        cell.quotePrefix = escape_formula(text) is not text  # nor does it become one when the cell is edited
+        cell.quotePrefix = escape_formula(text) is not text  # also after editing the cell
     return cell
 
 
 def _plain(text: str) -> str:
-    """Return a text that a workbook can hold: without control characters, no longer than a cell."""
+    """Return a text without control characters and no longer than a cell."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)[:32_000]
 
 

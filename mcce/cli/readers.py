@@ -1,7 +1,6 @@
-"""Values of options, from the text of a command line or from a TOML file, where they may have types of their own.
+"""Readers of option values: from the text of a command line, or from a TOML file, whose values have types.
 
-Every reader takes either and returns the same value; what it cannot read raises argparse's own error, which says the
-value and what it should be.
+A reader returns the same value for both. A value that it cannot read raises argparse's own error.
 """
 
 from __future__ import annotations
@@ -81,33 +80,31 @@ def flag(value: Any) -> bool:
 
 
 def sep(value: Any) -> str:
-    """Read a separator; a tab may be spelled."""
+    r"""Read a separator; a tab may be written as \t or tab."""
     char = {r"\t": "\t", "tab": "\t"}.get(text(value), value)
     return str(_checked(len(char) == 1, char, "a single character"))
 
 
 def pairs(value: Any) -> dict[str, str]:
-    """Read names with texts, as in a=b,c=d or as a table."""
     return _by_name(value, "a=b,c=d", text)
 
 
 def formats(value: Any) -> dict[str, Any]:
-    """Read names with patterns; in a file also with words for levels, as a table."""
+    """Read patterns by name; in a file also tables of words for levels."""
     return _by_name(value, "a=0.0%,b=0", lambda each: dict(each) if isinstance(each, Mapping) else text(each))
 
 
 def reasons(value: Any) -> bool | dict[str, Any]:
-    """Read true or false; in a file also features with texts, or codes and texts, as a table."""
+    """Read true or false; in a file also a table of texts, or of codes and texts, by feature."""
     return formats(value) if isinstance(value, Mapping) else flag(value)
 
 
 def numbers_by_name(value: Any) -> dict[str, float]:
-    """Read names with numbers, as in a=2,b=0.5 or as a table."""
     return _by_name(value, "a=2,b=0.5", number)
 
 
 def takes(value: Any) -> dict[str, Any]:
-    """Read actions with times, as in education=2 years; in a file also with steps of columns, as a table."""
+    """Read times of actions; in a file also tables of steps by column."""
     return _by_name(value, "a=2 years", lambda each: numbers_by_name(each) if isinstance(each, Mapping) else text(each))
 
 
@@ -122,7 +119,7 @@ def text_or_pairs(value: Any) -> str | dict[str, str]:
 
 
 def samplers(value: Any) -> str | dict[str, str]:
-    """Read one sampler, or samplers by feature; a formula in parentheses may hold commas and equals signs."""
+    """Read one sampler, or samplers by feature; commas and equals signs in parentheses do not separate."""
     if isinstance(value, Mapping):
         return pairs(value)
     parts = _split(text(value), ",")
@@ -142,7 +139,7 @@ def sheet(value: Any) -> dict[str, str]:
 
 
 def mark(value: Any) -> str:
-    """Read a decimal or thousands mark; a blank may be spelled."""
+    """Read a decimal or thousands mark."""
     found = text(value)
     return str(_checked(len(found) == 1 and not found.isalnum(), found, "a single mark, as . or ,"))
 
@@ -156,22 +153,19 @@ def date_format(value: Any) -> dict[str, str]:
 
 
 def ordered(value: Any) -> dict[str, list[str]]:
-    """Read the levels of a column from the lowest to the highest: size=low<medium<high."""
-    return _one_by_name(value, "a column with its levels, as in size=low<high", _levels)
+    return _by_name(value, "a column with its levels, as in size=low<high", _levels, is_one=True)
 
 
 def derived(value: Any) -> dict[str, str]:
-    """Read the formula of a column: dti=(rent + instalment) / income; in a file also a table of formulas."""
-    return _one_by_name(value, "a column with its formula, as in dti=(rent + instalment) / income", text)
+    return _by_name(value, "a column with its formula, as in dti=(rent + instalment) / income", text, is_one=True)
 
 
 def visit_sequence(value: Any) -> str | list[str]:
-    """Read an order by its name, or names of features."""
     return str(value) if value in ORDERS else names(value)
 
 
 def constraints(value: Any) -> str | dict[str, Any]:
-    """Read the name of a file; in a file, the constraints themselves may stand instead."""
+    """Read the name of a file; in a TOML file also the constraints themselves."""
     return dict(value) if isinstance(value, Mapping) else path(value)
 
 
@@ -182,24 +176,16 @@ def _levels(value: Any) -> list[str]:
     return levels
 
 
-def _by_name(value: Any, example: str, read: Callable[[Any], T]) -> dict[str, T]:
-    """Read a table, or a text of pairs."""
+def _by_name(value: Any, example: str, read: Callable[[Any], T], *, is_one: bool = False) -> dict[str, T]:
+    """Read a table, or a text of pairs; a text of one pair (`is_one`) may have commas in its value."""
     if isinstance(value, Mapping):
         return {str(name): read(each) for name, each in value.items()}
-    return {name: read(each) for name, each in (_pair(part, value, example) for part in names(text(value)))}
-
-
-def _one_by_name(value: Any, example: str, read: Callable[[Any], T]) -> dict[str, T]:
-    """Read a table, or a text of one pair, whose value may have commas."""
-    if isinstance(value, Mapping):
-        return {str(name): read(each) for name, each in value.items()}
-    name, each = _pair(text(value), value, example)
-    _checked(bool(each), value, example)
-    return {name: read(each)}
+    found = dict(_pair(part, value, example) for part in ([text(value)] if is_one else names(text(value))))
+    _checked(not is_one or all(found.values()), value, example)
+    return {name: read(each) for name, each in found.items()}
 
 
 def _pair(part: str, value: Any, example: str) -> tuple[str, str]:
-    """Read one pair of a text of pairs."""
     name, equals, each = part.partition("=")
     if not equals:
         raise _wrong(value, example)

@@ -1,14 +1,13 @@
 """Tables from text files, Excel workbooks and Parquet files; no cell is recoded silently.
 
-1. Text files are read as text by the csv module, which knows the line of each record; workbooks and Parquet files by
-   pandas. `detect_separator` and `detect_marks` choose what no option states, and report it; a file that fits two
-   choices with different values is refused.
-2. `TableFile.find_readings` finds the kind of each column from its text. A leading zero makes a column text; two
-   spellings of one number, too many digits, and text among numbers or dates are refused. Dates in ISO format are read,
-   others need `--date-format`.
-3. Known kinds are used: of `--kinds`, `--ordered` and `--date-format`, and for rows to explain of the training data
-   (`TableFile.like`). A cell that does not fit is refused.
-4. Workbooks and Parquet files hold values, which are kept; text in them stays text unless its kind is known.
+1. Text files are read as text, by the csv module for the line numbers of messages; workbooks and Parquet files by
+   pandas. Separator and number marks that no option states are detected and reported; a file that two choices read
+   differently is refused.
+2. `TableFile.find_readings` finds the kind of each column and reports missing cells. A leading zero makes a column
+   text; two spellings of one number, too many digits, and text among numbers or dates are refused. Dates in ISO format
+   are read, others need `--date-format`.
+3. Kinds stated by an option, or known from the training data (`TableFile.like`), are kept: a cell that does not fit is
+   refused. Values of workbooks and Parquet files are kept; text in them stays text unless its kind is known.
 """
 
 from __future__ import annotations
@@ -76,12 +75,15 @@ class NumberMarks:
 
     def number(self, text: str) -> float:
         """Return the value of a number, an int if it is whole."""
-        plain = str(self.plain(text))
-        return int(plain) if WHOLE.fullmatch(plain) and len(plain) < LONGEST_DATE else float(plain)
+        return _value(str(self.plain(text)))
 
     def groups(self, text: str) -> bool:
         """Whether a number has a thousands mark."""
         return not set(self.thousands).isdisjoint(text.strip())
+
+
+def _value(plain: str) -> float:
+    return int(plain) if len(plain) < LONGEST_DATE and WHOLE.fullmatch(plain) else float(plain)
 
 
 EVERY = [NumberMarks(), NumberMarks(",", "." + APART)]
@@ -89,29 +91,18 @@ EVERY = [NumberMarks(), NumberMarks(",", "." + APART)]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How files are read, as far as it is known; None is detected.
-
-    Attributes
-    ----------
-    sep, decimal, thousands, encoding : of text files
-    date_format : format of strftime by column; under the name "" of all columns of dates
-    missing : texts that mean a missing value, besides an empty cell
-    kinds : numeric or categorical, by column; from the training data also truth and date
-    ordered : levels from the lowest to the highest, by column
-    source : where kinds come from, for messages
-    hint : marks of the training file, for numbers that can be read in two ways
-    """
+    """Options of reading files; None is detected."""
 
     sep: str | None = None
     decimal: str | None = None
     thousands: str | None = None
     encoding: str | None = None
-    date_format: Mapping[str, str] = field(default_factory=dict)
-    missing: Sequence[str] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    source: str = "by option"
-    hint: NumberMarks | None = None
+    date_format: Mapping[str, str] = field(default_factory=dict)  # by column; "" for all columns of dates
+    missing: Sequence[str] = ()  # texts that mean a missing value, besides a blank cell
+    kinds: Mapping[str, str] = field(default_factory=dict)  # by column; from the training data also truth and date
+    ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)  # levels from the lowest to the highest
+    source: str = "by option"  # of the kinds, for messages
+    hint: NumberMarks | None = None  # of the training file, for numbers that can be read in two ways
 
     @classmethod
     def from_arguments(cls, arguments: argparse.Namespace) -> ReadOptions:
@@ -129,16 +120,14 @@ class ReadOptions:
 
     @property
     def levels(self) -> set[str]:
+        """The columns stated as categorical or ordered."""
         return {name for name, kind in self.kinds.items() if kind == "categorical"} | {*self.ordered}
 
     @property
     def marks(self) -> list[NumberMarks]:
         """The marks that the options leave open."""
-        return [
-            NumberMarks(decimal, self.thousands or ".,".replace(decimal, "") + APART)
-            for decimal in self.decimal or ".,"
-            if decimal != self.thousands
-        ]
+        decimals = [each for each in self.decimal or ".," if each != self.thousands]
+        return [NumberMarks(each, self.thousands or ".,".replace(each, "") + APART) for each in decimals]
 
 
 @dataclass(frozen=True)
@@ -172,6 +161,7 @@ class TextColumn:
     name: str
     cells: pd.Series[Any]
     file: TableFile
+    _plain: dict[NumberMarks, dict[str, str | None]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"column {self.name!r} of {self.file.path}"
@@ -181,15 +171,15 @@ class TextColumn:
         """The distinct cells that are not missing."""
         return [str(text) for text in pd.unique(self.cells.dropna().astype(object))]
 
-    @cached_property
-    def shapes(self) -> list[str]:
-        """The distinct cells with all digits but leading zeros as 9; there are few of them."""
-        texts = pd.Series(self.texts, dtype=object).astype(str)
-        return list(texts.str.replace(r"[1-9]|(?<=[0-9])0", "9", regex=True).unique())
-
     def fits(self, marks: NumberMarks) -> bool:
         """Whether all cells are numbers with these marks."""
-        return bool(self.texts) and all(marks.plain(shape) is not None for shape in self.shapes)
+        return bool(self.texts) and None not in self.plain(marks).values()
+
+    def plain(self, marks: NumberMarks) -> dict[str, str | None]:
+        """Return the distinct cells as Python writes numbers; None where a cell is not a number with these marks."""
+        if marks not in self._plain:
+            self._plain[marks] = {text: marks.plain(text) for text in self.texts}
+        return self._plain[marks]
 
     def holds(self, text: str) -> str:
         """Return where a text stands first, and the text."""
@@ -198,31 +188,20 @@ class TextColumn:
 
     def error(self, why: str, text: str, fix: str = "") -> InputError:
         """Return the error about a cell that does not fit its column."""
-        return InputError(
-            f"{self} {why}, but {self.holds(text)}. Correct it, or add --missing {shorten(text)} if it means missing"
-            f"{fix}."
-        )
+        missing = f"add --missing {shorten(text)} if it means missing"
+        return InputError(f"{self} {why}, but {self.holds(text)}. Correct it, or {missing}{fix}.")
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table read from a file.
-
-    Attributes
-    ----------
-    path : the file
-    table : cells of a text file; values of a workbook or Parquet file
-    options : how it is read
-    sep, encoding : of a text file; empty for others
-    lines : line of a text file, or row of a workbook, of each row; empty for Parquet
-    """
+    """A table read from a file, with the line of a text file, or the row of a workbook, of each row."""
 
     path: str
-    table: pd.DataFrame
+    table: pd.DataFrame  # cells of a text file; values of a workbook or Parquet file
     options: ReadOptions
-    sep: str = ""
+    sep: str = ""  # of a text file, as the encoding
     encoding: str = ""
-    lines: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    lines: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # empty for Parquet
 
     @property
     def names_are_text(self) -> bool:
@@ -258,12 +237,18 @@ class TableFile:
         return replace(self, options=known)
 
     def find_readings(self, names: Iterable[Any]) -> dict[Any, Reading]:
+        """Return how columns are read, and report their numbers of missing cells."""
         options, names = self.options, list(names)
         known = {*options.kinds, *options.date_format}
         texts = {n: self.column(n) for n in names if self.sep or (n in known and _infer(self.table[n]) == "string")}
         numbers = [texts[name] for name in texts if name not in options.levels and name not in options.date_format]
         marks = detect_marks(numbers, self)
-        return {n: find_reading(texts[n], marks, options) if n in texts else self._typed(n) for n in names}
+        readings = {n: find_reading(texts[n], marks, options) if n in texts else self._typed(n) for n in names}
+        n_missing = {n: int((texts[n].cells if n in texts else self.table[n]).isna().sum()) for n in names}
+        if any(n_missing.values()):
+            counts = ", ".join(f"{count} of {name!r}" for name, count in n_missing.items() if count)
+            say(f"missing cells of {self.path}: {counts}")
+        return readings
 
     def read(self, readings: Mapping[Any, Reading]) -> pd.DataFrame:
         """Return the columns of `readings` as values."""
@@ -332,13 +317,9 @@ def read_table(role: str, path: str, options: ReadOptions, sheet: str | None = N
 def _read_parquet(path: str) -> pd.DataFrame:
     """Read a Parquet file; days and decimals, which have no dtype of pandas, become dates and numbers."""
     table = pd.read_parquet(path)
-    for name in [name for name in table if table[name].dtype == object]:
-        inferred = _infer(table[name])
-        if inferred == "date":
-            table[name] = pd.to_datetime(table[name]).astype("datetime64[s]")
-        elif inferred == "decimal":
-            table[name] = table[name].astype(float)
-    return table
+    dtypes = {"date": "datetime64[s]", "decimal": "float"}
+    inferred = {name: _infer(table[name]) for name in table if table[name].dtype == object}
+    return table.astype({name: dtypes[kind] for name, kind in inferred.items() if kind in dtypes})
 
 
 def _read_text(where: str, path: str, options: ReadOptions) -> TableFile:
@@ -481,18 +462,18 @@ def detect_marks(columns: Sequence[TextColumn], file: TableFile) -> NumberMarks:
     if not common:
         chosen = max(options.marks, key=lambda marks: sum(column.fits(marks) for column in numeric))
         wrong = next(column for column in numeric if not column.fits(chosen))
-        text = next(text for text in wrong.texts if chosen.plain(text) is None)
+        text = next(text for text, plain in wrong.plain(chosen).items() if plain is None)
         raise InputError(
             f"{file.path} is read with a decimal {chosen.decimal!r}, by --decimal or by other columns, but in "
             f"column {wrong.name!r}, {wrong.holds(text)}. Correct it or --decimal, or add --kinds "
             f"{wrong.name}=categorical if these are levels."
         )
     cells = [(column, text) for column in numeric for text in column.texts]
-    shapes = [shape for column in numeric for shape in column.shapes]
     chosen = options.hint if options.hint in common else common[0]
-    is_clear = all(marks.plain(shape) == chosen.plain(shape) for marks in common for shape in shapes)
-    if not is_clear and options.hint not in common and (file.sep != "," or any("," in shape for shape in shapes)):
-        column, text = next((c, t) for c, t in cells if len({marks.plain(t) for marks in common}) > 1)
+    has_commas = file.sep != "," or any("," in text for _, text in cells)
+    unclear = next(((c, t) for c, t in cells if common[1:] and len({c.plain(m)[t] for m in common}) > 1), None)
+    if unclear and has_commas and options.hint not in common:
+        column, text = unclear
         ways = " and ".join(f"{marks.number(text):.10g} with a decimal {marks.decimal!r}" for marks in common)
         raise InputError(
             f"{column} can be read in two ways: {column.holds(text)}, which is {ways}. Add --decimal . or --decimal , "
@@ -516,13 +497,13 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
     name, texts, kind = column.name, column.texts, options.kinds.get(column.name)
     if kind == "date" or name in options.date_format:
         form = options.date_format.get(name) or options.date_format.get("") or ISO
-        return _find_dates(column, form, options.source) or Reading("date", form=form)
+        return _find_dates(column, form, options.source)
     wrong = [text for text in texts if text.lower() not in TRUTHS]
-    if kind == "truth" and wrong:
-        raise column.error(f"is True or False {options.source}", wrong[0])
     if kind == "truth":
+        if wrong:
+            raise column.error(f"is True or False {options.source}", wrong[0])
         return Reading("truth")
-    plain = {text: marks.plain(text) for text in texts}
+    plain = column.plain(marks)
     others = [text for text in texts if plain[text] is None]
     zero = next((text for text in texts if LEADING_ZERO.match(plain[text] or text.strip())), None)
     number, loss = Reading("numeric", marks), "" if others else _loss(column, marks)
@@ -557,8 +538,8 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
         return Reading("truth")
     elif len(others) < len(texts):
         _check_majority(column, others, "numbers")
-    elif dates := _find_dates(column, options.date_format.get("") or ISO):
-        return dates
+    elif (reading := _find_dates(column, options.date_format.get("") or ISO)).kind == "date":
+        return reading
     words = [text for text in texts if text in MISSING_WORDS]
     if words:
         say(f"{column} has the level(s) {listing(words)}; if that means missing, add --missing {','.join(words)}")
@@ -570,10 +551,12 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
 
 def _rounded(column: TextColumn, marks: NumberMarks) -> str | None:
     """Return the first whole number that a float rounds, unless all are integers of 64 bits."""
-    whole = {text: plain for text in column.texts if WHOLE.fullmatch(plain := str(marks.plain(text)))}
-    is_whole = len(whole) == len(column.texts) and not column.cells.isna().any()
-    rounded = (text for text, plain in whole.items() if len(plain) > 15 and Decimal(plain) != Decimal(float(plain)))
-    return next((text for text in rounded if not (is_whole and abs(float(whole[text])) < 2**63)), None)
+    plains = {text: str(plain) for text, plain in column.plain(marks).items()}
+    long = {text: plain for text, plain in plains.items() if len(plain) > 15 and WHOLE.fullmatch(plain)}
+    rounded = [text for text, plain in long.items() if Decimal(plain) != Decimal(float(plain))]
+    if rounded and not column.cells.isna().any() and all(map(WHOLE.fullmatch, plains.values())):
+        rounded = [text for text in rounded if abs(float(plains[text])) >= 2**63]
+    return rounded[0] if rounded else None
 
 
 def _loss(column: TextColumn, marks: NumberMarks) -> str:
@@ -581,10 +564,11 @@ def _loss(column: TextColumn, marks: NumberMarks) -> str:
     if (text := _rounded(column, marks)) is not None:
         return f"{spell(text)}, which has too many digits for a number"
     first: dict[float, str] = {}
-    for text in column.texts:
-        bare = str(marks.plain(text)).lstrip("+" if marks.number(text) else "+-")
-        if not marks.groups(text) and first.setdefault(marks.number(text), bare) != bare:
-            return f"{spell(first[marks.number(text)])} and {spell(text)}, which are one number in two spellings"
+    for text, plain in column.plain(marks).items():
+        value = _value(str(plain))
+        bare = str(plain).lstrip("+" if value else "+-")
+        if not marks.groups(text) and first.setdefault(value, bare) != bare:
+            return f"{spell(first[value])} and {spell(text)}, which are one number in two spellings"
     return ""
 
 
@@ -611,10 +595,10 @@ def parse_dates(texts: Sequence[str] | pd.Series[Any], form: str) -> pd.Series[A
     return dates if (dates.dt.microsecond > 0).any() else dates.astype("datetime64[s]")
 
 
-def _find_dates(column: TextColumn, form: str, source: str = "") -> Reading | None:
-    """Return the reading of a column of dates, None for other text; raise if the text is nearly dates.
+def _find_dates(column: TextColumn, form: str, source: str = "") -> Reading:
+    """Return the reading of a column of dates or of text; raise if the text is nearly dates.
 
-    `source` says where it is known that these are dates; all cells must then be dates.
+    `source` says where the column is known to hold dates; all cells must then be dates.
     """
     texts, levels = column.texts, f"--kinds {column.name}=categorical"
     others = [text for text, date in zip(texts, parse_dates(texts, form)) if pd.isna(date)]
@@ -635,7 +619,7 @@ def _find_dates(column: TextColumn, form: str, source: str = "") -> Reading | No
             f"--date-format {column.name}=FORMAT, as in %d.%m.%Y or %m/%d/%Y; else write plain numbers, or add "
             f"{levels} for levels."
         )
-    return None
+    return Reading("categorical")
 
 
 def name_rows(file: TableFile, id: str | None) -> TableFile:

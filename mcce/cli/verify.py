@@ -15,7 +15,7 @@ from mcce.records import verify
 
 LAST = (
     "last record: {}\n"
-    "Keep this hash where others cannot change it: a chain that was written anew, with its head, has right hashes too."
+    "Keep this hash where others cannot change it: a forged chain with a new head has valid hashes as well."
 )
 
 
@@ -24,11 +24,11 @@ def add_verify(commands: Any) -> None:
     parser = commands.add_parser(
         "verify",
         description="Check the records that mcce explain --records wrote: each hash, and that none was changed, "
-        "removed, repeated or moved. With the explainer, find the answers again and compare them byte for byte.",
-        epilog="Exit codes: 0 everything agrees; 2 bad arguments, files or models; 4 something does not.",
+        "removed, repeated or moved. With the explainer, reproduce the answers and compare them byte for byte.",
+        epilog="Exit codes: 0 no fault; 2 bad arguments, files or models; 4 faults.",
     )
     parser.add_argument("folder", type=read.path, metavar="FOLDER", help="the folder of records")
-    parser.add_argument("--explainer", type=read.path, metavar="FILE", help="the explainer, to find the answers again")
+    parser.add_argument("--explainer", type=read.path, metavar="FILE", help="the explainer, to reproduce the answers")
     parser.add_argument("--model", type=read.path, metavar="FILE", help="its model, if it is not beside the explainer")
     parser.add_argument(
         "--trusted", type=read.names, default=[], metavar="A,B", help="types that a .skops file may hold"
@@ -37,7 +37,7 @@ def add_verify(commands: Any) -> None:
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """Print what was found; return 4 if there is a fault."""
+    """Print the findings; return 4 if there is a fault."""
     if arguments.explainer is None and arguments.model is not None:
         raise InputError("--model goes with --explainer; add it, or leave --model out.")
     explainer, hashes = None, {}

@@ -1,4 +1,4 @@
-"""Messages in the syntax of the command line (`mcce.wording`): options as they are typed, constraints as in a file."""
+"""Messages in the syntax of the command line (`mcce.wording`): options as typed, constraints as in a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcce.samplers.base import SAMPLERS
 from mcce.wording import Dialect, FunctionCall, shorten, spell
 
 _OF_BATCHES = {"batch_size": "--batch-size", "skip_bad": "--skip-bad"}
-_FIRST = {"allow": "feature", "rule": "says", "k_anonymous": "k"}  # what the first argument is called in a file
+_FIRST = {"allow": "feature", "rule": "says", "k_anonymous": "k"}  # the key of the first argument in a file
 
 
 class CommandLineDialect(Dialect):
@@ -92,7 +92,7 @@ def _fields() -> set[str]:
 
 
 def _typed(value: Any) -> str:
-    """Return the value of an option as it is typed into a shell."""
+    """Return the value of an option as typed into a shell."""
     if isinstance(value, Mapping):
         return shlex.quote(",".join(f"{name}={each}" for name, each in value.items()))
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Constraints on changes: given by the user, checked against a table, and resolved to restrictions by feature."""
+"""Constraints on changes: read, checked against a table, and resolved to restrictions by feature."""
 
 from mcce.constraints.allow import Allow, NoCopies, OfFactuals, Only, PerFactual, allow, no_copies, only, per_factual
 from mcce.constraints.anonymous import KAnonymous, k_anonymous

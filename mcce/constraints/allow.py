@@ -1,11 +1,11 @@
-"""Constraints on single features, as the user gives them: `allow`, `only`, `per_factual`, `no_copies`.
+"""Constraints on single features: `allow`, `only`, `per_factual`, `no_copies`.
 
 1. A range, levels and excluded values restrict every returned row: a factual outside of them must change.
 2. A direction, a largest step and a grid restrict changes: the factual's own value is always allowed. A missing value
    has no direction and no step: with either, it stays missing.
-3. A feature with an `allow` may become missing only if that says so; a missing value may stay missing.
+3. A feature with an `allow` may become missing only if its `missing` is True; a missing value may stay missing.
 
-`mcce.constraints.resolve` checks what needs a table.
+`mcce.constraints.resolve` checks constraints against a table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOVES = {"increase": "may only rise", "decrease": "may only fall", "none": "sta
 @register_constraint("allow", stored_as="Allow")
 @dataclass(frozen=True)
 class Allow(Constraint):
-    """The values that one feature may have; made by `allow`, which explains the attributes. None: no such limit."""
+    """The values that one feature may have; made by `allow`, which documents the attributes. None: no limit."""
 
     feature: Hashable
     low: Any = None
@@ -112,26 +112,26 @@ def allow(
     Parameters
     ----------
     feature : column label
-        Or "*", with `missing` alone: for all features that no other `allow` says this of.
+        Or "*", with `missing` alone: for all features without an `allow` that sets `missing`.
     low, high : number, date or ordered level
         Smallest and largest value.
     levels, never : list
-        The levels that are allowed; levels or values that are never to be used.
+        Allowed levels; excluded levels or values.
     direction : {"increase", "decrease", "none"}
-        Whether it may only rise or only fall, seen from the factual (numbers, dates, ordered levels), or has to stay.
+        Whether it may only rise or only fall from the factual's value (numbers, dates, ordered levels), or must stay.
     max_step : number or Timedelta
-        Largest change, in the feature's own unit; a number of levels for ordered ones, a Timedelta for dates.
+        Largest change, in the feature's own unit; a number of levels for ordered levels, a Timedelta for dates.
     max_share : float
         Largest change as a share of the training range.
     step : number
-        Numbers that it changes to are multiples of it.
+        Changed values are multiples of it.
     missing : bool
-        Whether it may become missing where the factual's value is known. Not, unless True.
+        Whether a known value may become missing; by default not.
 
     Notes
     -----
-    Range, `levels` and `never` bind every row: a factual outside of them has to change. Direction, largest step and
-    grid bind changes only. A missing value of the factual may be kept; with a direction or a largest step it has to be.
+    Range, `levels` and `never` restrict every row: a factual outside of them must change. Direction, largest step and
+    grid restrict changes only. A missing value of the factual may stay; with a direction or a largest step it must.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def allow(
     if not any(True for _ in made._words()):
         raise InputError(
             call("mcce.allow", feature),
-            " says nothing about it; give at least one of low, high, levels, never, direction, "
+            " sets no limit; give at least one of low, high, levels, never, direction, "
             "max_step, max_share, step or missing.",
         )
     _check(made)
@@ -169,9 +169,7 @@ def allow(
 def _check(made: Allow) -> None:
     name = made.feature
     if is_number(made.low) and is_number(made.high) and made.low > made.high:
-        raise InputError(
-            f"low of {name!r} is {say(made.low)}, above its high, {say(made.high)}: no value is between; swap them."
-        )
+        raise InputError(f"low of {name!r} is {say(made.low)}, above its high, {say(made.high)}; swap them.")
     if made.step is not None and not (is_number(made.step) and 0 < made.step < np.inf):
         raise InputError(f"step of {name!r} is ", Value(made.step), "; it must be a positive number.")
     if made.max_share is not None and not (is_number(made.max_share) and 0 <= made.max_share <= 1):
@@ -210,7 +208,7 @@ def _check_size(value: Any, feature: Hashable, name: str) -> None:
 
 
 def say(value: Any) -> str:
-    """Return a value as it stands in a sentence: text in quotes, numbers and dates plain."""
+    """Return a value as written in a sentence: text in quotes, numbers and dates plain."""
     value = plain(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         return str(int(value))
@@ -232,7 +230,7 @@ class NoCopies(Constraint):
     """No counterfactual is a copy of a training row; made by `no_copies`."""
 
     def check_state(self) -> None:
-        """Nothing is stored."""
+        """Check nothing: no fields are stored."""
 
     def words(self) -> str:
         return "no copy of a training row"
@@ -243,7 +241,7 @@ class NoCopies(Constraint):
     @classmethod
     def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
         if not isinstance(entries, bool):
-            raise InputError(f"{where}: no_copies is {spell(entries)}; say true or false.")
+            raise InputError(f"{where}: no_copies is {spell(entries)}; give true or false.")
         if entries:
             yield no_copies()
 
@@ -251,8 +249,8 @@ class NoCopies(Constraint):
 def no_copies() -> NoCopies:
     """Forbid counterfactuals that equal a training row in every column (the paper's safeguard).
 
-    Nothing more is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
-    `Counterfactuals.copies` counts such rows.
+    Single values are still those of training rows, unless the sampler smooths. Without the constraint,
+    `Counterfactuals.copies` counts copies.
 
     Examples
     --------
@@ -270,7 +268,7 @@ BOUNDS = tuple(field.name for field in fields(Allow) if field.name != "feature")
 
 @dataclass(frozen=True)
 class OfFactuals(Constraint):
-    """Constraints of single factuals: pairs of a factual's id and its constraint."""
+    """Constraints on single factuals: pairs of a factual's id and its constraint."""
 
     by_id: tuple[tuple[Hashable, Any], ...]
 
@@ -278,7 +276,7 @@ class OfFactuals(Constraint):
         return [self]
 
     def with_names(self: Self, name: Callable[[Hashable], Hashable]) -> Self:
-        """Return the constraint with other names of the factuals."""
+        """Return the constraint with renamed factuals."""
         return replace(self, by_id=tuple((name(who), its) for who, its in self.by_id))
 
 
@@ -328,12 +326,12 @@ def only_words(features: Iterable[Hashable]) -> str:
 
 
 def only(features: Mapping[Any, Iterable[Hashable]] | pd.Series[Any]) -> Only:
-    """Limit the features that may change, for single factuals: all others of these factuals stay.
+    """Limit the features that may change for single factuals; all other features of these factuals stay.
 
     Parameters
     ----------
     features : dict or Series
-        A list of features for each factual, by the factual's index label. Factuals that are not named are free.
+        A list of features for each factual, by index label. Other factuals are not restricted.
 
     Examples
     --------
@@ -349,7 +347,7 @@ def only(features: Mapping[Any, Iterable[Hashable]] | pd.Series[Any]) -> Only:
         raise InputError(f"only() takes a dict, for example only({{7: ['salary']}}); got {spell(features)}.")
     for who, names in features.items():
         if isinstance(names, str) or not isinstance(names, Iterable):
-            raise InputError(f"only() says {spell(names)} of factual {spell(who)}; give a list of features.")
+            raise InputError(f"only() has {spell(names)} for factual {spell(who)}; give a list of features.")
     return Only(tuple((who, tuple(dict.fromkeys(names))) for who, names in features.items()))
 
 

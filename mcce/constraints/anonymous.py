@@ -1,8 +1,8 @@
-"""k-anonymity: `k_anonymous`, a constraint on the rows that are returned.
+"""k-anonymity of returned rows: `k_anonymous`.
 
 An attacker who knows some values of a training person may recognise the person in a returned row (Goethals, Sorensen
 and Martens 2023, "The privacy issue of counterfactual explanations: explanation linkage attacks", ACM TIST 14(5)).
-Several constraints of this kind are joined: the largest k, on the keys of all.
+Several constraints of this kind are merged: the largest k, on the keys of all.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ class KAnonymous(Constraint):
 
 
 def k_anonymous(k: int, keys: Iterable[Hashable]) -> KAnonymous:
-    """Demand that at least k training people share what is returned, on the features that others may know of them.
+    """Require that at least k training people share the returned values of features that an attacker may know.
 
-    A candidate whose values of the keys fewer than k training rows have is not returned. A factual for which nothing
-    else is left is unexplained, with that reason. `Counterfactuals.measures` has `people`, how many training rows share
-    the keys of each answer.
+    Candidates whose key values fewer than k training rows have are not returned. A factual without other candidates is
+    unexplained, with that reason. `people` in `Counterfactuals.measures` is the number of training rows that share the
+    keys of each answer.
 
     Parameters
     ----------
     k : int
-        At least 2; not more than there are training rows.
+        From 2 to the number of training rows.
     keys : list
-        The features by which somebody could be recognised, such as age, town and profession.
+        The features by which a person could be recognised, such as age, town and profession.
 
     Notes
     -----
-    All keys count, unchanged ones too: they are part of the returned row. Numbers with many distinct values are rarely
+    Unchanged keys count as well, since they are part of the returned row. Numbers with many distinct values are rarely
     shared; round them before fitting, or leave them out of the keys. Features that are not keys are not restricted. The
-    constraint holds for each row on its own: it does not bound what many answers reveal together, and it is not
-    differential privacy.
+    constraint holds for each row alone: it does not bound what many answers reveal together, and it is not differential
+    privacy.
 
     Examples
     --------
@@ -86,12 +86,12 @@ def k_anonymous(k: int, keys: Iterable[Hashable]) -> KAnonymous:
         )
     named = tuple(dict.fromkeys(keys))
     if not named:
-        raise InputError("keys of k_anonymous are empty; name the features by which somebody could be recognised.")
+        raise InputError("keys of k_anonymous are empty; name the features by which a person could be recognised.")
     return KAnonymous(count, named)
 
 
 def together(demands: Iterable[Constraint]) -> KAnonymous | None:
-    """Return all demands among some constraints as one: the largest k, on the keys of all; None if there is none."""
+    """Return the k-anonymity constraints among some merged: the largest k, on the keys of all; None without any."""
     found = [each for each in demands if isinstance(each, KAnonymous)]
     if not found:
         return None

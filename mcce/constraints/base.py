@@ -1,4 +1,4 @@
-"""The protocol of a constraint, and the kinds of constraints by name.
+"""The base class of constraints, and the registry of their kinds.
 
 A kind is a frozen dataclass, registered under the name of its section in files. `mcce.allow`, `mcce.rule`, `mcce.only`,
 `mcce.per_factual`, `mcce.no_copies` and `mcce.k_anonymous` resolve to themselves; others resolve to these
@@ -28,24 +28,24 @@ Self = TypeVar("Self", bound="Constraint")
 
 
 class Constraint(ABC):
-    """A limit on what may change and how; to write a kind, subclass this and implement two methods.
+    """A limit on changes; a new kind is a subclass with two methods.
 
     ``words()``
-        The constraint in words, as it stands in tables, reasons and letters.
+        The constraint in words, for tables, reasons and letters.
     ``resolve(schema)``
-        Constraints of simpler kinds that say the same of the columns of a table (`mcce.Schema`): `mcce.allow`,
-        `mcce.rule` with a text or a function, `mcce.only`, `mcce.per_factual`, `mcce.no_copies`, `mcce.k_anonymous`, or
-        other kinds. What does not fit the columns is an `mcce.InputError`.
+        Equivalent constraints of simpler kinds for the columns of a table (`mcce.Schema`): `mcce.allow`, `mcce.rule`
+        with a text or a function, `mcce.only`, `mcce.per_factual`, `mcce.no_copies`, `mcce.k_anonymous`, or other
+        kinds. Raise `mcce.InputError` if the columns do not fit.
 
-    What may be overridden: `keys` and `from_dict`, if the table of a file is not the fields of the class.
+    Override `keys` and `from_dict` if the table of a file does not have the fields of the class.
 
     Attributes
     ----------
-    kind : the name that it is registered by.
+    kind : the registered name.
 
     Examples
     --------
-    ``@mcce.register_constraint("budget")`` above the class makes it known by name: in files, in saved explainers.
+    ``@mcce.register_constraint("budget")`` registers the class for files and saved explainers.
 
     >>> from dataclasses import dataclass
     >>> import mcce
@@ -76,25 +76,25 @@ class Constraint(ABC):
 
     @abstractmethod
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        """Return constraints of simpler kinds that say the same of the columns of a table."""
+        """Return equivalent constraints of simpler kinds for the columns of a table."""
 
     def __str__(self) -> str:
         return self.words()
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
-        """Return the keys of a table in a file, and whether each is needed."""
+        """Return the keys of a table in a file, and whether each is required."""
         made = [each for each in fields(cls) if each.init]  # type: ignore[arg-type]
         return {each.name: each.default is MISSING and each.default_factory is MISSING for each in made}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
-        """Return the constraint of a table in a file, whose keys are checked; lists become tuples."""
+        """Return the constraint of a table in a file with checked keys; lists become tuples."""
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in table.items()})
 
     @classmethod
     def from_table(cls, table: Mapping[Any, Any], where: str) -> Constraint:
-        """Return the constraint of a table in a file; keys that are unknown or lacking are errors."""
+        """Return the constraint of a table in a file; raise on unknown and missing keys."""
         keys = cls.keys()
         for key in table:
             if key not in keys:
@@ -120,7 +120,7 @@ class Constraint(ABC):
             yield cls.from_table(dict(entry), at)
 
     def to_stored(self) -> Fields:
-        """Return the fields that a saved explainer holds."""
+        """Return the fields for a saved explainer."""
         return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
@@ -129,7 +129,7 @@ class Constraint(ABC):
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON and TOML can hold it: dates and durations as text."""
+    """Return a value for JSON and TOML: dates and durations as text."""
     if isinstance(value, np.datetime64):
         value = pd.Timestamp(value)
     elif isinstance(value, np.timedelta64):
@@ -148,7 +148,7 @@ def plain(value: Any) -> Any:
 
 
 def _register(name: str, kind: Any, stored_as: str | None = None) -> None:
-    """Register a kind of constraint, after a look that it is one."""
+    """Register a kind of constraint; raise if it is not a dataclass and subclass of `Constraint`."""
     if not (isinstance(kind, type) and issubclass(kind, Constraint) and is_dataclass(kind)):
         raise InputError(
             f"register_constraint({name!r}) got {kind!r}; it needs a dataclass that is a subclass of "
@@ -167,15 +167,14 @@ CONSTRAINTS: Registry[type[Constraint]] = Registry("constraint", "mcce.constrain
 
 
 def register_constraint(name: str, *, stored_as: str | None = None) -> Callable[[Class], Class]:
-    """Make a kind of constraint available by name, as a decorator of a frozen dataclass.
+    """Register a kind of constraint by name; a decorator of frozen dataclasses.
 
     Parameters
     ----------
     name : str
-        Of its section in TOML and JSON files, ``[[name]]``, whose keys are the fields of the class. A name can be given
-        once.
+        Unique name of its section in TOML and JSON files, ``[[name]]``, whose keys are the fields of the class.
     stored_as : str or None
-        What files of saved explainers call it; "constraint.NAME" unless given.
+        Name in saved explainers; by default "constraint.NAME".
 
     Notes
     -----
@@ -196,7 +195,7 @@ def register_constraint(name: str, *, stored_as: str | None = None) -> Callable[
 
 
 def available_constraints() -> dict[str, type[Constraint]]:
-    """Return the kinds of constraints by the names of their sections in files, plug-ins included.
+    """Return the kinds of constraints by the names of their sections in files, including plug-ins.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exact bounds of the last feature that a condition names, the others being known.
+"""Exact bounds on the last feature of a condition, given the values of the others.
 
 1. A comparison bounds a feature that stands alone on one side, or in a sum, or in a product or quotient with constants:
    such a side is monotone in the feature, also with rounding, and the last float that satisfies the comparison is found
@@ -36,12 +36,12 @@ from mcce.constraints.conditions import (
 from mcce.constraints.limits import everything, everything_where
 from mcce.samplers.restricted import Within
 
-LARGEST = np.array(np.finfo(np.float64).max).view(np.int64)  # the place of the largest float
+LARGEST = np.array(np.finfo(np.float64).max).view(np.int64)  # position of the largest float
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def bounds_of(condition: Condition, column: int, rows: Floats, factuals: Floats) -> Within | None:
-    """Return what a column may be in each row so that the condition holds; None if that cannot be told."""
+    """Return the values of a column for which the condition holds in each row; None if they cannot be derived."""
     n_levels = max((c.n_levels for c in columns_read(condition) if c.column == column and not c.was), default=0)
     found = _solve(condition, column, rows, factuals, n_levels)
     return _try_levels(condition, column, rows, factuals, n_levels) if found is None and n_levels else found
@@ -84,7 +84,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
 
 
 def _some(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
-    """Return what conditions of which one has to hold allow, if that is levels or one interval."""
+    """Return the values allowed by an `or`, if these are levels or one interval."""
     open_parts = [part for part in node.parts if reads(part, column)]
     if len(open_parts) > 1 and not n_levels:
         return None
@@ -103,7 +103,7 @@ def _some(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int
 
 
 def _either(one: Within, other: Within) -> Within:
-    """Return the levels that one restriction or another allows."""
+    """Return the union of two restrictions on levels."""
     assert one.levels is not None
     assert one.missing is not None
     assert other.levels is not None
@@ -122,7 +122,7 @@ def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Wi
 
 
 def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floats, factuals: Floats) -> Within | None:
-    """Bound a feature by a side that is computed from the feature."""
+    """Return the bounds of a feature from a side that is computed from it."""
     if target.function == "abs" and sign in ("<", "<="):
         (inner,) = target.parts
         sides = Compared(inner, sign, other), Compared(Computed("-", (Constant(0.0), other)), sign, inner)
@@ -136,7 +136,7 @@ def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floa
 
     def holds(sign: str, times: float, values: Floats) -> Bools:
         tried[:, column] = times * values
-        with np.errstate(over="ignore"):  # floats of any size are tried
+        with np.errstate(over="ignore"):  # very large floats are tried
             return Compared(target, sign, other).holds(tried, factuals)
 
     for each in ("<=", ">=") if sign == "==" else (sign,):
@@ -148,7 +148,7 @@ def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floa
 
 
 def _slope(value: Value, column: int) -> int:
-    """Return 1 if a value rises with a column, or stays, -1 if it falls, or stays, and 0 if that is not known."""
+    """Return 1 if a value is non-decreasing in a column, -1 if it is non-increasing, 0 if neither is known."""
     if _is_target(value, column):
         return 1
     if not isinstance(value, Computed) or value.function not in "+-*/":
@@ -166,9 +166,9 @@ def _slope(value: Value, column: int) -> int:
 
 
 def _last(holds: Callable[[Floats], Bools], n: int) -> Floats:
-    """Return the largest float with which each row's condition holds, which holds for all below; -inf if for none."""
+    """Return the largest float for which each row's condition, true below a bound, holds; -inf if for none."""
     most = np.full(n, LARGEST)
-    low, high = -most, most.copy()  # places of floats in their order
+    low, high = -most, most.copy()  # positions of floats in ascending order
     for _ in range(64):
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
         held = holds(float_at(middle))
@@ -178,7 +178,7 @@ def _last(holds: Callable[[Floats], Bools], n: int) -> Floats:
 
 
 def float_at(places: Ints) -> Floats:
-    """Return the floats at places in their order, 0 at 0."""
+    """Return the floats at positions in ascending order; 0 is at 0."""
     return np.copysign(np.abs(places).view(np.float64), places)
 
 

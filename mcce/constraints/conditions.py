@@ -31,8 +31,8 @@ class ColumnValue:
 
     Attributes
     ----------
-    times, plus : what turns an encoded date into the shared unit.
-    codes : the code in another column's levels of each own level; None: own codes.
+    times, plus : factor and addend that convert an encoded date to the common unit.
+    codes : the code of each level in another column's levels; None: own codes.
     n_levels : number of levels, 0 for numbers.
     """
 
@@ -87,7 +87,7 @@ class Rounded:
 
 @dataclass(frozen=True)
 class Chosen:
-    """One value where a condition holds, another one elsewhere."""
+    """One value where a condition holds, another elsewhere."""
 
     condition: Condition
     then: Value
@@ -109,8 +109,8 @@ class Elapsed:
     Attributes
     ----------
     months : 1 for months, 12 for years.
-    begin, end : dates on a shared clock.
-    base, unit : the clock's origin and unit, in nanoseconds since 1970.
+    begin, end : dates in a common unit.
+    base, unit : origin and unit of the dates, in nanoseconds since 1970.
     zone : the time zone in which days are counted; None for dates without one.
     """
 
@@ -133,7 +133,7 @@ class Elapsed:
         return found
 
     def _calendar(self, dates: Floats) -> tuple[Ints, Ints]:
-        """Return the months since 1970 of dates, and the nanoseconds of each since its month began."""
+        """Return the months since 1970 of dates, and the nanoseconds since the beginning of the month."""
         import pandas as pd
 
         stamps = (dates.astype(np.int64) * self.unit + self.base).view("M8[ns]")
@@ -144,7 +144,7 @@ class Elapsed:
 
 
 def round_by(function: str, values: Floats, decimals: int) -> Floats:
-    """Return numbers rounded to some decimals; a number within 1e-9 of the last decimal counts as one on it."""
+    """Return numbers rounded to some decimals; the relative tolerance of floor, ceil and trunc is 1e-9."""
     with np.errstate(all="ignore"):
         if function == "round":
             return np.round(values, decimals) + 0.0
@@ -196,14 +196,14 @@ Value = Constant | ColumnValue | Computed | Rounded | Chosen | Elapsed
 
 
 def compare(left: Floats, sign: str, right: Floats) -> Bools:
-    """Return whether a comparison holds; not where a value is missing."""
+    """Return whether a comparison holds; False where a value is missing."""
     held = _COMPARE[sign](left, right)
     return np.asarray(held & ~(np.isnan(left) | np.isnan(right)) if sign == "!=" else held)
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Two values compared."""
+    """A comparison of two values."""
 
     left: Value
     sign: str
@@ -225,7 +225,7 @@ class IsMissing:
 
 @dataclass(frozen=True)
 class Always:
-    """True or false, whatever the row."""
+    """A constant condition."""
 
     value: bool
 
@@ -235,7 +235,7 @@ class Always:
 
 @dataclass(frozen=True)
 class Every:
-    """Conditions that hold together."""
+    """The conjunction of conditions."""
 
     parts: tuple[Condition, ...]
 
@@ -245,7 +245,7 @@ class Every:
 
 @dataclass(frozen=True)
 class Some:
-    """Conditions of which at least one holds."""
+    """The disjunction of conditions."""
 
     parts: tuple[Condition, ...]
 
@@ -255,7 +255,7 @@ class Some:
 
 @dataclass(frozen=True)
 class Opposite:
-    """A condition that does not hold."""
+    """The negation of a condition."""
 
     part: Condition
 
@@ -288,12 +288,10 @@ def columns_read(node: Value | Condition) -> Iterator[ColumnValue]:
         parts = node.parts
     elif isinstance(node, Compared):
         parts = (node.left, node.right)
-    elif isinstance(node, IsMissing):
+    elif isinstance(node, (IsMissing, Rounded)):
         parts = (node.value,)
     elif isinstance(node, Opposite):
         parts = (node.part,)
-    elif isinstance(node, Rounded):
-        parts = (node.value,)
     elif isinstance(node, Elapsed):
         parts = (node.begin, node.end)
     elif isinstance(node, (Where, Chosen)):

@@ -1,4 +1,4 @@
-"""Values of a feature as users write them, turned into encoded numbers: levels, dates, durations, numbers."""
+"""Encoding of given values of a feature: levels, dates, durations and numbers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from mcce.wording import PythonOnly, Value
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "D": 86400 * 10**9}
 DAY = _NANOSECONDS["D"]
 _MOST_LETTERS = 100  # of a date or a duration
-_BY_THE_CLOCK = re.compile(r"(?:now|today)$|\d\d?:", re.IGNORECASE)  # what pandas completes with the day of reading
+_BY_THE_CLOCK = re.compile(r"(?:now|today)$|\d\d?:", re.IGNORECASE)  # pandas adds the current day
 
 
 def encode_value(feature: Feature, value: Any) -> float:
-    """Return the encoded value of one thing that a user has written; what the feature cannot be is an error."""
+    """Return the encoded value of a given value; raise if the feature cannot have it."""
     if not feature.is_numeric:
         return float(level_code(feature, value))
     if is_dated(feature.dtype):
         return _encode_date(feature, value)
     if not is_number(value) or np.isnan(float(value)):
-        raise InputError(f"{spell(value)} is no number, and {feature.name!r} holds numbers")
+        raise InputError(f"{spell(value)} is not a number, and {feature.name!r} holds numbers")
     return float(value)
 
 
@@ -39,7 +39,7 @@ def level_code(feature: Feature, value: Any) -> int:
 
 
 class LevelCodes:
-    """The codes of a feature's levels, to look up many of them."""
+    """Lookup of the codes of a feature's levels."""
 
     def __init__(self, feature: Feature) -> None:
         assert feature.levels is not None
@@ -55,7 +55,7 @@ class LevelCodes:
         """Return the code of a level, named by its value or by its text."""
         try:
             code = self.by_value.get((_is_bool(value), value))
-        except TypeError:  # it has no hash
+        except TypeError:  # unhashable
             code = None
         if code is None and isinstance(value, str):
             code = self.by_text.get(value)
@@ -108,11 +108,11 @@ def _encode_date(feature: Feature, value: Any) -> float:
 
 
 def _check_text(text: str, *, duration: bool) -> None:
-    """Refuse a text that is too long, or that is another date on another day."""
+    """Raise on a text that is too long, or whose date depends on the current day."""
     if len(text) > _MOST_LETTERS:
         raise ValueError(f"it has more than {_MOST_LETTERS} characters")
     if not duration and _BY_THE_CLOCK.match(text.strip()):
-        raise ValueError("it depends on the day on which it is read: what is resumed tomorrow would mix two days")
+        raise ValueError("it depends on the current day, so a resumed run could mix two days")
 
 
 def encode_step(feature: Feature, value: Any) -> float:
@@ -128,19 +128,19 @@ def encode_step(feature: Feature, value: Any) -> float:
             length: Any = pd.Timedelta(value)
         except ValueError as error:
             why = shorten(str(error))
-            raise InputError(f"{spell(value)} is no duration ({why}); write it as in '30 days'") from error
+            raise InputError(f"{spell(value)} is not a duration ({why}); write it as in '30 days'") from error
         if not length >= pd.Timedelta(0):
             raise InputError(f"{length} is not a duration of at least 0")
         return float(length.as_unit("ns").value) / (tick_nanoseconds(feature.dtype) * feature.unit)
     if not is_number(value) or not 0 <= value < inf:
-        raise InputError(f"{spell(value)} is no number of at least 0")
+        raise InputError(f"{spell(value)} is not a number of at least 0")
     if not feature.is_numeric and not (is_whole(value) or float(value).is_integer()):
-        raise InputError(f"{spell(value)} is no whole number of levels")
+        raise InputError(f"{spell(value)} is not a whole number of levels")
     return float(value) / feature.unit
 
 
 def tick_nanoseconds(dtype: Any) -> int:
-    """Return how many nanoseconds the integers behind dates count by; 1 for periods, which are counted themselves."""
+    """Return the nanoseconds of one tick of a date dtype; 1 for periods, whose ticks are periods."""
     if isinstance(dtype, pd.PeriodDtype):
         return 1
     if isinstance(dtype, pd.ArrowDtype):
@@ -152,10 +152,10 @@ def tick_nanoseconds(dtype: Any) -> int:
 
 @dataclass(frozen=True)
 class Clock:
-    """The unit that dates of one sort share, so that different columns can be compared exactly.
+    """The common unit of dates of one kind, in which columns are compared exactly.
 
-    ``encoded * times + plus`` is a date in it, for each column; `day` is a day (of periods: one of them). `base` is its
-    origin and `unit` its unit, in nanoseconds since 1970 (of periods: in periods).
+    ``encoded * times + plus`` is a date in this unit, for each column; `day` is a day (of periods: one period). `base`
+    is the origin and `unit` the unit, in nanoseconds since 1970 (of periods: in periods).
     """
 
     times: dict[int, float]
@@ -166,7 +166,7 @@ class Clock:
 
 
 def clock_of(schema: Schema, feature: Feature) -> Clock:
-    """Return the clock of all columns that hold dates of the same sort as a feature."""
+    """Return the common unit of all columns with dates of the same kind as a feature."""
     family = date_family(feature.dtype)
     alike = [
         (j, f)

@@ -1,4 +1,4 @@
-"""Rows that may not be returned: copies of training rows, and rows that fewer than k training rows share.
+"""Excluded rows: copies of training rows, and rows whose keys fewer than k training rows share.
 
 Copies (`mcce.no_copies`; paper, section 2.2) are found by hashes of all columns (`mcce.rng.hash_rows`), with a
 probability of 2^-64 that two different rows agree. The hashes are kept instead of the rows; they reveal whether a known
@@ -24,10 +24,10 @@ _LAST_BITS = np.uint64(0xFFFF)
 
 
 class Excludes(Protocol):
-    """Rows that no counterfactual may be."""
+    """A set of excluded rows."""
 
     def contain(self, rows: Floats) -> Bools:
-        """Return which encoded rows are among them."""
+        """Return which encoded rows are excluded."""
 
 
 @stateful("TrainingRows")
@@ -38,8 +38,8 @@ class TrainingRows:
     hashes: UInts = stored(UINT64, "rows")
 
     def check_state(self) -> None:
-        """Refuse hashes of no rows."""
-        require(self.hashes.size > 0, "hashes are none")
+        """Raise if there are no hashes."""
+        require(self.hashes.size > 0, "hashes are empty")
 
     @classmethod
     def of(cls, matrix: Floats) -> TrainingRows:
@@ -50,11 +50,11 @@ class TrainingRows:
         return _among(hash_rows(rows), self._ascending)
 
     def count_in(self, rows: Floats) -> int:
-        """Return how many of a few encoded rows are copies, without sorting the training rows."""
+        """Return the number of copies among a few encoded rows, without sorting the training rows."""
         hashed = hash_rows(rows)
         if not hashed.size:
             return 0
-        # most training rows differ from all of these in their last bits already
+        # the last bits rule out most training rows
         met = np.zeros(1 << 16, dtype=bool)
         met[hashed & _LAST_BITS] = True
         alike = self.hashes[met[self.hashes & _LAST_BITS]]
@@ -73,13 +73,13 @@ def _among(values: UInts, ascending: UInts) -> Bools:
 @stateful("TrainingKeys")
 @dataclass(frozen=True)
 class TrainingKeys:
-    """The distinct keys of the training people, encoded, and how many people have each of them.
+    """The distinct encoded keys of the training people, with their counts.
 
     Attributes
     ----------
     columns : positions of the keys.
     values : a row for each distinct combination.
-    counts : how many people have it.
+    counts : number of people with it.
     """
 
     columns: tuple[int, ...] = stored(tuple, "keys", of=stored(int, least=0), filled=True)
@@ -87,16 +87,16 @@ class TrainingKeys:
     counts: Ints = stored(INT, "distinct", least=1, filled=True)
 
     def check_state(self) -> None:
-        """Refuse keys that are there twice."""
-        require(len(set(self.columns)) == len(self.columns), "columns are there twice")
-        require(np.unique(hash_rows(self.values)).size == len(self.counts), "values are there twice")
+        """Raise if columns or keys are repeated."""
+        require(len(set(self.columns)) == len(self.columns), "columns are repeated")
+        require(np.unique(hash_rows(self.values)).size == len(self.counts), "values are repeated")
 
     @classmethod
     def of(cls, matrix: Floats, columns: Sequence[int]) -> TrainingKeys:
         """Count the keys of encoded training rows."""
         values = matrix[:, list(columns)] + 0.0  # no -0
         _, first, counts = np.unique(hash_rows(values), return_index=True, return_counts=True)
-        by_value = np.lexsort(values[first].T[::-1])  # the order of the rows tells nothing
+        by_value = np.lexsort(values[first].T[::-1])  # the order of the training rows is not disclosed
         return cls(tuple(int(j) for j in columns), np.ascontiguousarray(values[first][by_value]), counts[by_value])
 
     @cached_property
@@ -106,7 +106,7 @@ class TrainingKeys:
         return hashes[order], self.counts[order]
 
     def count(self, rows: Floats) -> Ints:
-        """Return how many people have the keys of each encoded row."""
+        """Return the number of people with the keys of each encoded row."""
         known, counts = self._hashed
         asked = hash_rows(rows[:, list(self.columns)])
         place = np.minimum(np.searchsorted(known, asked), known.size - 1)
@@ -115,7 +115,7 @@ class TrainingKeys:
 
 @dataclass(frozen=True)
 class Anonymity:
-    """The demand that at least `k` training people share the keys of a returned row."""
+    """The requirement that at least `k` training people share the keys of a returned row."""
 
     k: int
     keys: TrainingKeys
@@ -125,29 +125,29 @@ class Anonymity:
         return np.asarray(self.keys.count(rows) < self.k)
 
     def describe(self, names: Sequence[Hashable]) -> dict[str, object]:
-        """Return the demand as settings of a result; `names` are those of all columns."""
+        """Return the requirement as settings of a result; `names` are those of all columns."""
         return {"k_anonymous": self.k, "keys": [names[j] for j in self.keys.columns]}
 
 
 @dataclass(frozen=True)
 class Excluded:
-    """Rows that no counterfactual may be: copies of training rows, or those that too few people share."""
+    """Excluded rows: copies of training rows, and rows that too few people share."""
 
     copies: TrainingRows | None
     anonymity: Anonymity
 
     def contain(self, rows: Floats) -> Bools:
-        """Return which encoded rows are among them."""
+        """Return which encoded rows are excluded."""
         found = self.anonymity.contain(rows)
         return found if self.copies is None else found | self.copies.contain(rows)
 
 
 def anonymity_of(k: int, keys: TrainingKeys) -> Anonymity:
-    """Return the demand; more people than there are is an error."""
+    """Return the requirement; raise if k exceeds the number of training rows."""
     n_people = int(keys.counts.sum())
     if k > n_people:
         raise InputError(
-            f"k_anonymous asks for {k} training people behind every row, and there are {n_people} training rows; ask "
-            "for fewer, or fit on more rows."
+            f"k_anonymous requires {k} training people for every row, and there are {n_people} training rows; choose a "
+            "smaller k, or fit on more rows."
         )
     return Anonymity(k, keys)

@@ -1,7 +1,7 @@
-"""The grammar of rules: text to a tree of frozen nodes. Nothing is evaluated, and nothing of Python is reached.
+"""The grammar of rules: text to a tree of frozen nodes. No Python code is evaluated.
 
-1. The text is cut into tokens: numbers, text in quotes, names (bare or in backticks), signs.
-2. Recursive descent, the loosest first::
+1. The text is split into tokens: numbers, text in quotes, names (bare or in backticks), signs.
+2. Recursive descent, lowest precedence first::
 
        rule       = "if" either "then" rule ["else" rule] | either
        either     = both {"or" both}
@@ -14,8 +14,8 @@
        atom       = number | text | "true" | "false" | name | function "(" rule {"," rule} ")" | "(" rule ")"
                     | "if" "(" rule "," rule "," rule ")"
 
-   The functions are those of `FUNCTIONS`. ``if (...)`` is a function if its brackets hold a comma of their own.
-3. Whether the parts fit together is not the grammar's concern: `mcce.constraints.meaning` checks it with a table.
+   The functions are those of `FUNCTIONS`. ``if (...)`` is a function if its brackets contain a comma.
+3. `mcce.constraints.meaning` checks the types of the parts against a table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mcce.wording import MOST_QUOTED
 
 @dataclass(frozen=True)
 class Node:
-    """A part of a rule; `at` is where it begins in the text."""
+    """A part of a rule; `at` is its position in the text."""
 
     at: int = field(compare=False, kw_only=True, default=0)
 
@@ -60,7 +60,7 @@ class Truth(Node):
 
 @dataclass(frozen=True)
 class NameOf(Node):
-    """A column; `was` asks for the factual's value."""
+    """A column; with `was`, the factual's value."""
 
     name: str
     was: bool = False
@@ -83,7 +83,7 @@ class Call(Node):
 
 @dataclass(frozen=True)
 class IfValue(Node):
-    """One value where a condition holds, another one elsewhere."""
+    """One value where a condition holds, another elsewhere."""
 
     condition: Node
     then: Node
@@ -92,7 +92,7 @@ class IfValue(Node):
 
 @dataclass(frozen=True)
 class Negative(Node):
-    """A number with the other sign."""
+    """A negated number."""
 
     value: Node
 
@@ -108,7 +108,7 @@ class Arithmetic(Node):
 
 @dataclass(frozen=True)
 class ComparisonOf(Node):
-    """Values compared one with the next; all comparisons have to hold."""
+    """A chain of comparisons, all of which must hold."""
 
     values: tuple[Node, ...]
     signs: tuple[str, ...]
@@ -116,7 +116,7 @@ class ComparisonOf(Node):
 
 @dataclass(frozen=True)
 class Member(Node):
-    """Whether a value is one of some, or none of them."""
+    """Whether a value is, or is not, in a list."""
 
     value: Node
     among: tuple[Node, ...]
@@ -125,28 +125,28 @@ class Member(Node):
 
 @dataclass(frozen=True)
 class AllOf(Node):
-    """Conditions that have to hold together."""
+    """Conditions that must all hold."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class AnyOf(Node):
-    """Conditions of which one has to hold."""
+    """Conditions of which one must hold."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Negation(Node):
-    """A condition that may not hold."""
+    """A condition that must not hold."""
 
     part: Node
 
 
 @dataclass(frozen=True)
 class If(Node):
-    """A condition that has to hold where another one does; `otherwise` has to hold elsewhere."""
+    """A condition that must hold where another one does; `otherwise` must hold elsewhere."""
 
     condition: Node
     then: Node
@@ -165,7 +165,7 @@ FUNCTIONS: dict[str, tuple[int, int | None]] = {  # least and greatest number of
 }
 WORDS = ("if", "then", "else", "and", "or", "not", "in")
 _TRUTH = {"true": True, "True": True, "false": False, "False": False}
-# A lookahead is not entered twice: a number is found once, whatever follows it, so that time is linear in its digits.
+# The lookahead prevents backtracking into a number, so that time is linear in its digits.
 _TOKEN = re.compile(
     r"""\s*(?:(?=(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))(?P=number)(?!\w)
         |(?P<text>'[^']*'|"[^"]*")
@@ -178,7 +178,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of text: what it is, what it says, and where it begins."""
+    """A token: its kind, its text and its position."""
 
     kind: str
     text: str
@@ -198,13 +198,13 @@ def parse(text: str) -> Node:
 
 
 def refuse(text: str, at: int, wrong: str) -> NoReturn:
-    """Raise the error of a place in a rule."""
+    """Raise an error about a position in a rule."""
     where = f"at character {at + 1}" if at < len(text) else "at its end"
     raise InputError(f"rule {_around(text, at)}, {where}: {wrong}")
 
 
 def _around(text: str, at: int) -> str:
-    """Return a rule in quotes; of a long one, what stands around a place."""
+    """Return a rule in quotes; of a long rule, the part around a position."""
     width = MOST_QUOTED - 10
     if len(text) <= width:
         return spell(text)
@@ -234,14 +234,14 @@ def tokens_of(text: str) -> list[Token]:
 def _refuse_sign(text: str, at: int) -> NoReturn:
     sign = text[at]
     if sign in "'\"`":
-        refuse(text, at, f"what begins with {sign} does not end; close it.")
+        refuse(text, at, f"the text after {sign} is not closed; close it.")
     remedy = {"=": "write == to compare.", "!": "write != or not.", "&": "write and.", "|": "write or."}
     remedy["^"] = "write x * x."
-    refuse(text, at, f"{sign!r} means nothing here; {remedy.get(sign, 'put unusual column names in `backticks`.')}")
+    refuse(text, at, f"{sign!r} is not valid here; {remedy.get(sign, 'put unusual column names in `backticks`.')}")
 
 
 class _Parser:
-    """One method for each line of the grammar."""
+    """A recursive descent parser, one method for each line of the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -266,7 +266,7 @@ class _Parser:
         refuse(self.text, self.now.at, f"{expected}, got {got}.")
 
     def takes(self, *texts: str) -> str | None:
-        """Take the next token if it is one of these words or signs."""
+        """Consume the next token if it is one of these words or signs."""
         if self.now.kind in ("name", "sign") and self.now.text in texts:
             self.place += 1
             return self.tokens[self.place - 1].text
@@ -295,7 +295,7 @@ class _Parser:
         return found
 
     def calls_if(self) -> bool:
-        """Return whether the function if(condition, a, b) begins here: its brackets hold a comma of their own."""
+        """Return whether the function if(condition, a, b) begins here: its brackets contain a comma."""
         if [token.text for token in self.tokens[self.place : self.place + 2]] != ["if", "("]:
             return False
         depth = 0

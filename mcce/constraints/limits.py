@@ -1,6 +1,6 @@
-"""Limits on one feature, on encoded values: an `Allow` checked against its feature, and several combined.
+"""Limits on the encoded values of one feature: an `Allow` checked against its feature, and several combined.
 
-`limit_of` encodes an `Allow`; a value that the feature cannot have is an error. `Limit.within` gives the allowed values
+`limit_of` encodes an `Allow` and raises on values that the feature cannot have. `Limit.within` gives the allowed values
 for each factual. Computed bounds (own value plus largest step) are rounded to 15 digits, so that 0.7 and a step of 0.1
 reach 0.8. Multiples of a step must be values that the column can hold.
 """
@@ -34,10 +34,10 @@ class Limit:
     text : the constraint in words.
     low, high : encoded bounds.
     levels : which levels are allowed; None for numbers.
-    never : numbers never to be used.
-    rises, falls : whether it may change upwards, downwards; neither: it stays.
+    never : excluded numbers.
+    rises, falls : whether it may increase, decrease; neither: it stays.
     largest : largest change, encoded.
-    step : a number that changed values are multiples of; 0: none.
+    step : changed values are multiples of it; 0: any value.
     missing : whether it may become missing.
     """
 
@@ -55,7 +55,7 @@ class Limit:
 
     @property
     def keeps(self) -> bool:
-        """Whether the factual's value has to stay."""
+        """Whether the factual's value must stay."""
         return not (self.rises or self.falls) or self.largest == 0.0
 
     @property
@@ -65,11 +65,11 @@ class Limit:
 
     @property
     def reads_factual(self) -> bool:
-        """Whether what is allowed depends on the factual's own value."""
+        """Whether the allowed values depend on the factual's value."""
         return self.looks_at_changes or self.step > 0.0
 
     def within(self, own: Floats) -> Within:
-        """Return what the column may be for factuals whose own values are given."""
+        """Return the allowed values for factuals with the values `own`."""
         n, unknown = own.size, np.isnan(own)
         low, high = np.full(n, self.low), np.full(n, self.high)
         if self.looks_at_changes:
@@ -107,7 +107,7 @@ def everything(n_rows: int, n_levels: int) -> Within:
 
 
 def everything_where(holds: Bools, n_levels: int) -> Within:
-    """Return everything where a condition holds, nothing elsewhere."""
+    """Return a restriction that allows everything where a condition holds, nothing elsewhere."""
     if n_levels:
         return Within(levels=np.repeat(holds[:, None], n_levels, axis=1), missing=holds.copy())
     return Within(low=np.where(holds, -np.inf, np.inf), high=np.where(holds, np.inf, -np.inf), missing=holds.copy())
@@ -119,18 +119,18 @@ def keep(column: int, feature: Feature, text: str) -> Limit:
 
 
 def bound(column: int, feature: Feature, low: float, high: float) -> Limit:
-    """Return the limit of encoded values, without words."""
+    """Return a limit with encoded bounds and without a text."""
     levels = None if feature.is_numeric else (True,) * feature.n_levels
     return Limit(column, "", low, high, levels)
 
 
 def stay_known(column: int, feature: Feature) -> Limit:
-    """Return the limit that lets a feature be anything but missing, where it is known; nobody gives it in words."""
+    """Return the implicit limit that a known value does not become missing."""
     return Limit(column, "", levels=None if feature.is_numeric else (True,) * feature.n_levels)
 
 
 def _round(bounds: Floats, own: Floats, largest: float) -> Floats:
-    """Return computed bounds with the 15 digits that their parts have."""
+    """Return computed bounds rounded to 15 digits."""
     size = np.maximum(np.abs(np.where(np.isnan(own), 1.0, own)), max(largest, 1e-300))
     digits = np.clip(14.0 - np.floor(np.log10(size)), 0.0, 300.0)
     scale = 10.0**digits
@@ -205,7 +205,7 @@ def _largest(given: Allow, feature: Feature) -> float:
 
 
 def _check_kind(given: Allow, feature: Feature) -> None:
-    """Refuse what the kind of a feature cannot have."""
+    """Raise on limits that do not apply to the kind of a feature."""
     where = f"constraint on {feature.name!r}"
     if feature.is_numeric:
         if given.levels is not None:
@@ -234,7 +234,7 @@ def _check_kind(given: Allow, feature: Feature) -> None:
 
 
 def _check_something_left(made: Limit, feature: Feature) -> None:
-    """Refuse what allows nothing of the training data, whatever the factual."""
+    """Raise on a limit that allows no value of the training data, for any factual."""
     if made.levels is not None:
         assert feature.levels is not None
         if feature.n_levels and not any(made.levels):
@@ -258,11 +258,11 @@ def _check_something_left(made: Limit, feature: Feature) -> None:
         )
 
 
-Applied = tuple[Limit, Indices | None]  # a limit, and the rows that it applies to; None for all
+Applied = tuple[Limit, Indices | None]  # a limit and its rows; None for all rows
 
 
 def within_of(column: int, feature: Feature, factuals: Floats, applied: Iterable[Applied]) -> Within:
-    """Return the values that one column may have for each factual, as the limits give them."""
+    """Return the values of one column that the limits allow, for each factual."""
     within = everything(factuals.shape[0], feature.n_levels)
     for limit, rows in applied:
         if limit.column != column:
@@ -276,7 +276,7 @@ def within_of(column: int, feature: Feature, factuals: Floats, applied: Iterable
 
 
 def on_grid(within: Within, feature: Feature) -> Within:
-    """Return a restriction whose steps lie on the column's own grid; those that say no more are left out."""
+    """Return a restriction with its steps on the column's grid; steps equal to the grid are removed."""
     if within.step is None or feature.decimals is None:
         return within
     point = 10.0**-feature.decimals

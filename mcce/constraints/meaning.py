@@ -1,7 +1,7 @@
-"""The meaning of a rule for a table: names become columns, levels codes, dates numbers.
+"""Translation of a rule for a table: names become columns, levels codes, dates numbers.
 
-Every part has a sort: number, level of a column, date, condition, or quoted text that the other side of its comparison
-determines. A difference of dates is a number of days; ``months`` and ``years`` count completed ones. Levels are
+Every part has a type: number, level of a column, date, condition, or quoted text, whose type is that of the other side
+of its comparison. A difference of dates is a number of days; ``months`` and ``years`` count completed ones. Levels are
 compared by == and !=, those of an ordered column also by order. A column of true and false is a condition.
 """
 
@@ -70,7 +70,7 @@ class _ConditionSort:
 
 @dataclass(frozen=True)
 class _LevelChoiceSort:
-    """One of two levels, whose codes only the other side of a comparison tells."""
+    """A choice of two levels, whose codes depend on the other side of a comparison."""
 
 
 _Sort = _NumberSort | _LevelSort | _DateSort | _QuotedSort | _ConditionSort | _LevelChoiceSort
@@ -78,7 +78,7 @@ _MONTHS = {"days": 0, "months": 1, "years": 12}
 
 
 def condition_of(tree: nodes.Node, text: str, schema: Schema) -> Condition:
-    """Return the condition that a rule puts on encoded rows."""
+    """Return the condition of a rule on encoded rows."""
     return _Reader(text, schema).condition(tree)
 
 
@@ -175,7 +175,7 @@ class _Reader:
         return Constant(float(self.guarded(node, lambda: level_code(feature, written))))
 
     def date_beside(self, date: _DateSort, node: nodes.Node, sort: _Sort) -> Value:
-        """Return a side of a comparison with dates, on their clock."""
+        """Return a side of a comparison with dates, in their common unit."""
         if isinstance(sort, _QuotedSort):
             clock, j = clock_of(self.schema, date.feature), self.schema.names.index(date.feature.name)
             text = sort.text
@@ -190,7 +190,7 @@ class _Reader:
         )
 
     def guarded(self, node: nodes.Node, make: Callable[[], float]) -> float:
-        """Return what is made; an error says where in the rule."""
+        """Return `make()`; errors name the position in the rule."""
         try:
             return make()
         except InputError as error:
@@ -234,7 +234,7 @@ class _Reader:
         if not isinstance(decimals, Constant) or decimals.value not in range(-MOST_DECIMALS, MOST_DECIMALS + 1):
             self.refuse(
                 node.arguments[1],
-                f"the decimals of {node.function}() are no whole number from {-MOST_DECIMALS} to {MOST_DECIMALS}; "
+                f"the decimals of {node.function}() are not a whole number from {-MOST_DECIMALS} to {MOST_DECIMALS}; "
                 f"write for example {node.function}(x, 2).",
             )
         return _NumberSort(Rounded(node.function, values[0], int(decimals.value)))
@@ -250,7 +250,7 @@ class _Reader:
                 begin = self.date_beside(date, difference.right, sorts[1])
                 clock = clock_of(self.schema, date.feature)
                 if node.function == "days":
-                    shared = gcd(clock.unit, DAY)  # whole numbers, so that whole days are exact
+                    shared = gcd(clock.unit, DAY)  # exact for whole days
                     ticks = Computed("*", (Computed("-", (end, begin)), Constant(float(clock.unit // shared))))
                     return Computed("/", (ticks, Constant(float(DAY // shared))))
                 zone = getattr(getattr(date.feature.dtype, "pyarrow_dtype", date.feature.dtype), "tz", None)
@@ -258,11 +258,11 @@ class _Reader:
         self.refuse(
             difference,
             f"{node.function}() takes a difference of two dates, as in {node.function}(applied_on - hired_on); "
-            "periods and durations are numbers already.",
+            "periods and durations are already numbers.",
         )
 
     def choice(self, node: nodes.IfValue) -> _Sort:
-        """Return if(condition, a, b) of numbers or dates; one of levels is read beside the column of these levels."""
+        """Return if(condition, a, b) of numbers or dates; levels are resolved by the other side of the comparison."""
         condition, both = self.condition(node.condition), (node.then, node.otherwise)
         sorts = [self.sort(each) for each in both]
         date = next((each for each in sorts if isinstance(each, _DateSort)), None)
@@ -276,7 +276,7 @@ class _Reader:
     def number(self, node: nodes.Node, sort: _Sort) -> Value:
         if isinstance(sort, _NumberSort):
             return sort.value
-        self.refuse(node, f"{self.called(node, sort)} cannot be computed with; numbers can.")
+        self.refuse(node, f"{self.called(node, sort)} is not a number, and cannot be used in arithmetic.")
 
     def arithmetic(self, node: nodes.Arithmetic) -> _Sort:
         left, right = self.sort(node.left), self.sort(node.right)
@@ -307,7 +307,7 @@ class _Reader:
         return ColumnValue(found, node.was, n_levels=self.schema.features[found].n_levels)
 
     def position(self, node: nodes.NameOf) -> int:
-        """Return the column of a name; one that is no text may be named by its text."""
+        """Return the column of a name; labels that are not text are matched by their text."""
         names = self.schema.names
         for alike in ([n == node.name for n in names], [str(n) == node.name for n in names]):
             at = np.flatnonzero([bool(each) for each in alike])
@@ -319,7 +319,7 @@ class _Reader:
         if owners:
             self.refuse(
                 node,
-                f"{spell(node.name)} is no column but a level of {owners[0]!r}; put levels in quotes: "
+                f"{spell(node.name)} is not a column but a level of {owners[0]!r}; put levels in quotes: "
                 f"'{shorten(node.name)}'.",
             )
         self.refuse(node, f"{spell(node.name)} is not a column; {did_you_mean(node.name, names)}")
@@ -343,7 +343,7 @@ def _is_logical(feature: Feature) -> bool:
 
 
 def _code_or_none(feature: Feature, level: object) -> float:
-    """Return the code of another column's level, or one that no level has."""
+    """Return the code of another column's level; -1 if it is unknown."""
     try:
         return float(level_code(feature, level))
     except InputError:

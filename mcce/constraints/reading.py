@@ -1,4 +1,4 @@
-"""Constraints as the user gives them: constraint objects, texts of rules, a list of these, or a file.
+"""Reading of constraints: constraint objects, texts of rules, a list of these, or a file.
 
 A TOML or JSON file has sections with the names of the kinds (`mcce.available_constraints`), and the arguments of their
 functions as keys; job files of the command line have the same sections::
@@ -31,10 +31,10 @@ from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.storage.archive import depth_of
 from mcce.wording import PythonOnly, Value, call, parts_of
 
-MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
+MOST_NESTED = 20  # depth of lists and tables; constraints need five
 _FILES = (".toml", ".json")
 _SECTION = '[[allow]] with feature = "salary"'
-_QUOTED = re.compile(  # comments and texts of TOML; one that is not closed ends with the line or the file
+_QUOTED = re.compile(  # comments and strings of TOML, also unclosed ones
     r"""#[^\n]*|"{3}(?:\\.|[^\\])*?(?:"{3}|\\?\Z)|'{3}.*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?""", re.DOTALL
 )
 _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{MOST_NESTED}}}[\w-]")
@@ -118,10 +118,10 @@ def _load(path: Path) -> Any:
 
 
 def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
-    """Return what the text of a file holds.
+    """Return the values in the text of a TOML or JSON file.
 
-    Raise if it is not TOML or JSON, or nested more than 20 deep. A TOML key of too many parts is refused before the
-    file is parsed, since the time of parsing is quadratic in their number.
+    Raise if the text is invalid, or nested more than 20 deep. TOML keys of too many parts are refused before parsing,
+    whose time is quadratic in their number.
     """
     if sys.version_info >= (3, 11):
         import tomllib
@@ -137,9 +137,7 @@ def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
     except RecursionError:
         deep = True
     except ValueError as error:
-        raise InputError(f"{where} is no {kind} file: {shorten(str(error))}; correct it there.") from error
+        raise InputError(f"{where} is not a {kind} file: {shorten(str(error))}; correct it there.") from error
     if deep:
-        raise InputError(
-            f"{where} has lists or tables more than {MOST_NESTED} deep inside each other; correct it there."
-        )
+        raise InputError(f"{where} has lists or tables nested more than {MOST_NESTED} deep; correct it there.")
     return found

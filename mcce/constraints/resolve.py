@@ -3,8 +3,8 @@
 1. Registered kinds resolve to simpler ones (`simplest`). Names, levels, dates and bounds are looked up in the schema.
    `only` becomes limits on all other features. The order in which constraints are given has no effect.
 2. A feature may become missing if a constraint on it says so and none denies it, else if one on all features does.
-3. `check_factuals` finds contradictions before anything is drawn: a value that must stay violates a limit or rule, or
-   limits and rules leave no value. A factual with a contradiction is reported; if all have one, that is an error.
+3. `check_factuals` finds contradictions before drawing: a value that must stay violates a limit or rule, or limits and
+   rules leave no value. A factual with a contradiction is reported; if all have one, that is an error.
 4. `within` gives the allowed values of each draw: limits, and rules that bound a feature exactly. Other rules
    (`open_rules`) are checked when their last column is drawn, or after crossing (`before_crossing`).
 5. `hold` and `broken` check everything on finished rows. Factuals that agree in `draws_depend_on` can share draws.
@@ -36,47 +36,25 @@ from mcce.table.grid import common_multiple, is_multiple, put_on_multiples
 from mcce.wording import Parameter, parts_of
 
 
-def find_contradictions(
-    schema: Schema,
-    applied: Sequence[Applied],
-    rules: Sequence[ResolvedRule],
-    stays: Bools,
-    factuals: Floats,
-    index: pd.Index[Any],
-) -> pd.DataFrame:
-    """Return the contradictions of some factuals: by id, the constraint and the reason.
+@dataclass
+class _Contradictions:
+    """The contradictions of some factuals, with the constraint and the reason of each.
 
-    Parameters
-    ----------
-    schema : Schema
-    applied : limits, and the rows that they apply to
-    rules : what has to hold for rows
-    stays : which values have to stay, factuals by columns
-    factuals, index : encoded rows, all columns in data order, and their ids
+    `stays` are the values that must stay, factuals by columns; `index` has the ids of the factuals.
     """
-    found = _Found(schema, applied, rules, stays, factuals, index)
-    found.look_at_limits()
-    found.look_at_rules()
-    return found.table()
 
+    schema: Schema
+    applied: Sequence[Applied]
+    rules: Sequence[ResolvedRule]
+    stays: Bools
+    factuals: Floats
+    index: pd.Index[Any]
+    rows: list[tuple[int, str, str]] = field(default_factory=list)
 
-class _Found:
-    def __init__(
-        self,
-        schema: Schema,
-        applied: Sequence[Applied],
-        rules: Sequence[ResolvedRule],
-        stays: Bools,
-        factuals: Floats,
-        index: pd.Index[Any],
-    ) -> None:
-        self.schema = schema
-        self.applied = applied
-        self.rules = rules
-        self.stays = stays
-        self.factuals = factuals
-        self.index = index
-        self.rows: list[tuple[int, str, str]] = []
+    def find(self) -> pd.DataFrame:
+        self.look_at_limits()
+        self.look_at_rules()
+        return self.table()
 
     def table(self) -> pd.DataFrame:
         self.rows.sort(key=lambda row: row[0])
@@ -98,7 +76,7 @@ class _Found:
         return f"{feature.name} is {spell(value) if isinstance(value, str) else value}"
 
     def look_at_limits(self) -> None:
-        """Look for values and limits that leave nothing."""
+        """Find factuals for which the limits on a column leave no value."""
         for column in sorted({limit.column for limit, _ in self.applied}):
             feature = self.schema.features[column]
             own = self.factuals[:, column]
@@ -107,8 +85,8 @@ class _Found:
             possible = np.where(stays, within.allows(own), something_left(within, feature, own))
             for i in np.flatnonzero(~possible).tolist():
                 texts = self.texts(i, column)
-                how = f"{self.own(i, column)} and has to stay" if stays[i] else self.own(i, column)
-                self.rows.append((i, texts, f"{how}, but nothing that it may be is allowed by: {texts}"))
+                how = f"{self.own(i, column)} and must stay" if stays[i] else self.own(i, column)
+                self.rows.append((i, texts, f"{how}, but no value is allowed by: {texts}"))
 
     def texts(self, i: int, column: int) -> str:
         """Return the constraints on a feature that apply to a factual, in words."""
@@ -123,14 +101,14 @@ class _Found:
             broken = closed[~rule.holds(self.factuals[closed], self.factuals[closed])]
             for i in broken.tolist():
                 values = ", ".join(self.own(i, column) for column in rule.columns)
-                self.rows.append((i, rule.text, f"{values} and may not change, which breaks: {rule.text}"))
+                self.rows.append((i, rule.text, f"{values} and may not change, which violates: {rule.text}"))
             for column in changes:
                 rows = np.flatnonzero((n_open == 1) & ~self.stays[:, column])
                 if rows.size:
                     self.look_at_last(rule, column, rows)
 
     def look_at_last(self, rule: ResolvedRule, column: int, rows: Any) -> None:
-        """Check the factuals for which a rule leaves one column open."""
+        """Find factuals for which a rule leaves no value of the only column that may change."""
         factuals = self.factuals[rows]
         ruled = rule.within_for(column, factuals, factuals)
         if ruled is None:
@@ -138,13 +116,13 @@ class _Found:
         feature = self.schema.features[column]
         within = within_of(column, feature, self.factuals, self.applied).take(rows) & ruled
         for i in rows[~something_left(within, feature, factuals[:, column])].tolist():
-            others = ", ".join(self.own(i, other) for other in rule.columns if other != column) or "whatever it is"
+            others = ", ".join(self.own(i, other) for other in rule.columns if other != column) or "in any case"
             texts = "; ".join(filter(None, [rule.text, self.texts(i, column)]))
             self.rows.append((i, texts, f"{others}, and no value of {feature.name} is allowed by: {texts}"))
 
 
 def something_left(within: Within, feature: Feature, own: Floats) -> Bools:
-    """Return for which factuals a restriction leaves their own value, or something that the training data have."""
+    """Return for which factuals a restriction allows their own value or one within the training data."""
     n = own.size
     left = within.allows(own) | (within.allows_missing(n) & feature.has_missing)
     if not feature.is_numeric:
@@ -183,8 +161,8 @@ class FactualConstraints:
     Attributes
     ----------
     factuals : encoded rows, all columns in data order.
-    within : the values that each column may have for each factual, by position of the column, as the limits give them.
-    rules : what has to hold for rows.
+    within : the values that the limits allow for each factual, by position of the column.
+    rules : conditions on rows.
     """
 
     factuals: Floats
@@ -192,7 +170,7 @@ class FactualConstraints:
     rules: tuple[ResolvedRule, ...]
 
     def hold(self, rows: Floats, owner: npt.NDArray[np.integer[Any]]) -> Bools:
-        """Return which rows obey all constraints; `owner` has the position of each row's factual."""
+        """Return which rows satisfy all constraints; `owner` has the position of each row's factual."""
         held = np.ones(rows.shape[0], dtype=bool)
         for column, within in self.within:
             held &= within.take(owner).allows(rows[:, column])
@@ -208,13 +186,13 @@ class Constraints:
     Attributes
     ----------
     fixed : positions of the fixed columns.
-    limits : what single features may be, for all factuals; in data order.
-    personal : what they may be for single factuals, by id.
-    rules : what has to hold for rows.
-    known : columns that do not become missing where the factual has a value: to withhold something is no advice.
+    limits : limits on single features for all factuals, in data order.
+    personal : limits for single factuals, by id.
+    rules : conditions on rows.
+    known : columns whose known values do not become missing: removing a known value is not actionable.
 
     Matrices are encoded by the schema of the table, all columns in data order. `index` has the id of each row's
-    factual; it is needed only if there are constraints of single factuals.
+    factual; it is needed only for constraints on single factuals.
     """
 
     schema: Schema = field(compare=False, repr=False)
@@ -249,12 +227,12 @@ class Constraints:
 
     @cached_property
     def implicit(self) -> Constraints:
-        """The constraints that hold without being given: a known value does not become missing."""
+        """The implicit constraints: a known value does not become missing."""
         return replace(self, limits=(), personal=(), rules=())
 
     @cached_property
     def shared(self) -> Constraints:
-        """The constraints of all factuals alike: draws inside it depend on no factual's own values."""
+        """The constraints that are the same for all factuals: draws within them do not depend on the factual."""
         return replace(
             self,
             limits=tuple(replace(limit, rises=True, falls=True, largest=np.inf) for limit in self.limits),
@@ -274,12 +252,12 @@ class Constraints:
 
     @cached_property
     def bounding_rules(self) -> tuple[tuple[int, ResolvedRule], ...]:
-        """Rules that bound one mutable column exactly, the others that they name being fixed; with that column."""
+        """Rules that bound one mutable column exactly, given the fixed ones, each with that column."""
         found = []
-        nobody = np.empty((0, len(self.schema)))
+        no_rows = np.empty((0, len(self.schema)))
         for rule in self.rules:
             mutable = set(rule.columns) - set(self.fixed)
-            if len(mutable) == 1 and rule.within_for(min(mutable), nobody, nobody) is not None:
+            if len(mutable) == 1 and rule.within_for(min(mutable), no_rows, no_rows) is not None:
                 found.append((min(mutable), rule))
         return tuple(found)
 
@@ -290,7 +268,7 @@ class Constraints:
 
     @cached_property
     def before_crossing(self) -> Constraints:
-        """The constraints of draws that are crossed with the factual afterwards: those of single features."""
+        """The constraints on draws before crossing: those on single features."""
         return replace(self, rules=tuple(rule for _, rule in self.bounding_rules))
 
     def without(self, text: str) -> Constraints:
@@ -310,9 +288,9 @@ class Constraints:
         return self.schema.names[columns[0]] if columns else text
 
     def within(self, factuals: Floats, index: Ids[Any] | None = None) -> dict[Any, Within]:
-        """Return what the draws of each factual may be, for the mutable features that are restricted.
+        """Return the values allowed for the draws of each factual, for restricted mutable features.
 
-        Which rows of a restriction exclude something, `Within.excludes` tells; the others are as free as without it.
+        `Within.excludes` marks the rows in which a restriction excludes values.
         """
         found = {}
         applied = list(self._applied(factuals.shape[0], index))
@@ -327,12 +305,12 @@ class Constraints:
         return found
 
     def restricted(self, within: Mapping[Any, Within], n_rows: int, *, observed: bool = True) -> dict[Any, Bools]:
-        """Return which factuals' draws are restricted at all, by feature: something is excluded (`Within.excludes`)."""
+        """Return the factuals whose draws are restricted (`Within.excludes`), by feature."""
         features = {feature.name: feature for feature in self.schema.features}
         return {name: each.excludes(features[name], n_rows, observed=observed) for name, each in within.items()}
 
     def kept(self, factuals: Floats, index: Ids[Any] | None = None) -> Bools:
-        """Return which values have to stay as they are, factuals by columns; fixed columns are not marked."""
+        """Return which values must stay, factuals by columns; fixed columns are not marked."""
         kept = np.zeros(factuals.shape, dtype=bool)
         for limit, rows in self._applied(factuals.shape[0], index):
             own = factuals[slice(None) if rows is None else rows, limit.column]
@@ -343,9 +321,9 @@ class Constraints:
         return kept
 
     def draws_depend_on(self, factuals: Floats, index: Ids[Any] | None = None) -> Floats:
-        """Return numbers for each factual; draws depend on these and on the fixed values only.
+        """Return numbers for each factual that, with its fixed values, determine its draws.
 
-        A factual whose draws are not restricted has NaN throughout.
+        They are NaN for a factual whose draws are not restricted.
         """
         columns: list[Floats] = []
         n = factuals.shape[0]
@@ -365,7 +343,7 @@ class Constraints:
         return np.column_stack(columns) if columns else np.empty((n, 0))
 
     def hold(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> Bools:
-        """Return which rows obey all constraints; `factuals` and `index` have the factual of each row."""
+        """Return which rows satisfy all constraints; `factuals` and `index` have the factual of each row."""
         return self.of_factuals(factuals, index).hold(rows, np.arange(rows.shape[0]))
 
     def broken(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> dict[str, Bools]:
@@ -378,7 +356,7 @@ class Constraints:
         return found
 
     def of_factuals(self, factuals: Floats, index: Ids[Any] | None = None) -> FactualConstraints:
-        """Return the constraints of some factuals, worked out once, to be asked of many rows."""
+        """Return the constraints of some factuals, computed once for many rows."""
         applied = list(self._applied(factuals.shape[0], index))
         features = self.schema.features
         columns = sorted({limit.column for limit, _ in applied})
@@ -386,10 +364,10 @@ class Constraints:
         return FactualConstraints(factuals, within, self.rules)
 
     def check_factuals(self, factuals: Floats, index: Ids[Any]) -> pd.DataFrame:
-        """Return the contradictions of some factuals: by id, the constraint and the reason.
+        """Return the contradictions of some factuals: the constraint and the reason, by id.
 
-        A factual that is named has nothing that could meet its constraints. That every factual has a contradiction is
-        an error, and so is a constraint for a factual that is not among them.
+        No row can satisfy the constraints of a listed factual. Raise if all factuals have contradictions, or if a
+        constraint names an unknown factual.
         """
         unknown = [who for who, _ in self.personal if who not in index]
         if unknown:
@@ -399,13 +377,12 @@ class Constraints:
             )
         stays = self.kept(factuals, index)
         stays[:, list(self.fixed)] = True
-        table = find_contradictions(
-            self.schema, list(self._applied(len(index), index)), self.rules, stays, factuals, index
-        )
+        applied = list(self._applied(len(index), index))
+        table = _Contradictions(self.schema, applied, self.rules, stays, factuals, index).find()
         if len(index) and table.index.nunique() == len(index):
             shown = table["reason"].iloc[:MOST_SHOWN].items()
             raise InputError(
-                f"the constraints leave nothing for any of the {len(index)} factuals: "
+                f"the constraints leave no value for any of the {len(index)} factuals: "
                 + "; ".join(f"factual {spell(who)}: {reason}" for who, reason in shown)
                 + ". Loosen one of them, or let fixed features change."
             )
@@ -419,11 +396,11 @@ class Constraints:
             return
         if index is None or len(index) != n_rows:
             raise InputError(
-                f"constraints name single factuals, and {n_rows} rows came without as many ids; give each row its id."
+                f"constraints name single factuals, but the {n_rows} rows have no ids; give each row its id."
             )
         who = find_labels(pd.Index([*self._by_id], dtype=object, tupleize_cols=False), index)
         order = np.argsort(who, kind="stable")
-        ends = np.cumsum(np.bincount(who + 1, minlength=len(self._by_id) + 1))  # those that nothing names come first
+        ends = np.cumsum(np.bincount(who + 1, minlength=len(self._by_id) + 1))  # rows without any come first
         places: dict[Limit, list[Indices]] = {}
         for rows, limits in zip(np.split(order, ends[:-1])[1:], self._by_id.values()):
             for limit in limits if rows.size else ():
@@ -446,9 +423,9 @@ def resolve(
     constraints : what `mcce.constraints.read` takes
     schema : Schema of the training data
     fixed : names of the features that may not change
-    allow_missing : whether known values may become missing, for features without a constraint, unless
-        ``allow("*", missing=...)`` says it
-    derived : columns that are computed from others, if there are any; only rules can name them
+    allow_missing : whether known values may become missing, for features without a constraint and without
+        ``allow("*", missing=...)``
+    derived : columns that are computed from others, None if there are none; only rules can name them
 
     Examples
     --------
@@ -510,12 +487,12 @@ def resolve(
 
 
 def simplest(constraints: Any, schema: Schema) -> list[Constraint]:
-    """Return the constraints of the simplest kinds that some constraints resolve to, for the columns of a table."""
+    """Return the constraints of the simplest kinds to which some constraints resolve, for the columns of a table."""
     return [each for each, _ in _simplest(constraints, schema)]
 
 
 def _simplest(constraints: Any, schema: Schema) -> Iterator[tuple[Constraint, str | None]]:
-    """Yield the simplest constraints, each with the words of the one that it comes from; None for its own words."""
+    """Yield the simplest constraints, each with the words of the one from which it was resolved; None for its own."""
     for given in read(constraints):
         parts = _parts(given, schema, 0)
         if len(parts) == 1 and parts[0] is given:
@@ -529,7 +506,7 @@ def _simplest(constraints: Any, schema: Schema) -> Iterator[tuple[Constraint, st
 
 def _parts(given: Constraint, schema: Schema, depth: int) -> list[Constraint]:
     if depth > MOST_STEPS:
-        raise InputError(f"the constraint {str(given)!r} resolves to others without end; correct its resolve().")
+        raise InputError(f"the constraint {str(given)!r} resolves endlessly; correct its resolve().")
     parts = list(given.resolve(schema))
     for each in parts:
         if not isinstance(each, Constraint):
@@ -553,7 +530,7 @@ def _ordered(limits: Iterable[Limit]) -> tuple[Limit, ...]:
 def _keeping(
     who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int], computed: set[int], text: str | None
 ) -> list[Limit]:
-    """Return what keeps all features but some, for one factual."""
+    """Return limits that keep all features of one factual except some."""
     role = f"a feature that only() names for factual {spell(who)},"
     named = {schema.position(name, role, "the training data") for name in features}
     for j in named & computed:
@@ -567,7 +544,7 @@ def _keeping(
 
 
 def _known(allow_missing: bool, schema: Schema, others: set[int]) -> tuple[int, ...]:
-    """Return the columns with missing values, but `others`, that do not become missing."""
+    """Return the columns, except `others`, whose known values do not become missing."""
     if allow_missing:
         return ()
     return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)

@@ -1,6 +1,6 @@
-"""Rules over a row and its factual: as the user gives them, and resolved for encoded rows.
+"""Rules on a row and its factual: as given, and resolved for encoded rows.
 
-The modules of the grammar and its meaning are imported with the first rule.
+The parser and its modules are imported with the first rule.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Rule(Constraint):
 
     def to_stored(self) -> Fields:
         if self.says is None:
-            raise InputError("a rule that is a Python function, which cannot be written down; say it as text.")
+            raise InputError("a rule that is a Python function, which cannot be stored; write it as text.")
         return {"says": self.says, "name": self.name}
 
     @classmethod
     def from_stored(cls, stored: Fields) -> Rule:
         if not isinstance(stored["says"], str):
-            raise InputError("a rule that is no text")
+            raise InputError("a rule that is not a text")
         return rule(stored["says"], name=stored["name"])
 
     def words(self) -> str:
@@ -74,16 +74,16 @@ class Rule(Constraint):
 
 
 def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = None, name: str | None = None) -> Rule:
-    """Demand a condition of every row, seen beside its factual.
+    """Require a condition of every row and its factual.
 
     Parameters
     ----------
     expression : str or function
-        A text, or a function that takes rows and their factuals, two aligned frames, and returns a boolean for each.
+        A text, or a function of two aligned frames, rows and their factuals, that returns a boolean for each row.
     features : list
         The columns that a function reads; the frames hold these only. None: all columns.
     name : str
-        What to call it in tables and messages; the text itself, or the function's name, unless given.
+        Name in tables and messages; by default the text, or the name of the function.
 
     Notes
     -----
@@ -95,9 +95,9 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
     ones by the calendar: ``years(today - born)`` is an age, and rises on birthdays (that of 29 February on 1 March in
     other years). For a mean length write ``days(a - b) / 365.25``.
 
-    Ordered levels compare by their order. Dates count days when they are subtracted or added to. A comparison with a
-    missing value is false, also by ``!=`` and ``not in``. What is computed from a missing value is missing, and so are
-    a quotient by 0 and a function where it is not defined, such as ``log(-1)``. Nothing in a text is run as Python.
+    Ordered levels are compared by their order. Differences of dates are days, and numbers added to dates are days. A
+    comparison with a missing value is false, also ``!=`` and ``not in``. Values computed from a missing value are
+    missing, as are quotients by 0 and undefined functions such as ``log(-1)``. No text is run as Python.
 
     Examples
     --------
@@ -129,20 +129,20 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
 
 
 def transitions(feature: str, steps: str) -> Rule:
-    """Allow a feature to go forward along a chain of levels only, as education does.
+    """Allow a feature to change only forward along a chain of levels, such as education.
 
     Parameters
     ----------
     feature : column label
     steps : str
-        Levels in their order, ``"none -> primary -> secondary"``. A level may stay, or become any later one of the
-        chain. Levels outside the chain stay.
+        Levels in order, ``"none -> primary -> secondary"``. A level may stay or become any later one of the chain.
+        Levels outside the chain stay.
 
     Returns
     -------
     Rule
-        A shorthand for `rule` on ``was(feature)``, for features whose levels have no order. Of ordered levels
-        ``mcce.allow(feature, direction="increase")`` says the same.
+        A `rule` on ``was(feature)``, for unordered levels. For ordered levels use
+        ``mcce.allow(feature, direction="increase")``.
 
     Examples
     --------
@@ -171,13 +171,13 @@ def _quoted(level: str) -> str:
 
 @dataclass(frozen=True)
 class ResolvedRule:
-    """A rule that can be asked of encoded rows.
+    """A rule that can be evaluated on encoded rows.
 
     Attributes
     ----------
-    text : what it is called.
+    text : its name.
     columns : positions of the columns of a row that it reads, in data order.
-    factual_columns : positions of those of the factual.
+    factual_columns : positions of the columns of the factual that it reads.
     """
 
     text: str
@@ -189,7 +189,7 @@ class ResolvedRule:
 
     @property
     def reads_factual(self) -> bool:
-        """Whether the rule looks at the factual's values."""
+        """Whether the rule reads the factual's values."""
         return bool(self.factual_columns)
 
     def __str__(self) -> str:
@@ -198,7 +198,7 @@ class ResolvedRule:
     def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
         """Return in which rows the rule holds; `factuals` has the factual of each row, all columns in data order.
 
-        It may be None for a rule that does not read it.
+        It may be None if the rule does not read factuals.
         """
         factuals = rows if factuals is None else factuals
         if self.condition is not None:
@@ -208,9 +208,9 @@ class ResolvedRule:
         return self._ask(self.schema.decode(rows[:, read]), self.schema.decode(factuals[:, read]))
 
     def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> Within | None:
-        """Return what a column may be in each row so that the rule holds; None if that cannot be told beforehand.
+        """Return the values of a column for which the rule holds in each row; None if they cannot be derived.
 
-        The column's own values in `rows` are not looked at.
+        The column's own values in `rows` are not read.
         """
         from mcce.constraints.bounds import bounds_of
 
@@ -226,7 +226,7 @@ class ResolvedRule:
         except Exception as error:
             raise InputError(
                 f"rule {self.text!r} raised {type(error).__name__}: {error}. It is called with two frames, rows and "
-                "their factuals; features= says which columns they have."
+                "their factuals; features= names their columns."
             ) from error
         if answer.shape != (len(rows),) or not all(isinstance(each, (bool, np.bool_)) for each in answer[:1]):
             got = f"an array of shape {answer.shape} and dtype {answer.dtype}"
@@ -234,24 +234,24 @@ class ResolvedRule:
         try:
             return answer.astype(bool) if answer.dtype == bool else _booleans(answer)
         except (TypeError, ValueError) as error:
-            raise InputError(f"rule {self.text!r} returned something that is no boolean: {error}.") from error
+            raise InputError(f"rule {self.text!r} returned a value that is not boolean: {error}.") from error
 
 
 class Derives(Protocol):
     """Columns that are computed from others in the same row."""
 
     def sources(self, columns: Iterable[int]) -> set[int]:
-        """Return the columns that some columns are computed from; those that are not derived stand for themselves."""
+        """Return the columns from which some columns are computed, and those that are not derived themselves."""
 
     def compute(self, rows: Floats, columns: Iterable[int]) -> Floats:
-        """Return rows with the derived ones of some columns computed."""
+        """Return rows with computed values of the derived columns among some columns."""
 
 
 @dataclass(frozen=True)
 class DerivedRule(ResolvedRule):
-    """A rule that names derived columns: it is checked with their computed values, and reads the columns behind them.
+    """A rule on derived columns: it is checked with their computed values, and reads their source columns.
 
-    Rows that are drawn feature by feature hold no valid values of derived columns yet.
+    Rows that are drawn feature by feature do not yet have valid values of derived columns.
     """
 
     named: ResolvedRule = field(kw_only=True)
@@ -280,7 +280,7 @@ def _booleans(answer: Any) -> Bools:
 
 
 def resolve_rule(given: Rule, schema: Schema) -> ResolvedRule:
-    """Return a rule for the columns of a table; names and levels that it does not have are errors."""
+    """Return a rule for the columns of a table; raise on unknown names and levels."""
     if given.says is not None:
         from mcce.constraints.conditions import columns_read
         from mcce.constraints.meaning import condition_of

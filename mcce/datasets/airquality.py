@@ -1,4 +1,4 @@
-"""R's airquality, the data of mcceR's examples, which the package carries."""
+"""R's airquality, the data of mcceR's examples."""
 
 from __future__ import annotations
 

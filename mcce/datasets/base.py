@@ -1,4 +1,4 @@
-"""The data set that all loaders return, and the files that the package carries."""
+"""The data set that all loaders return, and the data files of the package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcce.table.dtypes import is_numeric
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A table, its response, and what is wanted of it.
+    """A table, its response and the desired value.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Dataset:
     fixed
         The features that no counterfactual may change.
     desired
-        The wanted value of `y`; None where the response is a number and the user has to say what is wanted.
+        The desired value of `y`; None if the response is a number.
     description
         A few sentences: where the data come from and what was done to them.
 
@@ -54,11 +54,11 @@ class Dataset:
 
     @property
     def wanted(self) -> npt.NDArray[np.bool_]:
-        """Which rows have the wanted response: ``y == desired``."""
+        """Mask of the rows with the desired response: ``y == desired``."""
         if self.desired is None:
             raise InputError(
                 f"data set {self.name!r} has no desired value: its response {str(self.y.name)!r} is numeric. "
-                f"Say what is wanted yourself, for example `data.y < {self.y.median():g}`."
+                f"Define the wanted rows yourself, for example `data.y < {self.y.median():g}`."
             )
         return np.asarray(self.y == self.desired, dtype=np.bool_)
 
@@ -75,7 +75,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class PaperSet:
-    """A data set of the paper: what its file has to hold, and where it comes from.
+    """A data set of the paper: the contents of its file, and its origin.
 
     `openml_columns` has OpenML's columns in the order of ours, with the labels of each in the order of our levels.
     """
@@ -99,10 +99,10 @@ class PaperSet:
 
 
 def read_paperset(name: str) -> PaperSet:
-    """Read what is known of a data set of the paper from ``papersets.json``."""
+    """Read the description of a data set of the paper from ``papersets.json``."""
     return PaperSet(name=name, **json.loads(read_carried("papersets.json"))[name])
 
 
 def read_carried(name: str) -> str:
-    """Return the text of a data file that the package carries."""
+    """Return the text of a data file of the package."""
     return (files("mcce") / "data" / name).read_text(encoding="utf-8")

@@ -1,10 +1,9 @@
 """The four data sets of the paper's Experiment 1.
 
-1. Read what is known of the data set, its columns, levels, response and origin, from ``papersets.json``.
-2. Find its rows: in the folder, else where ``MCCE_DATA`` points, else on OpenML, whose layout is
-   brought into that of our files.
-3. Refuse rows whose columns, levels or types are others.
-4. Leave out the rows that the caller does not want, and code the levels.
+1. Read the columns, levels, response and origin of the data set from ``papersets.json``.
+2. Find its rows: in the folder, else where ``MCCE_DATA`` points, else on OpenML, whose layout is converted.
+3. Raise if columns, levels or types differ.
+4. Drop the rows that the caller excludes, and code the levels.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from mcce.table.dtypes import is_numeric
 
 
 def fetch(data_id: int) -> pd.DataFrame:
-    """Return a data set of OpenML; OSError or ValueError: no network, or an answer that is not the data."""
+    """Return a data set of OpenML; raise OSError or ValueError without network or for an invalid response."""
     from sklearn.datasets import fetch_openml
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="A network error occurred")  # told by the InputError
+        warnings.filterwarnings("ignore", message="A network error occurred")  # reported by the InputError
         bunch = fetch_openml(data_id=data_id, as_frame=True, parser="auto", n_retries=1, delay=0.1)
     frame: pd.DataFrame = bunch.frame
     return frame
 
 
 def adapt(frame: pd.DataFrame, paperset: PaperSet) -> pd.DataFrame:
-    """Bring OpenML's table into the layout of our file; its levels are not checked."""
+    """Convert OpenML's table to the layout of our file; levels are not checked."""
     return {"adult": _adapt_adult, "german": _adapt_german}[paperset.name](frame, paperset)
 
 
 def _adapt_adult(frame: pd.DataFrame, adult: PaperSet) -> pd.DataFrame:
-    """Bring OpenML's data set 1590 into the layout of ``adult.csv.gz``.
+    """Convert OpenML's data set 1590 to the layout of ``adult.csv.gz``.
 
     OpenML has the column education, names the response class, marks missing values as missing, and puts
     UCI's test part before its training part.
@@ -55,7 +54,7 @@ def _adapt_adult(frame: pd.DataFrame, adult: PaperSet) -> pd.DataFrame:
 
 
 def _adapt_german(frame: pd.DataFrame, german: PaperSet) -> pd.DataFrame:
-    """Bring OpenML's data set 31 (credit-g) into the layout of ``german.csv.gz``."""
+    """Convert OpenML's data set 31 (credit-g) to the layout of ``german.csv.gz``."""
     if len(frame.columns) != len(german.openml_columns):
         raise InputError(f"OpenML data set 31 has {len(frame.columns)} columns, not {len(german.openml_columns)}.")
     columns = dict(zip(german.openml_columns, [*german.features, german.response], strict=True))
@@ -85,7 +84,7 @@ def load_adult(folder: str | os.PathLike[str] | None = None, *, binarise: bool =
     ----------
     folder
         Folder with ``adult.csv.gz`` or ``adult.csv``. Without it, the folder that the environment variable
-        ``MCCE_DATA`` names is searched, then OpenML (data set 1590) is asked.
+        ``MCCE_DATA`` names is searched, then OpenML (data set 1590).
     binarise
         Code every categorical feature 1 for its most frequent level and 0 for the rest, as the paper does.
 
@@ -123,7 +122,7 @@ def load_gmc(
     folder
         Folder with ``gmc.csv.gz`` or ``gmc.csv``; without it, the one that ``MCCE_DATA`` names.
     binarise
-        Accepted as by the other loaders; there is no categorical feature to code.
+        Without effect, as there is no categorical feature; for a common interface.
     dropna
         Keep complete rows only.
     trim
@@ -201,7 +200,7 @@ def load_german(folder: str | os.PathLike[str] | None = None, *, binarise: bool 
     ----------
     folder
         Folder with ``german.csv.gz`` or ``german.csv``. Without it, the folder that the environment variable
-        ``MCCE_DATA`` names is searched, then OpenML (data set 31) is asked.
+        ``MCCE_DATA`` names is searched, then OpenML (data set 31).
     binarise
         Code every categorical feature 1 for its most frequent level and 0 for the rest, as the paper does.
 
@@ -254,8 +253,8 @@ def _table(paperset: PaperSet, folder: str | os.PathLike[str] | None) -> pd.Data
     where = f"OpenML data set {paperset.openml_id}"
     try:
         frame = fetch(paperset.openml_id)
-    except (OSError, ValueError) as error:  # no network, or an answer that is not the data
-        tried.append(f"{where} could not be had: {error}")
+    except (OSError, ValueError) as error:
+        tried.append(f"{where} could not be fetched: {error}")
         raise InputError(_not_found(paperset, tried)) from error
     return _checked(paperset, adapt(frame, paperset), where)
 
@@ -270,7 +269,7 @@ def _not_found(paperset: PaperSet, tried: list[str]) -> str:
 
 
 def _checked(paperset: PaperSet, frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Refuse a table whose columns, levels or types are not those of `paperset`."""
+    """Raise if the columns, levels or types of a table are not those of `paperset`."""
     expected = [*paperset.features, paperset.response]
     missing = [c for c in expected if c not in frame]
     surplus = [c for c in frame if c not in expected]

@@ -134,7 +134,7 @@ def read_cell(feature: Feature, value: Any) -> float:
             raise InputError(f"{spell(value)} is no date of {feature.name!r}; write it as in '2024-05-31'.")
         return encode_value(feature, value)
     if not is_number(value) or not np.isfinite(float(value)):
-        raise InputError(f"{spell(value)} is no number, and {feature.name!r} holds numbers; give one.")
+        raise InputError(f"{spell(value)} is not a number, and {feature.name!r} holds numbers; give one.")
     return float(feature.encode(pd.Series([value], name=feature.name), "the edited row")[0])
 
 

@@ -1,11 +1,11 @@
-"""Canonical JSON, the bytes that hashes of records are taken of, and values as JSON.
+"""Canonical JSON, over which records are hashed, and conversion of values to JSON.
 
 1. Canonical JSON is UTF-8 without a byte-order mark: keys sorted by code point, no spaces, floats as Python's `repr`
    writes them (the shortest text that reads back the same), no NaN and no infinity. A missing value is null.
 2. The hash of a record is the SHA-256 of the canonical JSON of all its keys but "hash", in hexadecimal digits.
 3. Dates and durations are written in ISO 8601, values without a JSON type as text.
-4. Scores and measures have 9 significant digits: later ones depend on processor, threads and the other rows of a query.
-   Values of features are exact.
+4. Scores and measures have 9 significant digits: further digits depend on processor, threads and the other rows of a
+   query. Values of features are exact.
 5. Arguments of a call are written as in a saved file (`mcce.storage.state`), arrays as lists.
 """
 
@@ -23,7 +23,7 @@ from mcce.exceptions import InputError
 from mcce.model.robustness import Robust
 from mcce.storage.state import TYPE, add_check, from_state, put_back_arrays, stateful, take_out_arrays, to_state
 
-stateful("Robust")(Robust)  # an argument of a call; its refits are models, which no file holds
+stateful("Robust")(Robust)  # an argument of a call; its refits are models, which are not stored
 add_check(Robust)
 DIGITS = 9
 HASH = "hash"
@@ -46,7 +46,7 @@ def canonical(value: Any) -> bytes:
 
 
 def hash_of(record: dict[str, Any]) -> str:
-    """Return the hash of a record, whatever its key "hash" says.
+    """Return the hash of a record without its key "hash".
 
     Examples
     --------
@@ -81,7 +81,7 @@ def cell(value: Any) -> Any:
 
 
 def figure(value: Any) -> Any:
-    """Return a score or a measure as a JSON value; a label of a class stays as it is.
+    """Return a score or a measure as a JSON value; class labels are unchanged.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def figure(value: Any) -> Any:
 
 
 def to_json(value: object, where: str) -> Any:
-    """Return an argument of a call as JSON values; one that a file cannot hold is described only."""
+    """Return an argument of a call as JSON values; an argument that cannot be stored is only described."""
     try:
         return _finite(take_out_arrays(to_state(value.item() if isinstance(value, np.generic) else value), _listed))
     except InputError:
@@ -101,13 +101,13 @@ def to_json(value: object, where: str) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Return the argument that `to_json` wrote; one that it only described is an error."""
+    """Return the argument that `to_json` wrote; raise if it was only described."""
     return from_state(put_back_arrays(_infinite(value), _array))
 
 
 def _listed(array: Any, _: str) -> dict[str, Any]:
     if array.dtype.str not in NUMBERS:
-        raise InputError(f"an array of {array.dtype} has no place in a record")
+        raise InputError(f"an array of {array.dtype} cannot be stored in a record")
     return {"items": array.tolist(), "dtype": array.dtype.str}
 
 

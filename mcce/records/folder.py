@@ -2,10 +2,10 @@
 
     000001-customer_1.json    the first record; its "previous" is null
     000002-customer_2.json    the second; its "previous" is the hash of the first
-    head.json                 how many records there are, and the hash of the last
+    head.json                 the number of records, and the hash of the last
 
-Files are written whole or not at all, the head last. Records that an interrupted run wrote behind the head are kept,
-and the next run continues after them. A file that exists is never replaced. One process at a time can write.
+Files are written atomically, the head last. Records after the head, written by an interrupted run, are kept, and the
+next run continues after them. Existing files are never replaced. One process at a time can write.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Numbered = tuple[int, Path]
 
 
 def file_name(number: int, who: object) -> str:
-    """Return the name of a record's file: its number, and the id as far as every file system takes it.
+    """Return the file name of a record: its number, and the id with characters that every file system allows.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def file_name(number: int, who: object) -> str:
 
 
 def list_files(folder: Path) -> tuple[list[Numbered], list[Path]]:
-    """Return the files of records by their numbers, and everything else in the folder but the head."""
+    """Return the files of records with their numbers, and all other files except the head."""
     records, others = [], []
     for path in sorted(folder.iterdir()):
         number, dash, _ = path.name.partition("-")
@@ -54,13 +54,13 @@ def list_files(folder: Path) -> tuple[list[Numbered], list[Path]]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; whatever else it holds is an `InputError`."""
+    """Return the object in a JSON file; raise on any other content."""
     try:
         read = json.loads(path.read_bytes().decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not JSON ({error})") from None
     if not isinstance(read, dict):
-        raise InputError(f"{path.name} holds no JSON object")
+        raise InputError(f"{path.name} does not hold a JSON object")
     return read
 
 
@@ -69,18 +69,18 @@ def _refuse(constant: str) -> None:
 
 
 def read_head(folder: Path) -> tuple[int, str]:
-    """Return how many records the head counts, and the hash of the last."""
+    """Return the number of records and the hash of the last, from the head."""
     head = read_json(folder / HEAD)
     count, last = head.get("count"), head.get("last")
     if {*head} != {"count", "last"} or type(count) is not int or not isinstance(last, str):
-        raise InputError(f"{HEAD} does not say how many records there are and which is the last")
+        raise InputError(f"{HEAD} does not hold the number of records and the hash of the last")
     return count, last
 
 
 def append_records(
     folder: str | os.PathLike[str], make: Callable[[str | None], Iterable[dict[str, Any]]]
 ) -> list[Path]:
-    """Write records into a folder, new or begun before; return the new files.
+    """Append records to a new or existing folder; return the new files.
 
     `make` is called with the hash of the last record, None for a new chain, and returns the records to write.
     """
@@ -104,7 +104,7 @@ def append_records(
 
 
 def end_of_chain(folder: Path) -> tuple[int, str | None]:
-    """Return the number and the hash of the last record; records that do not end a sound chain are an error."""
+    """Return the number and the hash of the last record; raise if the chain is not sound."""
     files, _ = list_files(folder)
     has_head = (folder / HEAD).exists()
     if not files and not has_head:

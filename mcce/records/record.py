@@ -1,4 +1,4 @@
-"""One decision as a JSON document: the person's values, the decision, every answer, and what they were made with.
+"""One decision as a JSON document: the person's values, the decision, every answer and their origin.
 
 A record has the keys of `schema.json`. It holds the factual and its counterfactuals, and no training row: model and
 explainer are named by fingerprints, the training table by a hash (`mcce.explain.origin`).
@@ -7,7 +7,7 @@ explainer are named by fingerprints, the training table by a hash (`mcce.explain
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -24,14 +24,14 @@ FORMAT, VERSION = "mcce record", 1
 
 @dataclass(frozen=True)
 class Origin:
-    """What a result was made with.
+    """The origin of a result.
 
     Attributes
     ----------
-    method, arguments : the call of the explainer, and all its arguments but the rows and the constraints.
-    constraints : those of the call.
+    method, arguments : the call of the explainer, and all its arguments except rows and constraints.
+    constraints : the constraints of the call.
     described : the sections "model", "explainer", "training" and "versions" of a record.
-    seed : of the draws.
+    seed : the seed of the draws.
     rule : the wanted decision with its bounds or classes.
     """
 
@@ -41,6 +41,18 @@ class Origin:
     described: Mapping[str, Any]
     seed: int
     rule: str
+
+    @classmethod
+    def from_call(
+        cls,
+        fingerprint: Mapping[str, Any],
+        method: str,
+        arguments: Mapping[str, Any],
+        constraints: Sequence[Constraint],
+    ) -> Origin:
+        """Return the origin of a call, given `MCCE.fingerprint`."""
+        described = {name: part for name, part in fingerprint.items() if name not in ("seed", "decision")}
+        return cls(method, arguments, constraints, described, fingerprint["seed"], fingerprint["decision"])
 
 
 def schema() -> dict[str, Any]:
@@ -58,7 +70,7 @@ def schema() -> dict[str, Any]:
 
 
 def make_records(
-    found: Result,
+    bodies: Iterable[dict[str, Any]],
     origin: Origin,
     previous: str | None = None,
     *,
@@ -66,12 +78,12 @@ def make_records(
     reviewed_at: str | None = None,
     files: Mapping[str, str | None] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a record for each factual of a result, each with the hash of the one before it.
+    """Yield a record for each factual, each with the hash of the one before it.
 
     Parameters
     ----------
-    found : the result.
-    origin : what it was made with.
+    bodies : the decisions and answers of the factuals, from `make_bodies`.
+    origin : their origin.
     previous : the hash of the record before the first; None if there is none.
     reviewed_by, reviewed_at : who reviewed the answers, and when.
     files : SHA-256 of the files of "model" and "explainer", where known.
@@ -92,19 +104,20 @@ def make_records(
                 f"files names {part!r}; the files that a record names are those of 'model' and 'explainer'."
             )
         made_with[part]["file"] = digest
-    for who, body in bodies(found):
+    for body in bodies:
         own = [
-            _own(each, who) if isinstance(each, OfFactuals) else common[i] for i, each in enumerate(origin.constraints)
+            _own(each, body["id"]) if isinstance(each, OfFactuals) else common[i]
+            for i, each in enumerate(origin.constraints)
         ]
         call = {
             "method": origin.method,
             "arguments": arguments | {"constraints": [each for each in own if each is not None]},
         }
-        body["decision"]["rule"] = origin.rule
         record = {
             "format": FORMAT,
             "version": VERSION,
             **body,
+            "decision": {**body["decision"], "rule": origin.rule},
             **made_with,
             "call": call,
             "seed": origin.seed,
@@ -115,17 +128,17 @@ def make_records(
         yield record
 
 
-def _own(constraint: OfFactuals, who: Hashable) -> Any:
-    """Return a constraint of single factuals for one of them; None if it has none. Others do not concern it."""
-    mine = tuple(entry for entry in constraint.by_id if entry[0] == who)
+def _own(constraint: OfFactuals, id: Any) -> Any:
+    """Return the part of a constraint on single factuals that concerns one of them; None if there is none."""
+    mine = tuple(entry for entry in constraint.by_id if cell(entry[0]) == id)
     return to_json(replace(constraint, by_id=mine), "constraints") if mine else None
 
 
-def bodies(found: Result) -> Iterator[tuple[Hashable, dict[str, Any]]]:
-    """Yield, for each factual, its id and what was decided and found."""
+def make_bodies(found: Result) -> Iterator[dict[str, Any]]:
+    """Yield the id, decision and answers of each factual, as JSON values."""
     names = [str(name) for name in found.frame.columns]
     if len(set(names)) < len(names):
-        raise InputError("two columns have the same name as text, which a record cannot tell apart; rename one.")
+        raise InputError("two columns have the same name as text, which are the same key in a record; rename one.")
     old = found.factuals[found.frame.columns].astype(object).to_numpy()
     new, measures = found.frame.astype(object).to_numpy(), found.measures.astype(object).to_numpy()
     ranks = found.frame.index.get_level_values("rank")
@@ -156,19 +169,16 @@ def bodies(found: Result) -> Iterator[tuple[Hashable, dict[str, Any]]]:
             answers.append(answer | ({} if found.consequences is None else {"consequences": follow.get(place, [])}))
         reason = reasons.get(who)
         unread = reason is not None and str(reason).startswith(UNREADABLE)
-        yield (
-            who,
-            {
-                "id": cell(who),
-                "factual": dict(zip(names, map(cell, old[i]))),
-                "decision": {
-                    "wanted": found.decision,
-                    "score": figure(found.factual_predictions.iloc[i]),
-                    "reached": None if unread else reason == ALREADY,
-                },
-                "answers": answers,
-                "unexplained": None if reason is None else str(reason),
-                "fixed": [str(name) for name in found.fixed],
-                "constraints": list(found.constraint_texts.get(who, ())),
+        yield {
+            "id": cell(who),
+            "factual": dict(zip(names, map(cell, old[i]))),
+            "decision": {
+                "wanted": found.decision,
+                "score": figure(found.factual_predictions.iloc[i]),
+                "reached": None if unread else reason == ALREADY,
             },
-        )
+            "answers": answers,
+            "unexplained": None if reason is None else str(reason),
+            "fixed": [str(name) for name in found.fixed],
+            "constraints": list(found.constraint_texts.get(who, ())),
+        }

@@ -3,12 +3,12 @@
 1. Each file must be the canonical JSON of a record with the right hash. A flipped byte changes one or the other.
 2. Each record must name the hash of the record before it, and numbers must have no gaps. So a record that was removed,
    repeated, moved or replaced is found, and so is a foreign file.
-3. The last record has none behind it: that it is missing is told by the head alone, which counts the records.
-4. Hashes are not signatures. Someone who can write to the folder can make a whole new chain with a new head. Keep the
-   hash of the last record, which `verify` prints, where others cannot change it.
+3. A missing last record is found by the head, which counts the records.
+4. Hashes are not signatures. Anyone with write access to the folder can make a new chain with a new head. Keep the hash
+   of the last record, which `verify` prints, where others cannot change it.
 5. With the explainer, the rows are explained again, all records of the same call together. An answer does not depend
    on the other rows, so values must agree exactly and figures in all recorded digits. A record that another model,
-   explainer or training table made is named as such and not explained again; other versions are listed.
+   explainer or training table made is reported and not explained again; other versions are listed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mcce.base.files import checked_path
 from mcce.exceptions import InputError, MCCEError
 from mcce.records.canonical import HASH, canonical, cell, from_json, hash_of
 from mcce.records.folder import HEAD, file_name, list_files, read_head, read_json
-from mcce.records.record import FORMAT, VERSION, bodies
+from mcce.records.record import FORMAT, VERSION, make_bodies
 from mcce.table import Feature, Schema
 
 METHODS = ("explain", "recourse")  # calls that can be repeated
@@ -48,9 +48,9 @@ class Verification:
     n_reproduced : int or None
         Records whose answers were found again, byte for byte; None if no explainer was given.
     faults : tuple of str
-        What is wrong, each with the name of the file; empty if everything agrees.
+        Faults, each with the name of the file; empty if everything agrees.
     notes : tuple of str
-        Differences that are not faults by themselves: other versions, other files of the same model.
+        Differences that are not faults: other versions, other files of the same model.
     last : str or None
         The hash of the last record.
 
@@ -97,7 +97,7 @@ def _count(n: int, noun: str) -> str:
 def verify(
     folder: str | os.PathLike[str], explainer: Any = None, *, files: Mapping[str, str | None] | None = None
 ) -> Verification:
-    """Verify the records of a folder; see `mcce.records.verify` for what is found and what cannot be.
+    """Verify the records of a folder; the module documents which changes are found.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def verify(
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the chain: its record's hash as stated and as computed, and what is wrong with the file alone."""
+    """A file of the chain: the stated and the computed hash of its record, and the fault of the file itself."""
 
     number: int
     path: Path
@@ -175,12 +175,12 @@ def _read(number: int, path: Path, *, keep: bool) -> _File:
 
 
 def _has_parts(record: Mapping[str, Any]) -> bool:
-    """Say whether a record has the parts that are read here."""
+    """Return whether a record has the parts that are read here."""
     return all(isinstance(record.get(part), kind) for part, kind in KINDS.items())
 
 
 def _check_chain(files: Sequence[_File]) -> Iterator[str]:
-    """Name records that are missing, repeated, moved or foreign."""
+    """Yield faults of the chain: missing, repeated, moved or foreign records."""
     known: dict[str | None, str] = {}
     before: _File | None = None
     by_hash = {each.hash: each.path.name for each in reversed(files) if each.hash is not None}
@@ -208,11 +208,11 @@ def _check_chain(files: Sequence[_File]) -> Iterator[str]:
 
 
 def _check_head(folder: Path, files: Sequence[_File]) -> Iterator[str]:
-    """Compare the end of the chain with the head."""
+    """Yield differences between the end of the chain and the head."""
     try:
         count, last = read_head(folder)
     except FileNotFoundError:
-        yield f"{HEAD} is missing: nothing shows whether there were records behind the last"
+        yield f"{HEAD} is missing: records after the last cannot be detected"
         return
     except InputError as error:
         yield f"{HEAD} was changed: {error}"
@@ -228,7 +228,7 @@ def _check_head(folder: Path, files: Sequence[_File]) -> Iterator[str]:
 def _reproduce(
     records: Sequence[Named], explainer: Any, files: Mapping[str, str | None]
 ) -> tuple[int, list[str], list[str]]:
-    """Explain the rows again; return how many answers agree, what differs, and notes."""
+    """Explain the rows again; return the number of equal answers, the differences, and notes."""
     now = explainer.fingerprint()
     faults: list[str] = []
     notes: Counter[str] = Counter()
@@ -262,25 +262,25 @@ def _reproduce(
 
 
 def _agree(stated: Any, now: Mapping[str, Any]) -> bool:
-    """Say whether a section of a record states what holds now; what either does not know is left aside."""
+    """Return whether a section of a record agrees with the current one; unknown values are ignored."""
     return all(stated.get(name) in (None, value) for name, value in now.items() if value is not None)
 
 
 def _explain_again(group: Sequence[Named], explainer: Any) -> list[str]:
-    """Return what differs if the rows of records with the same call are explained again."""
+    """Return the differences after explaining the rows of records with the same call again."""
     call = group[0][1]["call"]
     try:
         if call.get("method") not in METHODS:
-            raise InputError(f"{call.get('method')!s:.30} was given candidates, which a record does not hold")
+            raise InputError(f"{call.get('method')!s:.30} used given candidates, which a record does not hold")
         arguments = {name: from_json(value) for name, value in call["arguments"].items()}
         rows = rows_of_records([record for _, record in group], explainer.generator_.schema_)
         found = getattr(explainer, call["method"])(rows, progress=False, **arguments)
-    except (MCCEError, AttributeError, LookupError, TypeError, ValueError) as error:  # what a forged record may lead to
+    except (MCCEError, AttributeError, LookupError, TypeError, ValueError) as error:  # of a forged record
         why = str(error).rstrip(".") if isinstance(error, MCCEError) else f"a part of it is wrong ({error})"
         return [f"{name} cannot be reproduced: {why}" for name, _ in group]
     told = []
-    for (name, record), (_, again) in zip(group, bodies(found)):
-        words = {name: record["decision"].get(name) for name in ("wanted", "rule")}  # they may be those of a job
+    for (name, record), again in zip(group, make_bodies(found)):
+        words = {name: record["decision"].get(name) for name in ("wanted", "rule")}  # texts of the job
         again["decision"] |= words
         parts = [part for part in COMPARED if canonical(record[part]) != canonical(again[part])]
         if parts:
@@ -313,7 +313,7 @@ def rows_of_records(records: Sequence[Mapping[str, Any]], schema: Schema) -> pd.
 
 
 def _column(feature: Feature, values: Sequence[Any]) -> pd.Series[Any]:
-    """Return the values of a feature; those that its dtype does not hold stay as they are."""
+    """Return the values of a feature in its dtype, unchanged if the dtype cannot hold them."""
     if feature.levels is not None:
         levels = {canonical(cell(level)): level for level in feature.levels}
         values = [feature.missing if value is None else levels.get(canonical(value), value) for value in values]

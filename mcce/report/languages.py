@@ -149,7 +149,7 @@ def _read_file(path: Path, where: str) -> dict[str, Any]:
         content: dict[str, Any] = parse_file(path.read_text(encoding="utf-8-sig"), "TOML", where)
         return content
     except UnicodeDecodeError as error:
-        raise InputError(f"{where} is no TOML file: {error}; save it as UTF-8.") from None
+        raise InputError(f"{where} is not a TOML file: {error}; save it as UTF-8.") from None
 
 
 @cache

@@ -20,7 +20,7 @@ def short_reason(reason: str) -> str:
     --------
     >>> short_reason("no candidate has the wanted decision, and no training row has its fixed values (age = 3)")
     'no training row has its fixed values'
-    >>> short_reason("nothing can meet its constraints: age is 7 and has to stay, which breaks: age > 9")
+    >>> short_reason("nothing can meet its constraints: age is 7 and must stay, which violates: age > 9")
     'nothing can meet its constraints'
     """
     for kind in (ALREADY, UNREADABLE, NO_ROOM):

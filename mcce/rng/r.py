@@ -10,7 +10,7 @@
 5. Normal ("Inversion"): the quantile (Wichura 1988, algorithm AS 241, PPND16) at (floor(2^27 u1) + u2) / 2^27. Its
    last bits are those of R on x86 or, `fused`, of an R that was compiled with fused multiply-adds, as on ARM.
 
-What `mcce.rng.r` does for every single draw. The steps have its numbers.
+Comments refer to these steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One object as one file, and back: a zip of JSON and arrays with a manifest, read with suspicion.
+"""One object as one file: a zip of JSON and arrays with a manifest; files are not trusted.
 
 1. A file is a zip of `manifest.json`, `state.json` and `0.npy`, `1.npy`, ... The manifest has format, kind, versions,
    and size and SHA-256 of every entry. The same object gives the same bytes, and a packed object is read back before it
@@ -10,8 +10,8 @@
    Booleans are 0 or 1, and text holds characters only.
 4. Objects are made by registered classes only, and each checks its parts (`mcce.storage.state`).
 
-Whatever goes wrong is an `InputError` that names the file. Checksums detect damage, not manipulation, so everything is
-checked all the same.
+Every failure is an `InputError` that names the file. Checksums detect damage, not manipulation, so all contents are
+validated as well.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from mcce.wording import PythonOnly, parts_of
 
 FORMAT, VERSION = "mcce", 1
 KINDS = ("Generator", "MCCE", "Counterfactuals")
-OTHERS = {  # what other files are, by their endings
+OTHERS = {  # other kinds of files, by ending
     ".csv": "a table as text",
     ".tsv": "a table as text",
     ".txt": "text",
@@ -58,15 +58,15 @@ MANIFEST, STATE = "manifest.json", "state.json"
 ARRAY = re.compile(r"(0|[1-9][0-9]{0,8})\.npy")
 SMALL = 1 << 20
 MOST_PACKED = 64
-MOST_DEPTH = 64  # of lists and dicts inside each other
+MOST_DEPTH = 64  # of nested lists and dicts
 
 
 class RefusedFileError(InputError):
-    """A file that is sound, but not for this call or this version; the message says what to do."""
+    """A file that is valid, but not for this call or this version; the message says what to do."""
 
 
 def is_too_packed(name: str, size: int, packed: int) -> bool:
-    """Return whether an entry is larger than its packed bytes may become."""
+    """Return whether the compression ratio of an entry exceeds the bound."""
     return size > SMALL and size > packed * (MOST_PACKED if ARRAY.fullmatch(name) else 1)
 
 
@@ -86,13 +86,13 @@ def to_bytes(array: Array) -> bytes:
 
 
 def from_stream(stream: IO[bytes], size: int) -> Array:
-    """Return the array of an npy entry of so many bytes."""
+    """Return the array of an npy entry of `size` bytes."""
     magic = stream.read(len(_MAGIC))
     if magic != _MAGIC:
-        raise InputError("it is no array of numpy's format 1.0")
+        raise InputError("it is not an array in numpy's format 1.0")
     (length,) = struct.unpack("<H", _exactly(stream, 2))
     if length > _MOST_HEADER:
-        raise InputError(f"the header of an array has {length} bytes, more than any needs")
+        raise InputError(f"the header of an array has {length} bytes, more than an array needs")
     shape, is_fortran, dtype = _read_header(_exactly(stream, length))
     if not _is_plain(dtype):
         raise InputError(f"an array is of {dtype}, which is never stored")
@@ -108,13 +108,13 @@ def from_stream(stream: IO[bytes], size: int) -> Array:
     return native.reshape(shape, order="F" if is_fortran else "C")
 
 
-@functools.lru_cache(maxsize=1024)  # numpy parses it as Python, and many arrays of a file have the same
+@functools.lru_cache(maxsize=1024)  # slow to parse, and the same for many arrays of a file
 def _read_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return the shape, the order and the dtype that the header of an npy entry says."""
+    """Return the shape, the order and the dtype in the header of an npy entry."""
     told = io.BytesIO(struct.pack("<H", len(header)) + header)
     try:
         return np.lib.format.read_array_header_1_0(told, max_header_size=_MOST_HEADER)
-    except Exception as error:  # numpy raises what its parser does
+    except Exception as error:  # numpy's parser can raise anything
         raise InputError(f"the header of an array cannot be read: {error}") from None
 
 
@@ -143,13 +143,13 @@ def _fill(stream: IO[bytes], flat: Array) -> None:
 
 
 def _check_items(flat: Array) -> None:
-    """Refuse bytes that are no boolean and no character."""
+    """Raise on bytes that are not booleans or characters."""
     if flat.dtype.kind == "b" and flat.size and flat.view(np.uint8).max() > 1:
         raise InputError("an array of booleans holds something else")
     if flat.dtype.kind == "U" and flat.size:
         points = flat.view(np.dtype(np.uint32).newbyteorder(flat.dtype.byteorder))
         if ((points > 0x10FFFF) | ((points >= 0xD800) & (points < 0xE000))).any():
-            raise InputError("an array of text holds something that is no character")
+            raise InputError("an array of text holds a code that is not a character")
 
 
 _SAME_TIME = (1980, 1, 1, 0, 0, 0)
@@ -162,20 +162,19 @@ def save_fields(
     about: Mapping[str, Any],
     make: Callable[[Fields], object],
 ) -> None:
-    """Write what an object is made of as one file, over what is there.
+    """Write the fields of an object as one file; an existing file is replaced.
 
     Parameters
     ----------
     path : str or path
     kind : str
-        What the object is, as `load_fields` is asked for it.
+        Name of the class, which `load_fields` checks.
     fields : dict
-        What the object is made of again.
+        The fields from which the object is made again.
     about : dict
-        JSON values for the manifest: what a reader may want to know before the rest is read.
+        JSON values for the manifest, which can be read alone.
     make : callable
-        What `load_fields` is given to make the object of its fields; they are read back with it before anything is
-        written.
+        Makes the object of its fields; they are read back with it before the file is written.
     """
     packed = _pack(kind, fields, about)
     check_loads(packed, kind, make)
@@ -192,7 +191,7 @@ def _pack(kind: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> io.
 
     state = take_out_arrays(to_state(dict(fields), kind), refer)
     if depth_of(state) > MOST_DEPTH:
-        raise InputError(f"{kind} holds lists or dicts more than {MOST_DEPTH} deep inside each other; flatten them.")
+        raise InputError(f"{kind} holds lists or dicts nested more than {MOST_DEPTH} deep; flatten them.")
     entries = {STATE: _as_json(state)} | {f"{i}.npy": data for i, data in enumerate(arrays)}
     manifest = {
         "format": FORMAT,
@@ -208,7 +207,7 @@ def _pack(kind: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> io.
 
 
 def write_entries(where: str | os.PathLike[str] | IO[bytes], entries: Mapping[str, bytes]) -> None:
-    """Write a zip of these entries, each packed as far as a reader allows."""
+    """Write a zip of entries, each compressed as far as a reader allows."""
     with zipfile.ZipFile(where, "w") as file:
         for name, data in entries.items():
             stored = len(data) > SMALL and is_too_packed(name, len(data), len(zlib.compress(data)))
@@ -221,7 +220,7 @@ def _as_json(value: Any) -> bytes:
 
 
 def _version() -> str:
-    return str(sys.modules["mcce"].__version__)  # the package is made of this module, so it cannot be imported here
+    return str(sys.modules["mcce"].__version__)  # importing mcce here would be circular
 
 
 Made = TypeVar("Made")
@@ -230,23 +229,23 @@ _ENCRYPTED = 0x1
 
 
 def read_manifest(path: str | os.PathLike[str]) -> Fields:
-    """Return the manifest of a file, after comparing it with the entries, which are not read."""
+    """Return the manifest of a file, compared with the names and sizes of its entries."""
     with _opened(path) as file:
         return _check_entries(file)
 
 
 def load_fields(path: str | os.PathLike[str], kind: str, make: Callable[[Fields], Made]) -> Made:
-    """Return what `make` makes of the fields in a file; what it refuses is told with the file's name."""
+    """Return the object that `make` makes of the fields in a file; errors name the file."""
     with _opened(path) as file:
         return _make(file, kind, make)
 
 
 def check_loads(stream: IO[bytes], kind: str, make: Callable[[Fields], object]) -> None:
-    """Refuse what was packed to be written to a file, if loading it would fail."""
+    """Raise if loading a packed object would fail."""
     try:
         with zipfile.ZipFile(stream) as file:
             _make(file, kind, make)
-    except Exception as error:  # whatever would go wrong with the file
+    except Exception as error:  # loading can raise anything
         raise InputError(
             f"this {kind} cannot be saved, since its file would not load: {_said_of(error)}. Nothing was written; "
             "convert the column or the setting that this is about."
@@ -263,8 +262,8 @@ def _make(file: zipfile.ZipFile, kind: str, make: Callable[[Fields], Made]) -> M
     def find(reference: Fields) -> Array:
         number = reference.get("entry")
         if type(number) is not int or number not in arrays:
-            raise InputError(f"{STATE} names an array {number!s:.30}, which there is not, or not twice")
-        return arrays.pop(number)  # every array has one place
+            raise InputError(f"{STATE} names an array {number!s:.30}, which does not exist or was used before")
+        return arrays.pop(number)  # every array is used once
 
     state = put_back_arrays(state, find)
     if arrays:
@@ -277,7 +276,7 @@ def _make(file: zipfile.ZipFile, kind: str, make: Callable[[Fields], Made]) -> M
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
-    """Open a file, and name it in whatever goes wrong with it."""
+    """Open a file; errors inside the block name it."""
     path = checked_path(path)
     name = path.name
     with path.open("rb") as stream:
@@ -293,7 +292,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
                 yield file
         except RefusedFileError as error:
             raise InputError(f"{name!r} cannot be loaded: ", *parts_of(error)) from None
-        except Exception as error:  # a file can be wrong in more ways than can be listed, each of them its own fault
+        except Exception as error:  # a damaged file can raise anything
             raise InputError(
                 f"{name!r} cannot be loaded: {_said_of(error)}. It was damaged or changed since it was saved; save it "
                 "again, or get it again from where it came from."
@@ -304,12 +303,12 @@ def _said_of(error: Exception) -> str:
     if isinstance(error, MCCEError):
         return str(error).rstrip(".")
     if isinstance(error, zipfile.BadZipFile):
-        return f"it is no file of mcce, or not whole ({error})"
-    return f"a part of it is not what it has to be ({type(error).__name__}: {str(error)[:200]})"
+        return f"it is not a file of mcce, or incomplete ({error})"
+    return f"a part of it is invalid ({type(error).__name__}: {str(error)[:200]})"
 
 
 def _check_entries(file: zipfile.ZipFile) -> Fields:
-    """Return the manifest, after comparing names and sizes."""
+    """Return the manifest, compared with the names and sizes of the entries."""
     infos = file.infolist()
     names = [info.filename for info in infos]
     wrong = [name for name in names if name not in (MANIFEST, STATE) and not ARRAY.fullmatch(name)]
@@ -323,7 +322,7 @@ def _check_entries(file: zipfile.ZipFile) -> Fields:
     for info in infos:
         known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if not known or info.flag_bits & _ENCRYPTED:
-            raise InputError(f"the entry {info.filename!r} is encrypted, or packed in a way that is not read")
+            raise InputError(f"the entry {info.filename!r} is encrypted, or compressed by an unsupported method")
         if is_too_packed(info.filename, info.file_size, info.compress_size):
             raise InputError(
                 f"the entry {info.filename!r} says that its {info.compress_size} bytes become {info.file_size}"
@@ -331,9 +330,9 @@ def _check_entries(file: zipfile.ZipFile) -> Fields:
     if sum(info.compress_size for info in infos) > whole:
         raise InputError("its entries share bytes")
     if sum(info.file_size for info in infos) > SMALL + MOST_PACKED * whole:
-        raise InputError("its entries become far more bytes than it has")
+        raise InputError("its entries are compressed too much")
     if MANIFEST not in names:
-        raise InputError(f"it is no file of mcce: it has no {MANIFEST}")
+        raise InputError(f"it is not a file of mcce: it has no {MANIFEST}")
     with file.open(MANIFEST) as entry:
         manifest = _parse(entry.read(file.getinfo(MANIFEST).file_size + 1), MANIFEST)
     _check_manifest(manifest, {info.filename: info.file_size for info in infos if info.filename != MANIFEST})
@@ -342,7 +341,7 @@ def _check_entries(file: zipfile.ZipFile) -> Fields:
 
 def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"it is no file of mcce: its {MANIFEST} does not say so")
+        raise InputError(f"it is not a file of mcce: its {MANIFEST} does not say so")
     version = manifest.get("version")
     if type(version) is not int or version < 1:
         raise InputError(f"its {MANIFEST} gives no version of the format")
@@ -371,12 +370,12 @@ def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
 
 
 def _is_simple(told: Any) -> bool:
-    """Return whether this is a dict of texts and numbers."""
+    """Return whether a value is a dict of texts and numbers."""
     return isinstance(told, dict) and all(isinstance(value, (str, int, float)) for value in told.values())
 
 
 def _read(file: zipfile.ZipFile, name: str, manifest: Fields, parse: Callable[[IO[bytes], int], Made]) -> Made:
-    """Return what an entry holds, which must have its checksum."""
+    """Return the parsed contents of an entry; raise if its checksum differs."""
     size, digest = manifest["entries"][name]
     with file.open(name) as entry:
         hashed = _Hashed(entry)
@@ -390,7 +389,7 @@ def _read(file: zipfile.ZipFile, name: str, manifest: Fields, parse: Callable[[I
 
 
 class _Hashed:
-    """A stream that hashes what is read of it."""
+    """A stream that hashes the bytes read."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._hash = stream, hashlib.sha256()
@@ -405,16 +404,16 @@ class _Hashed:
 
 
 def _parse(data: bytes, name: str) -> Any:
-    """Return JSON values: no key twice, no deeper than any file is."""
+    """Return JSON values; raise on repeated keys and on values nested too deeply."""
     try:
         value = json.loads(data.decode("utf-8"), object_pairs_hook=_without_repeats)
         deep = depth_of(value) > MOST_DEPTH
     except RecursionError:
         deep = True
     except ValueError as error:
-        raise InputError(f"{name} is no JSON: {str(error)[:200]}") from None
+        raise InputError(f"{name} is not JSON: {str(error)[:200]}") from None
     if deep:
-        raise InputError(f"{name} has lists or dicts more than {MOST_DEPTH} deep inside each other")
+        raise InputError(f"{name} has lists or dicts nested more than {MOST_DEPTH} deep")
     return value
 
 
@@ -426,7 +425,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> Fields:
 
 
 def depth_of(value: Any) -> int:
-    """Return how many lists and dicts of JSON values are inside each other."""
+    """Return the nesting depth of JSON values."""
     depth, level = 0, [value]
     while level:
         inside = [part for part in level if isinstance(part, (list, dict))]

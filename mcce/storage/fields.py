@@ -1,4 +1,4 @@
-"""The fields of stored objects: declarations of what each may hold, and their checks when a file is loaded.
+"""Declarations of the fields of stored objects, which are checked when a file is loaded.
 
 Kernels index without bounds checks, so everything from a file is checked before it is used. Fields of a stored
 dataclass are declared by `stored`, attributes of a sampler by `learned`::
@@ -7,8 +7,8 @@ dataclass are declared by `stored`, attributes of a sampler by `learned`::
     left: Int32s = stored(INT32, "nodes", least=-1, index_of="nodes")
     edges: tuple[Floats, ...] = stored(tuple, "columns", of=stored(FLOAT, None, rising=True))
 
-A named length is that of the first field that has it, or known to the caller; all others must agree. Bounds may be
-lengths; `index_of` is from 0 to the length, excluded. `check_fields` runs before the object's own `check_state`, which
+A named length is set by the first field that has it, or by the caller; all others must agree. Bounds may be named
+lengths; `index_of` means from 0 to below the length. `check_fields` runs before the object's own `check_state`, which
 relates several fields.
 """
 
@@ -37,7 +37,7 @@ _HOLDS = "holds"
 
 
 def require(holds: bool | np.bool_, what: str) -> None:
-    """Raise an error that says what should hold, unless it does."""
+    """Raise an error with this text unless a condition holds."""
     if not holds:
         raise InputError(what)
 
@@ -46,18 +46,18 @@ def check_type(value: object, name: str, *types: type[Any]) -> None:
     """Require an object of one of these classes."""
     if not isinstance(value, types):
         wanted = " or a ".join(t.__name__ for t in types)
-        raise InputError(f"{name} is a {type(value).__name__}, where a {wanted} belongs")
+        raise InputError(f"{name} is a {type(value).__name__}; expected a {wanted}")
 
 
 def check_array(value: object, name: str, dtype: np.dtype[Any], *shape: int | None) -> None:
-    """Require an array of a dtype and a shape; None for a length that is not known."""
+    """Require an array of a dtype and a shape; None for any length."""
     if not isinstance(value, np.ndarray) or value.dtype != dtype:
         found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
-        raise InputError(f"{name} is {found}, where an array of {dtype} belongs")
+        raise InputError(f"{name} is {found}; expected an array of {dtype}")
     fits = value.ndim == len(shape) and all(n is None or n == found for n, found in zip(shape, value.shape))
     if not fits:
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise InputError(f"{name} has the shape {value.shape}, where ({wanted}) belongs")
+        raise InputError(f"{name} has the shape {value.shape}; expected ({wanted})")
 
 
 def check_between(values: Array, name: str, low: float, high: float) -> None:
@@ -70,7 +70,7 @@ def check_between(values: Array, name: str, low: float, high: float) -> None:
 def check_finite(values: Array, name: str) -> None:
     """Require numbers that are neither infinite nor missing."""
     if not np.isfinite(values).all():
-        raise InputError(f"{name} holds {spell(values[~np.isfinite(values)].flat[0])}, where finite numbers belong")
+        raise InputError(f"{name} holds {spell(values[~np.isfinite(values)].flat[0])}; expected finite numbers")
 
 
 def check_rising(values: Array, name: str, *, strictly: bool = True) -> None:
@@ -86,26 +86,26 @@ def check_codes(values: Array, name: str, n_levels: int) -> None:
     known = values[~np.isnan(values)]
     check_between(known, name, 0, n_levels - 1)
     if (np.floor(known) != known).any():
-        raise InputError(f"{name} holds {spell(known[np.floor(known) != known][0])}, which is no code of a level")
+        raise InputError(f"{name} holds {spell(known[np.floor(known) != known][0])}, which is not a code of a level")
 
 
 def check_number(value: object, name: str, low: float = -math.inf, high: float = math.inf) -> None:
     """Require a finite number from `low` to `high`."""
     is_number = isinstance(value, (float, int)) and not isinstance(value, bool)
     if not (is_number and math.isfinite(value) and low <= value <= high):  # type: ignore[arg-type,operator]
-        raise InputError(f"{name} is {_short(value)}, where a number from {low:g} to {high:g} belongs")
+        raise InputError(f"{name} is {_short(value)}; expected a number from {low:g} to {high:g}")
 
 
 def check_count_of(value: object, name: str, low: float, high: float) -> None:
     """Require a whole number from `low` to `high`."""
     if not (is_whole(value) and low <= value <= high):
-        raise InputError(f"{name} is {_short(value)}, where a whole number from {low} to {high} belongs")
+        raise InputError(f"{name} is {_short(value)}; expected a whole number from {low} to {high}")
 
 
 def check_flag(value: object, name: str) -> None:
     """Require True or False."""
     if not isinstance(value, bool):
-        raise InputError(f"{name} is {_short(value)}, where True or False belongs")
+        raise InputError(f"{name} is {_short(value)}; expected True or False")
 
 
 def _short(value: object) -> str:
@@ -116,7 +116,7 @@ def _short(value: object) -> str:
 
 
 def check_weights(weights: object, name: str, n: int | None) -> None:
-    """Refuse what are no positive, finite weights of so many rows."""
+    """Require positive, finite weights of `n` rows."""
     check_array(weights, name, FLOAT, n)
     assert isinstance(weights, np.ndarray)
     check_finite(weights, name)
@@ -125,7 +125,7 @@ def check_weights(weights: object, name: str, n: int | None) -> None:
 
 @dataclass(frozen=True)
 class Holds:
-    """The contents that a field may have; see `stored`."""
+    """The declaration of a field; see `stored`."""
 
     what: Any
     shape: tuple[int | str | None, ...] = ()
@@ -143,7 +143,7 @@ class Holds:
     optional: bool = False
 
     def check_kind(self, value: Any, name: str, lengths: dict[str, int]) -> None:
-        """Refuse another type, or another shape; lengths that are met for the first time are added to `lengths`."""
+        """Require the type and shape; new named lengths are added to `lengths`."""
         if value is None and self.optional:
             return
         if isinstance(self.what, np.dtype):
@@ -156,16 +156,16 @@ class Holds:
             check_type(value, name, *_types(self.what), *([type(None)] if self.optional else []))
             if self.shape:
                 wanted = self._known(lengths)[0]
-                require(wanted is None or len(value) == wanted, f"{name} has {len(value)} items, where {wanted} belong")
+                require(wanted is None or len(value) == wanted, f"{name} has {len(value)} items; expected {wanted}")
                 self._learn((len(value),), lengths)
                 require(len(value) > 0 or not self.filled, f"{name} is empty")
             if self.parts:
-                require(len(value) == len(self.parts), f"{name} has {len(value)} parts, where {len(self.parts)} belong")
+                require(len(value) == len(self.parts), f"{name} has {len(value)} parts; expected {len(self.parts)}")
             for holds, item in self._items(value):
                 holds.check_kind(item, name, lengths)
 
     def check_contents(self, value: Any, name: str, lengths: Mapping[str, int]) -> None:
-        """Refuse numbers out of their bounds, without their order, or that are none."""
+        """Require the bounds, the order and the finiteness of numbers."""
         if value is None and self.optional:
             return
         least, most = _bound(self.least, lengths), _bound(self.most, lengths)
@@ -179,7 +179,7 @@ class Holds:
         elif isinstance(self.what, np.dtype):
             self._check_array(value, name, low, high)
         elif self.longest is not None:
-            require(len(value) <= self.longest, f"{name} has {len(value)} letters, where {self.longest} is the most")
+            require(len(value) <= self.longest, f"{name} has {len(value)} letters; at most {self.longest} are allowed")
         for holds, item in self._items(value):
             holds.check_contents(item, name, lengths)
 
@@ -191,7 +191,7 @@ class Holds:
         lengths.update({of: size - (more or 0) for (of, more), size in zip(map(_parts, self.shape), shape) if of})
 
     def _items(self, value: Any) -> list[tuple[Holds, Any]]:
-        """Return the items of a tuple or list that have declarations, with these."""
+        """Return the items of a tuple or list, each with its declaration."""
         if self.of is not None:
             return [(self.of, item) for item in value]
         return list(zip(self.parts, value)) if self.parts else []
@@ -210,7 +210,7 @@ class Holds:
         if self.rising:
             check_rising(value, name, strictly=self.rising is True)
         if self.distinct:
-            require(np.unique(value).size == value.size, f"{name} holds one of them twice")
+            require(np.unique(value).size == value.size, f"{name} holds a value twice")
 
 
 def stored(
@@ -232,24 +232,24 @@ def stored(
     default_factory: Any = dataclasses.MISSING,
     repr: bool = True,
 ) -> Any:
-    """Return a dataclass field that is stored, with what it may hold.
+    """Return a stored dataclass field with its declaration.
 
     Parameters
     ----------
     what : dtype of an array; or float, int, bool, a class, a tuple of classes.
     shape : of an array: lengths, None for any, or their names ("nodes", "nodes + 1"); of a tuple: its length.
-    least, most : bounds of numbers, included; names of lengths too.
-    above : a bound that is not included.
-    index_of : the length that whole numbers are places in, counted from 0, or from `least`.
-    finite : whether numbers are neither infinite nor missing (arrays: False, single numbers: True); "or missing".
-    rising : whether they go up; "weakly" if neighbours may be equal.
-    distinct : whether none is there twice.
-    filled : whether there is at least one.
-    of : classes of the items of a tuple or list, or what each of them may hold, as `stored` returns it.
-    parts : what the items may hold one by one, of a tuple that has as many.
-    longest : most letters of a text.
+    least, most : inclusive bounds of numbers, or names of lengths.
+    above : exclusive lower bound.
+    index_of : the length that whole numbers are indices of, from 0, or from `least`.
+    finite : whether numbers must be finite (default for single numbers), or finite "or missing".
+    rising : whether values must increase strictly, or "weakly".
+    distinct : whether values must be unique.
+    filled : whether the field must not be empty.
+    of : class or declaration (`stored`) of the items of a tuple or list.
+    parts : declarations of the items of a tuple, one by one.
+    longest : largest number of letters of a text.
     optional : whether it may be None.
-    default, default_factory, repr : as of a dataclass field.
+    default, default_factory, repr : as in `dataclasses.field`.
     """
     finite = what is float if finite is None else finite
     limits = (least, most, above, index_of, finite, rising, distinct, filled)
@@ -260,15 +260,15 @@ def stored(
 
 
 def learned(what: Any, *shape: int | str | None, default: Any = dataclasses.MISSING, **more: Any) -> Any:
-    """Return an attribute of a class that `fit` sets, with what it may hold; the parameters are those of `stored`.
+    """Return an attribute that `fit` sets, with its declaration; the parameters are those of `stored`.
 
-    Before `fit` the attribute is its default, or not there.
+    Before `fit` the attribute is its default, or does not exist.
     """
     return _Learned(stored(what, *shape, **more).metadata[_HOLDS], default)
 
 
 class _Learned:
-    """An attribute with a declaration: of an object, it is what the object has under this name."""
+    """Descriptor of a declared attribute; an object's own attribute takes precedence."""
 
     def __init__(self, holds: Holds, default: Any) -> None:
         self.holds, self.default = holds, default
@@ -285,7 +285,7 @@ class _Learned:
 
 
 def declarations(cls: type[Any]) -> dict[str, Holds]:
-    """Return what the fields of a class may hold, those of its bases first."""
+    """Return the declarations of the fields of a class, those of its bases first."""
     if dataclasses.is_dataclass(cls):
         return {f.name: f.metadata[_HOLDS] for f in dataclasses.fields(cls) if _HOLDS in f.metadata}
     found: dict[str, Holds] = {}
@@ -295,21 +295,21 @@ def declarations(cls: type[Any]) -> dict[str, Holds]:
 
 
 def check_fields(obj: object, of: type[Any] | None = None, **lengths: int) -> None:
-    """Refuse fields that do not hold what they declare.
+    """Raise if a field does not agree with its declaration.
 
-    `of` is the class whose declarations count, if not all that the object has; `lengths` are those known beforehand.
+    `of` is the class whose declarations are checked, by default that of the object; `lengths` are known lengths.
     """
     declared = declarations(of or type(obj))
     values = {name: getattr(obj, name, dataclasses.MISSING) for name in declared}
     for name, holds in declared.items():
-        require(values[name] is not dataclasses.MISSING, f"{name} is not there")
+        require(values[name] is not dataclasses.MISSING, f"{name} is missing")
         holds.check_kind(values[name], name, lengths)
     for name, holds in declared.items():
         holds.check_contents(values[name], name, lengths)
 
 
 def _holds(declared: Any) -> Holds:
-    """Return the declaration in a field that `stored` returned, or of classes."""
+    """Return the declaration of a field made by `stored`, or of a class."""
     if isinstance(declared, dataclasses.Field):
         found: Holds = declared.metadata[_HOLDS]
         return found
@@ -321,7 +321,7 @@ def _types(of: Any) -> tuple[type[Any], ...]:
 
 
 def _parts(length: int | str | None) -> tuple[str, int | None]:
-    """Return the name in a length, and what is added to it; a length without a name has the name ""."""
+    """Return the name in a length and the number added to it; the name of a plain length is ""."""
     if not isinstance(length, str):
         return "", length
     name, _, more = length.partition("+")

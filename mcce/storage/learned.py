@@ -1,9 +1,9 @@
-"""What a sampler has learned, as state and in words, by the declarations of its class.
+"""The fitted state of samplers: stored, restored and described by the declarations of their classes.
 
 Attributes that end in an underscore are stored, each declared by `mcce.storage.fields.learned`. ``unstorable`` says why
 a class cannot be stored. ``dispensable`` names the attributes with training values that become None in a file without
-donors; None if it needs them. ``discloses`` describes what the state reveals of training values; ``{donors_}`` and
-``{margin_.values}`` stand for numbers of values.
+donors; None if the class needs them. ``discloses`` describes what the state reveals of training values; ``{donors_}``
+and ``{margin_.values}`` stand for numbers of values.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Fitted = TypeVar("Fitted")
 
 
 def learned_attributes(obj: object) -> dict[str, Any]:
-    """Return what an object has learned, by attribute; nothing before `fit`."""
+    """Return the fitted attributes of an object; none before `fit`."""
     return {name: value for name, value in vars(obj).items() if _is_learned(name)}
 
 
 def set_learned(obj: Fitted, attributes: dict[str, Any]) -> Fitted:
-    """Put what was learned into an object, in place of what it had."""
+    """Replace the fitted attributes of an object."""
     for name in learned_attributes(obj):
         delattr(obj, name)
     for name, value in attributes.items():
         if not _is_learned(name):
-            raise InputError(f"{name!r} is no fitted attribute of {type(obj).__name__}; they end in an underscore.")
+            raise InputError(f"{name!r} is not a fitted attribute of {type(obj).__name__}; they end in an underscore.")
         setattr(obj, name, value)
     return obj
 
@@ -44,7 +44,7 @@ def check_storable(obj: Any) -> None:
 
 
 def get_state(obj: Any) -> dict[str, Any]:
-    """Return what an object has learned as numpy arrays and JSON values, by name."""
+    """Return the fitted attributes of an object as numpy arrays and JSON values, by name."""
     check_storable(obj)
     state = {}
     for name, value in learned_attributes(obj).items():
@@ -58,7 +58,7 @@ def get_state(obj: Any) -> dict[str, Any]:
 
 
 def set_state(obj: Fitted, state: dict[str, Any]) -> Fitted:
-    """Put a state that `get_state` returned into an unfitted object."""
+    """Set the state of `get_state` on an unfitted object."""
     return set_learned(obj, {name: from_state(value) for name, value in unflatten(state).items()})
 
 
@@ -68,7 +68,7 @@ def without_training_values(obj: Fitted) -> Fitted:
     learned = learned_attributes(obj)
     if bare.dispensable is None:
         if not learned or not all(hasattr(type(part), "dispensable") for part in learned.values()):
-            raise SamplerError(f"{obj!r} draws training values, or may: it cannot do without them.")
+            raise SamplerError(f"{obj!r} draws training values, or may draw them: it needs them.")
         learned = {name: without_training_values(part) for name, part in learned.items()}
     else:
         learned |= {name: None for name in bare.dispensable if name in learned}
@@ -77,7 +77,7 @@ def without_training_values(obj: Fitted) -> Fitted:
 
 
 def disclosed(obj: Any) -> str:
-    """Return what the state of an object tells of the training values, in words that go on from "holds"."""
+    """Return what the state of an object discloses of the training values, to follow the word "holds"."""
     return re.sub(r"{([\w.]+)}", lambda path: _told(obj, path[1].split(".")), obj.discloses)
 
 
@@ -89,7 +89,7 @@ def _told(obj: Any, path: list[str]) -> str:
 
 
 def _count(value: Any, path: list[str]) -> int:
-    """Return how many values, missing ones aside, there are in a part of an object, or of each of its items."""
+    """Return the number of values that are not missing in a part of an object, or of each of its items."""
     if isinstance(value, (tuple, list)):
         return sum(_count(item, path) for item in value)
     if path:

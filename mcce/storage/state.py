@@ -3,7 +3,7 @@
 Plain are dicts with text keys, lists, str, int, float, bool, None, and numpy arrays without Python objects. `to_state`
 writes anything else as a dict whose "type" names a registered class (`stateful`, `register`). `from_state` calls
 constructors of registered classes only, and their checks (`add_check`): a file may have been manipulated.
-`take_out_arrays` and `put_back_arrays` replace arrays by references. What would not come back the same is refused.
+`take_out_arrays` and `put_back_arrays` replace arrays by references.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Class = TypeVar("Class", bound=type[Any])
 Fields = dict[str, Any]
 Array = npt.NDArray[Any]
 
-TYPE = "type"  # the entry of a plain dict that names what it was
+TYPE = "type"  # the key of a plain dict that names the class
 _PLAIN = (str, int, float, bool, type(None))
 _RESERVED = ("array", "dict", "objects", "tuple")
 _LONGEST = 60
@@ -33,7 +33,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True)
 class _Registered:
-    """How objects of a class are written as fields, which are then written themselves, and made of them again."""
+    """How objects of a class become fields, and fields become objects."""
 
     name: str
     cls: type[Any]
@@ -58,19 +58,19 @@ def register(
     family: bool = False,
     is_checked: bool = False,
 ) -> None:
-    """Say how objects of a class become a dict of fields, and come back.
+    """Register how objects of a class become a dict of fields, and back.
 
     Parameters
     ----------
     name : str
-        What the state calls the class; taken once.
+        Unique name of the class in the state.
     cls : type
     write, read : callable
-        Object to fields, and fields to object. A `write` refuses by an `InputError` that ends a sentence.
+        Object to fields, and fields to object. A `write` may raise an `InputError` whose text ends a sentence.
     family : bool
         Whether subclasses are written the same way.
     is_checked : bool
-        Whether an object is read back at once and refused unless that gives the same one.
+        Whether an object is read back at once; another `repr` is an error.
     """
     known = _by_name.get(name)
     if name in _RESERVED or (known is not None and known.cls is not cls):
@@ -84,14 +84,14 @@ def register(
 
 
 def is_registered(cls: type[Any]) -> bool:
-    """Return whether objects of this very class can be written."""
+    """Return whether objects of exactly this class can be written."""
     return cls in _by_class
 
 
 def add_check(cls: type[Any], check: Callable[[Any], None] | None = None) -> None:
-    """Say how an object of a registered class is checked when it is read, after the declarations of its fields.
+    """Register how an object is checked when it is read, after the declarations of its fields.
 
-    A check raises an `InputError` for parts that do not fit together; it is the method `check_state`, unless given.
+    A check raises an `InputError` for parts that are inconsistent; by default it is the method `check_state`.
     """
     registered = next(each for each in _by_name.values() if each.cls is cls)
     check = check or getattr(cls, "check_state", _nothing_more)
@@ -99,7 +99,7 @@ def add_check(cls: type[Any], check: Callable[[Any], None] | None = None) -> Non
 
 
 def look_in(*modules: str) -> None:
-    """Say which modules register more classes, and are loaded when a state has a type that is not registered."""
+    """Add modules that register more classes; they are imported when a state has an unknown type."""
     _homes.extend(modules)
 
 
@@ -109,7 +109,7 @@ def _load_homes() -> None:
 
 
 def checks_by_name() -> dict[str, bool]:
-    """Return the registered names, and whether what is read by each is checked."""
+    """Return the registered names, and whether their objects are checked."""
     _load_homes()
     return {name: registered.check is not None for name, registered in _by_name.items()}
 
@@ -137,7 +137,7 @@ def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class]
 
     def decorate(cls: Class) -> Class:
         if fields is None and not is_dataclass(cls):
-            raise InputError(f"{cls.__qualname__} is no dataclass; name the fields that its constructor takes.")
+            raise InputError(f"{cls.__qualname__} is not a dataclass; name the fields that its constructor takes.")
         names = fields or [f.name for f in fields_of(cls) if f.init and f.metadata.get("state", True)]
         register(name, cls, lambda obj: {each: getattr(obj, each) for each in names}, lambda read: cls(**read))
         if declarations(cls) or hasattr(cls, "check_state"):
@@ -201,7 +201,7 @@ def from_state(state: Any) -> Any:
         _load_homes()
     if name not in _by_name:
         raise InputError(
-            f"the state has an object of the type {name!r}, which nothing here has registered; import the package "
+            f"the state has an object of the type {name!r}, which is not registered; import the package "
             f"that it comes from, or {did_you_mean(name, _by_name)}"
         )
     registered = _by_name[name]
@@ -216,9 +216,9 @@ def from_state(state: Any) -> Any:
 
 
 def take_out_arrays(value: Any, refer: Callable[[Array, str], Fields], where: str = "") -> Any:
-    """Return a plain value with a reference in the place of each array: the fields that `refer` returns for it.
+    """Return a plain value with each array replaced by a reference: the fields that `refer` returns.
 
-    `refer` is called with the array and the place where it stands, the names on the way with dots between them.
+    `refer` is called with the array and its path of names, joined by dots.
     """
     if isinstance(value, np.ndarray):
         return {TYPE: "array", **refer(value, where)}
@@ -230,7 +230,7 @@ def take_out_arrays(value: Any, refer: Callable[[Array, str], Fields], where: st
 
 
 def put_back_arrays(value: Any, find: Callable[[Fields], Array]) -> Any:
-    """Return a plain value with the array that `find` returns for each reference."""
+    """Return a plain value with each reference replaced by the array that `find` returns."""
     if isinstance(value, list):
         return [put_back_arrays(item, find) for item in value]
     if not isinstance(value, dict):
@@ -241,7 +241,7 @@ def put_back_arrays(value: Any, find: Callable[[Fields], Array]) -> Any:
 
 
 def flatten(state: Mapping[str, Any]) -> Fields:
-    """Return plain values by name as arrays and JSON values by name: arrays inside a value get names of their own."""
+    """Return plain values as arrays and JSON values by name; nested arrays get their own names."""
     flat: Fields = {}
 
     def refer(array: Array, name: str) -> Fields:
@@ -258,7 +258,7 @@ def flatten(state: Mapping[str, Any]) -> Fields:
 
 
 def unflatten(flat: Mapping[str, Any]) -> Fields:
-    """Return the plain values that `flatten` took the arrays out of."""
+    """Return the plain values that `flatten` was given."""
     used: set[str] = set()
 
     def find(reference: Fields) -> Array:
@@ -274,7 +274,7 @@ def unflatten(flat: Mapping[str, Any]) -> Fields:
 
 
 def _nothing_more(made: object) -> None:
-    """Take an object whose declarations say all there is to check."""
+    """Check nothing besides the declarations."""
 
 
 def _check_same(obj: object, state: Fields, where: str) -> None:

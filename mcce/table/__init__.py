@@ -1,4 +1,4 @@
-"""Tables: what the columns of a frame are, and the frame as one matrix of floats."""
+"""Tables: the kinds of columns, and encoding as one float matrix."""
 
 from mcce.base.arrays import Floats
 from mcce.table.feature import KINDS, Feature, Kind

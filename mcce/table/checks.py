@@ -16,7 +16,7 @@ import pandas as pd
 from mcce.base.arrays import Floats
 from mcce.base.checks import check
 from mcce.exceptions import InputError, did_you_mean, listing, spell, spell_all, warn
-from mcce.table.dtypes import holds_missing, is_dated
+from mcce.table.dtypes import column_of, holds_missing, is_dated
 from mcce.table.feature import Feature
 from mcce.table.frames import is_other_frame, take_rows
 from mcce.table.schema import Data, Table
@@ -24,10 +24,10 @@ from mcce.wording import Either, Parameter, PythonOnly, Value, call
 
 
 def find_labels(index: pd.Index[Any], labels: pd.Index[Any]) -> npt.NDArray[np.intp]:
-    """Return the place of each label in an index of different ones, -1 for those that are not there.
+    """Return the position of each label in a unique index, -1 for unknown labels.
 
-    An index of intervals refuses to look for anything if two of them overlap; as labels they are like any others. A
-    missing label is found whether it is None or NaN: an index of several levels makes NaN of both.
+    Intervals are compared as objects, because pandas does not search an index of overlapping ones. None and NaN are the
+    same label, because a MultiIndex turns both into NaN.
     """
     places = np.array(_plain(index).get_indexer_for(_plain(labels)))
     missing = np.flatnonzero(index.isna())
@@ -41,8 +41,8 @@ def _plain(index: pd.Index[Any]) -> pd.Index[Any]:
 
 
 FEWEST_ROWS = 200
-DISTINCT = 0.95  # share of the values that differ from all others
-PEEK = 200  # rows that settle most columns
+DISTINCT = 0.95  # least number of distinct values over the number of values
+PEEK = 200  # rows that are enough to decide for most columns
 SHOWN = 5
 
 
@@ -72,8 +72,8 @@ def warn_of_columns(table: Table, fixed: Sequence[Hashable]) -> None:
         found = "; ".join(f"{f.name!r}: {spell_all(levels, SHOWN)}" for f, levels in rare)
         warn(
             Parameter("X"),
-            f" has levels that one row only has, {found}. Nothing can be learned of them, and a "
-            "counterfactual with such a level points at one person. Join them with others, or forbid "
+            f" has levels that only one row has, {found}. Nothing can be learned about them, and a "
+            "counterfactual with such a level points at one person. Merge them with others, or forbid "
             "them, as in ",
             call("mcce.allow", rare[0][0].name, never=[rare[0][1][0]]),
             ".",
@@ -120,7 +120,7 @@ def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
 
 
 def check_fixed_names(fixed: Iterable[Hashable], columns: Sequence[Hashable], role: str, where: str) -> list[Any]:
-    """Return names of fixed features as a list of known, different ones, in the order given."""
+    """Return the names of fixed features, in the order given; unknown and repeated names are errors."""
     refuse_iterator(fixed, role)
     names = list(fixed)
     for name in names:
@@ -135,7 +135,7 @@ def check_fixed_names(fixed: Iterable[Hashable], columns: Sequence[Hashable], ro
 
 
 def check_magnitudes(table: Table, where: str) -> None:
-    """Refuse numbers so large, or ranges so small, that squared distances leave the range of floats."""
+    """Raise on numbers so large, or ranges so small, that squared distances leave the range of floats."""
     for j, feature in enumerate(table.features):
         if not feature.is_numeric:
             continue
@@ -143,20 +143,18 @@ def check_magnitudes(table: Table, where: str) -> None:
         if size > LARGEST or 0.0 < feature.span < 1.0 / LARGEST:
             found = f"numbers of size {size:.3g}" if size > LARGEST else f"numbers in a range of {feature.span:.3g}"
             raise InputError(
-                f"column {feature.name!r} of ",
-                Parameter(where),
+                *column_of(feature.name, where),
                 f" holds {found}, whose squares are out of the range of floats; rescale it.",
             )
 
 
 def check_missing(table: Table, index: pd.Index[Any], where: str) -> None:
-    """Refuse missing values in columns whose training dtype cannot hold any."""
+    """Raise on missing values in columns whose training dtype cannot hold them."""
     for j, feature in enumerate(table.features):
         missing = np.flatnonzero(np.isnan(table.matrix[:, j]))
         if missing.size and not holds_missing(feature.dtype):
             raise InputError(
-                f"column {feature.name!r} of ",
-                Parameter(where),
+                *column_of(feature.name, where),
                 f" has {missing.size} missing value(s), the first in row {spell(index[missing[0]])}, "
                 "which the training data's ",
                 Either(PythonOnly(f"dtype {feature.dtype}"), "type"),
@@ -167,30 +165,21 @@ def check_missing(table: Table, index: pd.Index[Any], where: str) -> None:
 
 
 def check_row_names(index: pd.Index[Any], where: str, named: str) -> None:
-    """Refuse an index that does not name each row of a table by a label of its own."""
+    """Raise if an index does not have a unique label for each row."""
     if not index.is_unique:
-        twice = index[index.duplicated()].unique()
-        raise InputError(
-            "the index of ",
-            Parameter(where),
-            f" holds {spell_all(twice)} more than once; it names the {named}. ",
-            Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
-        )
-    if isinstance(index, pd.MultiIndex):
-        raise InputError(
-            "the index of ",
-            Parameter(where),
-            f" has several levels; it names the {named}. ",
-            Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
-        )
-    missing = index[index.isna()]
-    if len(missing) > 1:  # None beside NaN
-        raise InputError(
-            "the index of ",
-            Parameter(where),
-            f" holds {spell_all(missing)}, which are one missing label; it names the {named}. ",
-            Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
-        )
+        problem = f"holds {spell_all(index[index.duplicated()].unique())} more than once"
+    elif isinstance(index, pd.MultiIndex):
+        problem = "has several levels"
+    elif (missing := index[index.isna()]).size > 1:  # None beside NaN
+        problem = f"holds {spell_all(missing)}, which are one missing label"
+    else:
+        return
+    raise InputError(
+        "the index of ",
+        Parameter(where),
+        f" {problem}; it names the {named}. ",
+        Either(("Use ", PythonOnly(f"{where}.reset_index(drop=True)"), "."), "Give each row its own name."),
+    )
 
 
 def rows_of(X: Data, rows: Any) -> Data:
@@ -201,7 +190,7 @@ def rows_of(X: Data, rows: Any) -> Data:
 
 
 def refuse_iterator(names: Iterable[Any], role: str) -> None:
-    """Refuse names that can be read only once: whatever reads them next would find none, and leave them out."""
+    """Raise on an iterator of names, which is empty when it is read again."""
     if iter(names) is iter(names):
         raise InputError(
             Parameter(role),

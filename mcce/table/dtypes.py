@@ -1,4 +1,4 @@
-"""The contents of pandas dtypes: numbers, dates, missing values; and dates as integers and as text."""
+"""Properties of pandas dtypes (numeric, dated, nullable), and dates as integers and as text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from mcce.wording import Parameter
 
 EXACT = 2.0**53  # integers below are exact in float64
 MOST_TICKS = 2.0**63
-NO_TICK = np.iinfo(np.int64).min  # how pandas counts a missing date
+NO_TICK = np.iinfo(np.int64).min  # pandas' code of a missing date
+
+
+def column_of(name: object, where: str) -> tuple[str, Parameter]:
+    """Return the beginning of a message about a column; `where` names the table."""
+    return f"column {name!r} of ", Parameter(where)
 
 
 def is_numeric(dtype: Any) -> bool:
-    """Return whether a dtype is of real numbers that float64 holds; booleans are none."""
+    """Return whether a dtype is of real numbers that float64 holds, not booleans."""
     return bool(
         ptypes.is_numeric_dtype(dtype)
         and not ptypes.is_bool_dtype(dtype)
@@ -29,7 +34,7 @@ def is_numeric(dtype: Any) -> bool:
 
 
 def holds_numbers(column: pd.Series[Any]) -> bool:
-    """Whether the values are numbers (or booleans, 0 and 1), in a column of any dtype."""
+    """Return whether the values of a column of any dtype are numbers or booleans."""
     if ptypes.is_object_dtype(column.dtype):
         inferred = ptypes.infer_dtype(column, skipna=True)
         return inferred in ("integer", "floating", "mixed-integer-float", "boolean", "empty")
@@ -39,14 +44,14 @@ def holds_numbers(column: pd.Series[Any]) -> bool:
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the dtype in which numpy, pandas, Arrow or sparse columns hold their numbers."""
+    """Return the numpy dtype of the numbers in a column of numpy, pandas, Arrow or sparse dtype."""
     if isinstance(dtype, np.dtype):
         return dtype
     return np.dtype(dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype.numpy_dtype)
 
 
 def is_logical(dtype: Any) -> bool:
-    """Return whether a dtype is R's logical: boolean, nullable or not, but no category of booleans."""
+    """Return whether a dtype is R's logical: boolean, nullable or not, not a category of booleans."""
     return pd.api.types.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
 
 
@@ -55,7 +60,7 @@ def is_ordered(dtype: Any) -> bool:
 
 
 def is_dated(dtype: Any) -> bool:
-    if isinstance(dtype, pd.SparseDtype):  # whose dates have no ticks
+    if isinstance(dtype, pd.SparseDtype):  # without ticks
         return False
     if isinstance(dtype, pd.ArrowDtype):
         return dtype.kind in "mM"
@@ -65,7 +70,7 @@ def is_dated(dtype: Any) -> bool:
 
 
 def date_family(dtype: Any) -> object:
-    """Return what dates must agree in to be written as each other: points (zoned or not), durations, periods."""
+    """Return the kind of dates, within which dtypes convert: points (zoned or not), durations, periods."""
     if isinstance(dtype, pd.PeriodDtype):
         return dtype
     zoned = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
@@ -73,13 +78,13 @@ def date_family(dtype: Any) -> object:
 
 
 def holds_missing(dtype: Any) -> bool:
-    """Return whether a dtype has missing values; sparse numbers and intervals are as those that they are made of."""
+    """Return whether a dtype can hold missing values, for sparse numbers and intervals that of their subtype."""
     inner = dtype.subtype if isinstance(dtype, (pd.SparseDtype, pd.IntervalDtype)) else dtype
     return not (isinstance(inner, np.dtype) and inner.kind in "iub")
 
 
 def to_ticks(column: pd.Series[Any]) -> npt.NDArray[np.int64]:
-    """Return dates and durations as integers in their own unit; missing ones are arbitrary."""
+    """Return dates and durations as integers in their own unit; arbitrary integers for missing ones."""
     if isinstance(column.dtype, pd.ArrowDtype):
         import pyarrow as pa
 
@@ -110,12 +115,12 @@ def from_ticks(ticks: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_], dty
 
 
 def date_text(date: pd.Timestamp) -> str:
-    """Return a date of any year, before 1 and after 9999 too: its day, with the time of day if that is not midnight."""
+    """Return the day of a date of any year, with the time unless it is midnight."""
     return str(date.tz_localize(None)).removesuffix(" 00:00:00")
 
 
 def origin_and_unit(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> tuple[int, int]:
-    """Earliest tick, and the greatest common divisor of all distances to it: keeps dates exact in float64."""
+    """Return the earliest tick and the greatest common divisor of the distances to it: dates are exact in float64."""
     ticks = to_ticks(column)[~missing]
     if ticks.size == 0:
         return 0, 1
@@ -124,8 +129,7 @@ def origin_and_unit(column: pd.Series[Any], missing: npt.NDArray[np.bool_], wher
     span = int(ticks.max()) - origin
     if span >= MOST_TICKS or span // unit >= EXACT:
         raise InputError(
-            f"column {column.name!r} of ",
-            Parameter(where),
+            *column_of(column.name, where),
             " spans more time than a float can count in its finest unit; round it, for example to "
             "microseconds, or use a coarser dtype.",
         )

@@ -1,7 +1,7 @@
 """One column of a table: its kind and levels, and its values as float64 and back.
 
-`read_feature` reads a training column, `Feature.encode` raises on what its dtype could not hold, `Feature.decode`
-restores exactly that dtype, and `Feature.grid` says which numbers are possible.
+`read_feature` reads a training column, `Feature.encode` raises on values that its dtype cannot hold, `Feature.decode`
+restores exactly that dtype, and `Feature.grid` has the possible numbers.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mcce.storage.state import stateful
 from mcce.table.dtypes import (
     EXACT,
     MOST_TICKS,
+    column_of,
     date_family,
     from_ticks,
     holds_missing,
@@ -36,7 +37,7 @@ from mcce.table.dtypes import (
     to_ticks,
 )
 from mcce.table.grid import MOST_DECIMALS, Grid, decimals_of
-from mcce.wording import Either, Parameter, PythonOnly, Setting, Values, entry
+from mcce.wording import Either, PythonOnly, Setting, Values, entry
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
@@ -45,7 +46,7 @@ KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
 @stateful("Feature")
 @dataclass(frozen=True)
 class Feature:
-    """One column: its kind, dtype and levels, and how its values are written as numbers.
+    """One column: its kind, dtype and levels, and the encoding of its values as numbers.
 
     Attributes
     ----------
@@ -56,9 +57,9 @@ class Feature:
     levels : pandas Index of the levels in code order; None for a numeric column.
     low, high : smallest and largest encoded value in the training data (NaN if all are missing).
     origin, unit : a date is encoded as (ticks - origin) / unit.
-    decimals : decimals of the training values; None if they have more than 12, or are no numbers.
+    decimals : decimals of the training values; None if they have more than 12, or are not numbers.
     has_missing : whether the training column holds missing values.
-    missing : how a missing value is written in an object column.
+    missing : the missing value of an object column.
     """
 
     name: Hashable
@@ -90,14 +91,14 @@ class Feature:
 
     @property
     def grid(self) -> Grid:
-        """Where the numbers of the column may lie."""
+        """The possible numbers of the column."""
         return Grid.of_dtype(self.dtype, self.decimals, self.origin, self.unit)
 
     def encode(self, column: pd.Series[Any], where: str) -> Floats:
         """Write the values of `column` as float64; `where` names the table in error messages."""
         dtype = column.dtype
         if self.is_numeric and isinstance(dtype, np.dtype) and dtype == self.dtype and dtype.kind in "iuf":
-            values = np.array(column.to_numpy(), dtype=np.float64)  # of its own dtype, which holds them
+            values = np.array(column.to_numpy(), dtype=np.float64)
             _check_finite(values, self.name, where)
             _check_exact(values, column, where)
             return values
@@ -114,8 +115,7 @@ class Feature:
             return self._encode_ticks(column, missing, where)
         if not holds_numbers(column):
             raise InputError(
-                f"column {self.name!r} of ",
-                Parameter(where),
+                *column_of(self.name, where),
                 " is numeric in the training data but ",
                 Either(PythonOnly(f"has dtype {column.dtype} here"), "not here"),
                 "; convert it to numbers.",
@@ -134,13 +134,13 @@ class Feature:
         whole, rest = np.divmod(ticks - self.origin, self.unit)
         encoded = whole + rest / self.unit
         encoded[missing] = np.nan
-        # where the exact difference has wrapped, the approximate one tells
+        # integer differences may overflow; the float difference shows it
         too_far = np.abs(ticks.astype(np.float64) - self.origin) >= MOST_TICKS
         self._refuse(column, ~missing & (too_far | (self._decode_ticks(encoded) != ticks)), where)
         return encoded
 
     def _cast_dates(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> pd.Series[Any]:
-        """Write dates or durations in the training data's dtype; what that would change is an error."""
+        """Convert dates or durations to the training dtype; raise if values would change."""
         inferred = column.infer_objects()
         try:
             if not is_dated(inferred.dtype) or date_family(inferred.dtype) != date_family(self.dtype):
@@ -149,8 +149,7 @@ class Feature:
             back = cast.astype(inferred.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"column {self.name!r} of ",
-                Parameter(where),
+                *column_of(self.name, where),
                 Either(
                     PythonOnly(
                         f" has dtype {column.dtype}, which does not convert to the training data's {self.dtype}"
@@ -163,12 +162,11 @@ class Feature:
         return cast
 
     def _refuse(self, column: pd.Series[Any], unheld: npt.NDArray[np.bool_], where: str) -> None:
-        """Raise an error if any value is marked as one that the training data's dtype cannot hold."""
+        """Raise if any value is marked as one that the training dtype cannot hold."""
         if unheld.any():
             first = int(np.argmax(unheld))
             raise InputError(
-                f"column {self.name!r} of ",
-                Parameter(where),
+                *column_of(self.name, where),
                 f" holds {column.iloc[first]!s} in row {spell(column.index[first])}, which the training data's ",
                 Either(PythonOnly(str(self.dtype)), "type"),
                 " cannot hold exactly; convert it, or train on a wider type.",
@@ -181,8 +179,7 @@ class Feature:
         if unknown.any():
             first, row = column[unknown].iloc[0], column.index[unknown][0]
             raise InputError(
-                f"column {self.name!r} of ",
-                Parameter(where),
+                *column_of(self.name, where),
                 f" holds the level {spell(first)} (row {spell(row)}), unknown here (known: ",
                 Values(self.levels),
                 "). Refit with it, or drop the row.",
@@ -192,16 +189,16 @@ class Feature:
         return encoded
 
     def is_unknown(self, column: pd.Series[Any]) -> npt.NDArray[np.bool_]:
-        """Return which cells hold a level that no training row has; of numbers none does."""
+        """Return which cells hold an unknown level; none of a numeric column."""
         if self.levels is None:
             return np.zeros(len(column), dtype=bool)
         return (self._find_levels(column) < 0) & ~column.isna().to_numpy(dtype=bool)
 
     def _find_levels(self, column: pd.Series[Any]) -> npt.NDArray[np.intp]:
-        """Return the code of each value, -1 for those that are no level."""
+        """Return the code of each value, -1 for unknown levels."""
         assert self.levels is not None
         if isinstance(column.dtype, np.dtype) and column.dtype == self.dtype and column.dtype.kind in "iub":
-            whole = self.levels.to_numpy(dtype=column.dtype)  # whole numbers need no objects to be told apart
+            whole = self.levels.to_numpy(dtype=column.dtype)  # faster than by objects
             order, values = np.argsort(whole), column.to_numpy()
             nearest = order[np.minimum(np.searchsorted(whole, values, sorter=order), whole.size - 1)]
             return np.where(whole[nearest] == values, nearest, -1)
@@ -211,7 +208,7 @@ class Feature:
         return np.asarray(np.append(code_of_distinct, -1)[place])
 
     def decode(self, encoded: Floats) -> Any:
-        """Write encoded values back as an array of the training column's dtype."""
+        """Return encoded values as an array of the training column's dtype."""
         missing = np.isnan(encoded)
         if missing.any() and not holds_missing(self.dtype):
             raise InputError(
@@ -247,7 +244,7 @@ class Feature:
         return pd.Series(encoded).astype(self.dtype).array
 
     def _decode_ticks(self, encoded: Floats) -> npt.NDArray[np.int64]:
-        """Whole units and rests apart: float64 cannot count every tick of a long span. Missing is the origin."""
+        """Return ticks from whole units and rests, which are exact for long spans; NaN becomes the origin."""
         whole = np.floor(np.where(np.isnan(encoded), 0.0, encoded))
         rest = np.where(np.isnan(encoded), 0.0, encoded - whole)
         ticks: npt.NDArray[np.int64] = whole.astype(np.int64) * self.unit + np.rint(rest * self.unit).astype(np.int64)
@@ -261,19 +258,17 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
     inner = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else getattr(dtype, "subtype", dtype)
     if isinstance(inner, np.dtype) and (inner.kind == "c" or (inner.kind == "f" and inner.itemsize > 8)):
         raise _not_supported(column, where)
-    if isinstance(inner, np.dtype) and not inner.isnative:  # pandas takes no rows of such a frame
+    if isinstance(inner, np.dtype) and not inner.isnative:  # pandas cannot take rows of such a frame
         raise InputError(
-            f"column {column.name!r} of ",
-            Parameter(where),
-            f" has dtype {dtype}, whose bytes are in the order of another processor; convert it",
+            *column_of(column.name, where),
+            f" has dtype {dtype}, whose byte order is not native; convert it",
             PythonOnly(f", as in .astype({inner.newbyteorder('=').name!r})"),
             ".",
         )
     if kind == "numeric":
         if not (is_numeric(dtype) or is_dated(dtype)):
             raise InputError(
-                f"column {column.name!r} of ",
-                Parameter(where),
+                *column_of(column.name, where),
                 PythonOnly(f" has dtype {dtype} and"),
                 " cannot be numeric; convert it first, or leave it categorical.",
             )
@@ -326,15 +321,14 @@ def default_kind(column: pd.Series[Any], where: str) -> Kind:
             return "categorical"
         if is_numeric(dtype) or is_dated(dtype):
             return "numeric"
-    except NotImplementedError:  # of Arrow's types, pandas knows some by name only
+    except NotImplementedError:  # pandas knows some Arrow types by name only
         pass
     raise _not_supported(column, where)
 
 
 def _not_supported(column: pd.Series[Any], where: str) -> InputError:
     return InputError(
-        f"column {column.name!r} of ",
-        Parameter(where),
+        *column_of(column.name, where),
         " has ",
         Either(PythonOnly(f"dtype {column.dtype}"), "a type"),
         ", which is not supported; convert it to numbers, dates, strings or categories.",
@@ -353,19 +347,16 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     try:
         seen = column[~missing].unique()
     except (TypeError, ValueError, NotImplementedError) as error:  # lists, structs, bytes in a foreign order
-        raise InputError(
-            f"column {column.name!r} of ", Parameter(where), f" holds values that cannot be levels: {error}"
-        ) from error
+        raise InputError(*column_of(column.name, where), f" holds values that cannot be levels: {error}") from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
         _check_one_type_each(column[~missing], levels, where)
-    with contextlib.suppress(TypeError):  # levels of several types have no order: they stay as they appeared
+    with contextlib.suppress(TypeError):  # levels of several types stay in order of appearance
         levels = sorted(levels)
     found: pd.Index[Any] = pd.Index(levels, dtype=object, tupleize_cols=False)
-    if not found.is_unique:  # Arrow counts times finer than Python does
+    if not found.is_unique:  # Arrow's times are finer than Python's
         raise InputError(
-            f"column {column.name!r} of ",
-            Parameter(where),
+            *column_of(column.name, where),
             f" holds values that are different in {dtype} and equal in Python, such as "
             f"{spell(found[found.duplicated()][0])}; round them, or convert the column.",
         )
@@ -373,16 +364,15 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
 
 
 def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) -> None:
-    """Refuse True beside 1, or 1 beside 1.0: they are one key, and a level could not be written back as both."""
+    """Raise on True beside 1, or 1 beside 1.0, which are equal and would be one level."""
     if not ptypes.infer_dtype(values, skipna=True).startswith("mixed"):
         return
     kept = {level: level for level in levels}
     for value in values:
         if type(value) is not type(kept[value]):
             raise InputError(
-                f"column {values.name!r} of ",
-                Parameter(where),
-                f" holds both {kept[value]!r} and {value!r}, which are equal and so one level; write them alike.",
+                *column_of(values.name, where),
+                f" holds both {kept[value]!r} and {value!r}, which are equal and so one level; use one of them.",
             )
 
 
@@ -390,8 +380,7 @@ def _check_finite(values: Floats, name: Hashable, where: str) -> None:
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
         raise InputError(
-            f"column {name!r} of ",
-            Parameter(where),
+            *column_of(name, where),
             f" holds {infinite.size} infinite value(s), the first in row {infinite[0]} (counted from "
             "0); replace them by missing or by finite numbers.",
         )
@@ -400,8 +389,7 @@ def _check_finite(values: Floats, name: Hashable, where: str) -> None:
 def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
     if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= EXACT:
         raise InputError(
-            f"column {column.name!r} of ",
-            Parameter(where),
+            *column_of(column.name, where),
             " holds integers of 2**53 or beyond, which cannot be compared exactly; drop it if it is "
             "an identifier, rescale it, or set ",
             Setting("kinds", {column.name: "categorical"}),

@@ -1,4 +1,4 @@
-"""Frames of other libraries: polars, pyarrow and others that narwhals supports are read, and results returned likewise.
+"""Frames of polars, pyarrow and other libraries that narwhals supports; results are returned as the same kind.
 
 `frame_kind` reads the library and the Arrow types of the columns, `read_frame` converts to pandas without loss
 (nullable dtypes, ordered categories), and `FrameKind.build` converts back. A column with both null and NaN is refused.
@@ -16,12 +16,13 @@ import pandas as pd
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
+from mcce.table.dtypes import column_of
 from mcce.wording import Parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Pandas = TypeVar("Pandas", pd.DataFrame, "pd.Series[Any]")  # for the type checker, which knows no other frames
+Pandas = TypeVar("Pandas", pd.DataFrame, "pd.Series[Any]")  # other frames are unknown to the type checker
 
 BACKENDS = ("polars", "pyarrow", "modin", "cudf")
 _PROTOCOLS = ("__narwhals_dataframe__", "__arrow_c_stream__", "__dataframe__")
@@ -34,9 +35,9 @@ class FrameKind:
 
     Attributes
     ----------
-    backend : the library, as narwhals calls it: "polars", "pyarrow", ...
-    types : the Arrow schema of its columns, serialised.
-    with_nan : float columns that write missing as NaN, not as null.
+    backend : narwhals' name of the library: "polars", "pyarrow", ...
+    types : serialised Arrow schema of the columns.
+    with_nan : float columns with NaN, not null, for missing values.
     """
 
     backend: Any
@@ -44,8 +45,8 @@ class FrameKind:
     with_nan: tuple[str, ...] = stored(tuple, of=str, default=())
 
     def check_state(self) -> None:
-        """Refuse what is no schema of a library that is known."""
-        require(self.backend in BACKENDS, f"backend is {spell(self.backend)}, which is no library of frames")
+        """Raise if the library is unknown or the Arrow schema invalid."""
+        require(self.backend in BACKENDS, f"backend is {spell(self.backend)}, which is not a supported library")
         try:
             import pyarrow as pa
 
@@ -53,11 +54,11 @@ class FrameKind:
         except ImportError:
             raise InputError(f"frames of {self.backend} need pyarrow; pip install 'mcce[frames]'.") from None
         except Exception:
-            raise InputError("types is no schema of Arrow") from None
-        require({*self.with_nan} <= {*known.names}, "with_nan names a column that there is not")
+            raise InputError("types is not an Arrow schema") from None
+        require({*self.with_nan} <= {*known.names}, "with_nan names an unknown column")
 
     def build(self, frame: pd.DataFrame) -> Any:
-        """Write a pandas frame in this library; labels of rows that are not just counted become columns."""
+        """Convert a pandas frame to this library; row labels become columns, except 0, 1, ..."""
         import narwhals as nw
         import pyarrow as pa
 
@@ -72,22 +73,22 @@ class FrameKind:
             try:
                 arrays.append(array.cast(field.type))
                 fields.append(field)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # values that the training column could not hold
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # values that do not fit the training column
                 arrays.append(array)
                 fields.append(pa.field(name, array.type))
         return nw.from_arrow(pa.table(arrays, schema=pa.schema(fields)), backend=self.backend).to_native()
 
 
 def is_other_frame(X: object) -> bool:
-    """Say whether `X` is a frame of another library than pandas."""
+    """Return whether `X` is a frame of another library than pandas."""
     if isinstance(X, (pd.DataFrame, pd.Series, np.ndarray, type)):
         return False
-    # asked of the class: columns of a frame that is not computed yet may cost much
+    # by class: the columns of a lazy frame may be expensive
     return hasattr(type(X), "columns") and any(hasattr(X, name) for name in _PROTOCOLS)
 
 
 def frame_kind(X: object, where: str = "X") -> FrameKind | None:
-    """Return what kind of frame `X` is; None for pandas, arrays, and what narwhals cannot make."""
+    """Return the kind of frame `X`; None for pandas, arrays, and frames that narwhals cannot build."""
     if not is_other_frame(X):
         return None
     narwhalled = _narwhalled(X, where)
@@ -98,7 +99,7 @@ def frame_kind(X: object, where: str = "X") -> FrameKind | None:
 
 
 def own_frame(X: Any, where: str = "X") -> Any:
-    """Return a table in the form that it is kept and asked in: its own, or pandas if narwhals cannot make that."""
+    """Return a table as it is kept and given to the model: native, or pandas if narwhals cannot build its kind."""
     if not is_other_frame(X):
         return X
     narwhalled = _narwhalled(X, where)
@@ -121,14 +122,14 @@ def read_frame(X: Any, where: str = "X") -> pd.DataFrame:
 
 
 def like_input(table: Pandas, kind: FrameKind | None) -> Pandas:
-    """Return a frame or series of pandas as this kind of frame, or as it is."""
+    """Convert a frame or series of pandas to this kind of frame; unchanged for None."""
     if kind is None:
         return table
     return cast("Pandas", kind.build(table.to_frame() if isinstance(table, pd.Series) else table))
 
 
 def index_as_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose row labels are columns, unless they only count; named like a feature they get a `_`."""
+    """Return a frame with its row labels as columns, unless they are 0, 1, ...; a name that is taken gets a `_`."""
     index = frame.index
     if index.nlevels == 1 and index.name is None and index.equals(pd.RangeIndex(len(frame))):
         return frame
@@ -139,11 +140,11 @@ def index_as_columns(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _narwhalled(X: Any, where: str) -> Any:
-    """Return a frame in narwhals' hands; None if it cannot make such frames."""
+    """Return a frame wrapped by narwhals; None if narwhals cannot build its kind."""
     _need("narwhals", X, where)
     import narwhals as nw
 
-    names = list(getattr(X, "column_names", ()))  # only Arrow's tables may repeat one
+    names = list(getattr(X, "column_names", ()))  # only Arrow tables may repeat a name
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(Parameter(where), f" has the column label(s) {spell_all(twice)} more than once; rename them.")
@@ -151,8 +152,7 @@ def _narwhalled(X: Any, where: str) -> Any:
         kind = str(X.schema.field(name).type)
         if kind.endswith("_view"):
             raise InputError(
-                f"column {name!r} of ",
-                Parameter(where),
+                *column_of(name, where),
                 f" has Arrow's type {kind}, of which Arrow cannot take single rows; cast it, to "
                 f"{kind.removesuffix('_view')}.",
             )
@@ -189,7 +189,7 @@ def _need(package: str, X: object, where: str) -> None:
 
 
 def _with_nan(table: pa.Table, where: str) -> tuple[str, ...]:
-    """Return the columns that write missing numbers as NaN; a column that writes them in two ways is refused."""
+    """Return the columns with NaN for missing numbers; raise on a column with both null and NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -199,9 +199,8 @@ def _with_nan(table: pa.Table, where: str) -> tuple[str, ...]:
             continue
         if column.null_count:
             raise InputError(
-                f"column {name!r} of ",
-                Parameter(where),
-                " holds both null and NaN; missing values are written in one way here. Replace one of "
+                *column_of(name, where),
+                " holds both null and NaN; missing values must have one form. Replace one of "
                 "them, in polars by fill_nan(None).",
             )
         found.append(str(name))

@@ -5,7 +5,7 @@
    dtype (float32, float16).
 3. On request, multiples of a step, exact as decimals are (3 * 0.1 is 0.3).
 
-Points of the grid stay as they are; a number on the grid survives decoding and encoding.
+Rounding keeps points of the grid; decoding and encoding keep them too.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from mcce.base.arrays import Bools, Floats
 from mcce.table.dtypes import EXACT, MOST_TICKS, NO_TICK, is_dated, numpy_dtype
 
 MOST_DECIMALS = 12
-_FEW = 64  # values that tell most columns without a grid
+_FEW = 64  # values that are enough to reject most columns without a grid
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Where a column's numbers may lie.
+    """The possible numbers of a column.
 
     Attributes
     ----------
-    decimals : decimals of the numbers; None if they have as many as float64 holds
+    decimals : decimals of the numbers; None for any number of float64
     low, high : least and greatest number that the dtype holds
     narrow : the dtype if it is a float of fewer than 64 bits, else None
     """
@@ -76,9 +76,9 @@ class Grid:
         return np.where(possible, np.clip(self.put(values), lowest, highest), np.nan)
 
     def basin(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the bounds of the numbers that are put on points between each row's bounds; these, if there are none.
+        """Return the bounds of the numbers that round to points between each row's bounds.
 
-        Without decimals they are the bounds themselves.
+        Without decimals, or without such points, these are the row's bounds themselves.
         """
         if self.decimals is None:
             return low, high
@@ -102,21 +102,21 @@ class Grid:
             return self.put(points + direction * 10.0**-self.decimals)
         assert self.narrow is not None
         towards = self.narrow.type(direction * np.inf)
-        with np.errstate(over="ignore"):  # beyond the largest number that the dtype holds there is no point
+        with np.errstate(over="ignore"):  # beyond the largest number of the dtype
             return np.asarray(np.nextafter(points.astype(self.narrow), towards), dtype=np.float64)
 
 
 def decimals_of(values: Floats, dtype: np.dtype[Any] | None = None) -> int | None:
-    """Return the fewest decimals that write all values exactly, held in `dtype`; None if that takes more than 12.
+    """Return the fewest decimals that write all values of `dtype` exactly; None if there are more than 12.
 
-    None as well if that many decimals of the largest value are more digits than the dtype has.
+    None as well if the largest value with these decimals has more digits than the dtype.
     """
     largest = float(np.abs(values).max(initial=0.0))
     digits = 2.0 ** np.finfo(np.float64 if dtype is None or dtype.kind != "f" else dtype).nmant
     for places in range(MOST_DECIMALS + 1):
         if places and largest * 10.0**places >= digits:
             return None
-        # a few values tell most columns without a grid
+        # the first values reject most columns without a grid
         if all(_are_written(part, places, dtype) for part in (values[:_FEW], values)):
             return places
     return None
@@ -131,13 +131,13 @@ def _round(values: Floats, decimals: int) -> Floats:
     """Round to some decimals; adding 0 turns -0 into 0."""
     if decimals == 0:
         return np.rint(values) + 0.0
-    # numbers without so many decimals in float64 are as round as they can be
+    # larger numbers have fewer decimals in float64
     has_decimals = np.abs(values) < EXACT / 2 / 10.0**decimals
     return np.where(has_decimals, np.round(np.where(has_decimals, values, 0.0), decimals) + 0.0, values)
 
 
 def is_multiple(values: Floats, step: Floats) -> Bools:
-    """Return which values are multiples of each row's step, as far as floats tell; none is of a missing step."""
+    """Return which values are multiples of each row's step, within rounding error; False for a missing step."""
     with np.errstate(invalid="ignore", over="ignore"):
         slack = 1e-9 * step + 4.0 * np.finfo(np.float64).eps * np.abs(values)
         return np.asarray(np.abs(_times(np.rint(values / step), step) - values) <= slack)
@@ -147,7 +147,7 @@ def put_on_multiples(values: Floats, step: Floats, low: Floats, high: Floats) ->
     """Return the nearest multiples of each row's step between its bounds; missing where there are none."""
     with np.errstate(invalid="ignore", over="ignore"):
         first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
-        # what the slack has let in from outside
+        # exclude multiples outside that the tolerance let in
         first = np.where(_times(first, step) < low, first + 1.0, first)
         last = np.where(_times(last, step) > high, last - 1.0, last)
         nearest = _times(np.clip(np.rint(values / step), first, np.maximum(first, last)), step)
@@ -168,7 +168,7 @@ def common_multiple(a: float, b: float) -> float:
 
 
 def common_multiples(a: Floats, b: Floats) -> Floats:
-    """Return the least common multiple of each row's steps; a missing one asks for nothing."""
+    """Return the least common multiple of each row's steps; a missing step is ignored."""
     found = np.where(np.isnan(a), b, a)
     both = np.flatnonzero(~np.isnan(a) & ~np.isnan(b) & (a != b))
     pairs, at = np.unique(np.column_stack([a[both], b[both]]), axis=0, return_inverse=True)
@@ -178,7 +178,7 @@ def common_multiples(a: Floats, b: Floats) -> Floats:
 
 
 def _times(counts: Floats, step: Floats) -> Floats:
-    """Return multiples of each row's step, rounded once: a step of 0.1 is one in ten."""
+    """Return multiples of each row's step, rounded once: a step of 0.1 is exactly 1/10."""
     found = np.full(counts.shape, np.nan)
     for each in np.unique(step[~np.isnan(step)]):
         rows = step == each

@@ -1,7 +1,7 @@
-"""Rows with a level that no training row has: set aside, so that the other rows are explained.
+"""Rows with unknown levels are left out, so that the other rows can be explained.
 
-Such rows cannot be encoded, and neither model nor generator has seen them. If all rows of a table are like this, none
-is set aside, and encoding the table raises.
+Such rows cannot be encoded, and neither model nor generator has seen the level. If all rows of a table have unknown
+levels, none is left out, and encoding the table raises.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class LeftOut:
 
     Attributes
     ----------
-    frame : all rows, these among them
-    reasons : by place of such a row, why
+    frame : all rows, including those left out
+    reasons : the reason for each row that was left out, by position
     """
 
     frame: pd.DataFrame
@@ -37,13 +37,13 @@ class LeftOut:
 
     @property
     def kept(self) -> Bools:
-        """Which rows were not left out."""
+        """Mask of the rows that were not left out."""
         kept = np.ones(len(self.frame), dtype=bool)
         kept[list(self.reasons)] = False
         return kept
 
     def words(self) -> str:
-        """Return a sentence about the rows of a table, but for its subject."""
+        """Return a sentence about the rows, without its subject, the table."""
         index = self.frame.index
         some = [f"{spell(index[place])} ({why})" for place, why in list(self.reasons.items())[:SHOWN]]
         more = f" and {len(self.reasons) - SHOWN} more" if len(self.reasons) > SHOWN else ""
@@ -51,25 +51,25 @@ class LeftOut:
         return f"has {rows} with a level that is not known: {'; '.join(some)}{more}."
 
     def tell(self, where: str, then: str) -> None:
-        """Warn of the rows, once for all; `then` says what becomes of them."""
+        """Warn about the rows in one warning that ends with `then`."""
         warn(Parameter(where), f" {self.words()} {then}")
 
     def cut(self, values: Any) -> Any:
-        """Return values of the rows that were not left out; what is not one for each row stays as it is."""
+        """Return the values of rows that were not left out; objects other than arrays of row values are unchanged."""
         array = np.asarray(values)
         return values if array.ndim != 1 or array.size != len(self.frame) else array[self.kept]
 
 
 def without_unknown_levels(X: Data, schema: Schema, *, or_all: bool = False) -> tuple[Any, LeftOut | None]:
-    """Return a table without the rows that hold an unknown level, and these; None if there are none.
+    """Return a table without the rows with unknown levels, and the rows left out; None if there are none.
 
-    Nor are there any where all rows hold one, unless `or_all`: for a part of a table, which others belong to.
+    If all rows have unknown levels, none is left out unless `or_all`, which is meant for parts of a table.
     """
     if isinstance(X, pd.Series):
         return X, None
     frame, _ = as_frame(X, "X")
     if any(name not in frame.columns for name in schema.names):
-        return X, None  # whoever encodes it says so
+        return X, None  # encoding the table raises
     reasons: dict[int, str] = {}
     for feature in schema.features:
         unknown = _unknown(feature, frame[feature.name])
@@ -84,5 +84,5 @@ def without_unknown_levels(X: Data, schema: Schema, *, or_all: bool = False) -> 
 def _unknown(feature: Feature, column: pd.Series[Any]) -> Bools:
     try:
         return feature.is_unknown(column)
-    except TypeError:  # cells that cannot be compared at all
+    except TypeError:  # cells that cannot be compared
         return np.zeros(len(column), dtype=bool)

@@ -30,7 +30,7 @@ __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Ta
 
 Data = pd.DataFrame | npt.NDArray[Any] | Any  # also frames of other libraries, see `mcce.table.frames`
 Result = TypeVar("Result")
-WIDE = 32  # columns from which on those of one dtype are handed to pandas together
+WIDE = 32  # least number of columns for which those of one dtype are given to pandas as a block
 
 
 @stateful("Schema", fields=("features", "array_dtype", "frames"))
@@ -110,7 +110,7 @@ class Schema:
         return "Schema(\n" + "\n".join(rows) + "\n)"
 
     def position(self, name: Hashable, role: str = "feature", where: str = "X") -> int:
-        """Return the position of a column; an unknown name is an error that offers the nearest one."""
+        """Return the position of a column; the error for an unknown name suggests the nearest one."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -133,7 +133,7 @@ class Schema:
         return Table(self.features, matrix)
 
     def _check_columns(self, frame: pd.DataFrame, where: str) -> None:
-        """Refuse a frame that lacks a column of the training data, or has another one."""
+        """Raise if a frame lacks a column of the training data, or has an additional one."""
         names = self.names
         absent = [name for name in names if name not in frame.columns]
         if absent:
@@ -151,7 +151,7 @@ class Schema:
     def decode(self, matrix: Floats, index: pd.Index[Any] | None = None) -> pd.DataFrame:
         """Return the frame that `matrix` (columns in this schema's order) encodes, with the training dtypes."""
         index = index if index is not None else pd.RangeIndex(matrix.shape[0])
-        names = self._labels.view()  # a user may name the columns of one frame
+        names = self._labels.view()  # a view: users may name the columns of a frame
         if self._one_dtype is not None and (self._one_dtype.kind == "f" or not np.isnan(matrix).any()):
             return pd.DataFrame(np.array(matrix, dtype=self._one_dtype, order="F"), index, names, copy=False)
         blocks = self._blocks if len(self) >= WIDE else {}
@@ -162,7 +162,7 @@ class Schema:
         columns = {j: _typed(self.features[j].decode(matrix[:, j]), self.features[j].dtype) for j in alone.tolist()}
         frame = pd.DataFrame(columns, copy=False)
         if blocks:
-            cells = matrix.T  # the values of a column side by side, as a frame holds them
+            cells = matrix.T  # contiguous columns, as in a frame
             parts = [pd.DataFrame(np.asarray(cells[at], dtype=d, order="C").T, copy=False) for d, at in blocks.items()]
             frame = pd.concat([*parts, frame], axis=1) if columns else pd.concat(parts, axis=1)
             place = np.argsort(np.concatenate([*blocks.values(), alone]))
@@ -173,20 +173,20 @@ class Schema:
 
     @cached_property
     def _labels(self) -> pd.Index[Any]:
-        """The column labels as pandas keeps them."""
+        """The column labels as an Index."""
         labels: pd.Index[Any] = pd.Index(self.names, tupleize_cols=False)
         return labels
 
     @cached_property
     def _one_dtype(self) -> np.dtype[Any] | None:
-        """The dtype of numpy that all columns have, if all hold numbers; None otherwise."""
+        """The common numpy dtype of all columns if all are numeric, else None."""
         dtypes = {f.dtype for f in self.features} if all(f.is_numeric for f in self.features) else set()
         (one,) = dtypes if len(dtypes) == 1 else (None,)
         return one if isinstance(one, np.dtype) and one.kind in "iuf" else None
 
     @cached_property
     def _blocks(self) -> dict[np.dtype[Any], npt.NDArray[np.intp]]:
-        """The places of columns that hold numbers of the same dtype of numpy, if there are several."""
+        """The positions of numeric columns by numpy dtype, for dtypes of several columns."""
         found: dict[np.dtype[Any], list[int]] = {}
         for j, feature in enumerate(self.features):
             if feature.is_numeric and isinstance(feature.dtype, np.dtype) and feature.dtype.kind in "iuf":
@@ -194,7 +194,7 @@ class Schema:
         return {dtype: np.array(places, dtype=np.intp) for dtype, places in found.items() if len(places) > 1}
 
     def decode_for_model(self, matrix: Floats) -> Data:
-        """Return what the model is asked on: like `decode`, but of the kind that the training data was."""
+        """Return the rows for the model: like `decode`, but of the kind of the training data."""
         frame = self.decode(matrix)
         if self.frames is not None:
             return self.frames.build(frame)
@@ -202,8 +202,8 @@ class Schema:
 
 
 def _typed(values: Any, dtype: Any) -> Any:
-    """Return what a frame takes as a column of this dtype, and keeps as it is."""
-    if getattr(values, "dtype", None) == dtype and dtype != np.dtype(object):  # of objects a frame might guess a dtype
+    """Return values in a form for which a frame keeps this dtype."""
+    if getattr(values, "dtype", None) == dtype and dtype != np.dtype(object):  # a frame infers a dtype for objects
         return values
     return pd.Series(values, dtype=dtype, copy=False)
 
@@ -249,10 +249,9 @@ class Column:
 class Table:
     """Encoded rows: one feature per column of a Fortran-ordered float64 matrix.
 
-    A table made by `select` or `first` keeps `root` and `positions`, so that work done once on the columns of the
-    whole table (ranking them for the trees) is shared by all tables cut from it. `complete` promises that no value is
-    missing, which spares samplers the search for missing values. `weights` are those of training rows, if they have
-    any.
+    A table made by `select` or `first` keeps `root` and `positions`, so that work on the columns of the whole table
+    (ranking for trees) is shared by all tables cut from it. `complete` promises that no value is missing. `weights` are
+    those of training rows, None if they have none.
 
     Examples
     --------
@@ -292,7 +291,7 @@ class Table:
         return [f.name for f in self.features]
 
     def shared(self, name: str, make: Callable[[Table], Result]) -> Result:
-        """Return `make(root)`, computed once for all tables cut from the same root, whatever thread asks first."""
+        """Return `make(root)`, computed once for all tables cut from the same root; thread-safe."""
         root = self.root or self
         with root._lock:
             if name not in root._shared:
@@ -320,7 +319,7 @@ class Table:
         )
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
-        """Return some rows (an index array or a boolean mask) as a table of its own."""
+        """Return some rows (an index array or a boolean mask) as a new table."""
         weights = None if self.weights is None else self.weights[rows]
         return Table(self.features, np.asfortranarray(self.matrix[rows]), weights=weights)
 
@@ -338,7 +337,7 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
                 Parameter(where), f" has the column label(s) {listing(twice)} more than once; rename them."
             )
         unnamed = np.flatnonzero(X.columns.isna())
-        if unnamed.size:  # pandas finds such a column under None, NaN or NaT, as the other labels are
+        if unnamed.size:  # the label under which pandas finds it depends on the others
             raise InputError(
                 Parameter(where),
                 f" has no label for column {unnamed[0]} (counted from 0): it is {X.columns[unnamed[0]]}; "
@@ -356,12 +355,12 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
         return read_frame(X, where), None
     if type(X).__name__ == "LazyFrame":
         raise InputError(
-            Parameter(where), " is a LazyFrame, which has no rows yet; give ", PythonOnly(f"{where}.collect()"), "."
+            Parameter(where), " is a LazyFrame, which is not computed; give ", PythonOnly(f"{where}.collect()"), "."
         )
     if hasattr(X, "toarray"):
         raise InputError(
             Parameter(where),
-            f" is a sparse {type(X).__name__}, and a table is not sparse; give ",
+            f" is a sparse {type(X).__name__}, which is not supported; give ",
             PythonOnly(f"{where}.toarray()"),
             ".",
         )

@@ -1,8 +1,8 @@
 """Escape texts that a spreadsheet would run as a formula, and undo it.
 
 An apostrophe is put before texts that begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break (after any
-apostrophes), but not before numbers. In rows to explain, unknown names and levels that are known without the apostrophe
-are read without it; ids always are.
+apostrophes), but not before numbers. In rows to explain, the apostrophe is removed from unknown names and levels that
+are known without it, and from all ids.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 import pandas as pd
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # of a number that may be a code
+LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a number with a leading zero may be a code
 _NUMBER = re.compile(r"[+-]?[.,]?\d[\d., \u00a0\u202f'’]*(?:[eE][+-]?\d+)?%?")
 
 
 def escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with an apostrophe before every text, also of the header, that a spreadsheet would run."""
+    """Return a table with an apostrophe before every text, including the header, that a spreadsheet would run."""
     safe = table.copy()
     for j, dtype in enumerate(table.dtypes):
         if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype):
@@ -34,7 +34,7 @@ def escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def escape_formula(value: Any) -> Any:
-    """Return a value, with an apostrophe in front if a spreadsheet would run its text.
+    """Return a value, with an apostrophe before it if a spreadsheet would run its text.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def escape_formula(value: Any) -> Any:
 
 
 def unescape_formula(text: str) -> str:
-    """Return the text that `escape_formula` was given.
+    """Return a text without the apostrophe of `escape_formula`.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def unescape_formulas(
     Parameters
     ----------
     table : cells as text
-    known : the columns to look for, each with its known levels
-    ids : columns of names of rows, which have no known levels
+    known : the known levels of each expected column
+    ids : columns with names of rows, which have no known levels
     """
     expected = {*known, *ids}
     names = {name: unescape_formula(str(name)) for name in table.columns if name not in expected}

@@ -2,10 +2,10 @@
 
 1. Numbers and booleans are stored as they are, dates as ticks, categories as codes, nullable numbers with a mask, other
    columns as codes of their distinct values. Values of different types are different, also None, NaN, NaT and NA. What
-   would not come back the same is refused when it is written.
-2. A file may have been manipulated: no other file is opened (time zones are names), and an index is as long as what the
-   file holds. A `Feature` must be one that `read_feature` could have made; its levels, range and missing value must
-   survive decoding and encoding.
+   would not be restored exactly is refused when it is written.
+2. A file may have been manipulated: no other file is opened (time zones are names), and the length of an index is
+   bounded by the file. A `Feature` must be one that `read_feature` could have made; its levels, range and missing value
+   must survive decoding and encoding.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from mcce.table.schema import Schema
 
 
 def check_feature(feature: Feature) -> None:
-    """Refuse parts that are no column."""
+    """Raise if the parts of a feature are inconsistent."""
     require(isinstance(feature.name, Hashable) and feature.name == feature.name, "name cannot be a label")
-    require(feature.kind in KINDS, "kind is none of the three")
+    require(feature.kind in KINDS, "kind is unknown")
     check_dtype(feature.dtype)
     require(not (feature.has_missing and not holds_missing(feature.dtype)), "dtype cannot hold missing values")
     if feature.is_numeric:
@@ -46,7 +46,7 @@ def check_feature(feature: Feature) -> None:
         _check_there_and_back(feature)
     except InputError:
         raise
-    except Exception as error:  # whatever pandas says of a dtype that cannot hold its levels
+    except Exception as error:  # pandas can raise anything for levels that the dtype cannot hold
         raise InputError(f"its values cannot be written in its dtype: {error}") from error
 
 
@@ -54,15 +54,15 @@ def check_dtype(dtype: Any) -> None:
     known = isinstance(dtype, pd.api.extensions.ExtensionDtype)
     if isinstance(dtype, np.dtype):
         known = dtype.kind in "biufmMO" and dtype.itemsize <= 8 and dtype.isnative
-    require(known, "dtype is none that a column can have")
+    require(known, "dtype is not one of a column")
 
 
 def _check_numeric(feature: Feature) -> None:
     require(feature.levels is None, "a numeric column has levels")
-    require(is_numeric(feature.dtype) or is_dated(feature.dtype), "a numeric column has a dtype of other things")
+    require(is_numeric(feature.dtype) or is_dated(feature.dtype), "a numeric column has a dtype that is not numeric")
     low, high = feature.low, feature.high
     nothing = math.isnan(low) and math.isnan(high)
-    require(nothing or (math.isfinite(low) and math.isfinite(high) and low <= high), "low and high are no range")
+    require(nothing or (math.isfinite(low) and math.isfinite(high) and low <= high), "low and high are not a range")
     if is_dated(feature.dtype):
         require(nothing or (low >= 0.0 and high < EXACT), "low and high cannot be counted")
         last = feature.origin + (0 if nothing else int(high)) * feature.unit
@@ -74,7 +74,7 @@ def _check_levels(feature: Feature) -> None:
     check_type(levels, "levels", pd.Index)
     assert levels is not None
     require(not isinstance(levels, pd.MultiIndex), "levels have several parts")
-    require(levels.is_unique and not levels.isna().any(), "levels holds one of them twice, or a missing one")
+    require(levels.is_unique and not levels.isna().any(), "levels holds a value twice, or a missing one")
     if isinstance(feature.dtype, pd.CategoricalDtype):
         same = len(levels) == len(feature.dtype.categories) and feature.dtype.categories.equals(levels)
         require(same, "levels are not those of the dtype")
@@ -83,7 +83,7 @@ def _check_levels(feature: Feature) -> None:
 
 
 def _check_there_and_back(feature: Feature) -> None:
-    """Refuse values that do not come back from the dtype as they were."""
+    """Raise if decoding and encoding changes values."""
     values = np.arange(feature.n_levels, dtype=np.float64)
     if feature.is_numeric:
         values = np.array([] if math.isnan(feature.low) else [feature.low, feature.high])
@@ -92,12 +92,12 @@ def _check_there_and_back(feature: Feature) -> None:
     frame = Schema([feature]).decode(values[:, None])
     require(frame.dtypes.iloc[0] == feature.dtype, "its values cannot be written in its dtype")
     again = feature.encode(frame.iloc[:, 0], "the file")
-    require(np.array_equal(again, values, equal_nan=True), "its values do not come back from its dtype as they were")
+    require(np.array_equal(again, values, equal_nan=True), "decoding and encoding changes its values")
     require(math.isfinite(feature.grid.put(np.zeros(1))[0]) if feature.is_numeric else True, "its grid is empty")
 
 
 def check_schema(schema: Schema) -> None:
-    """Refuse a table without columns, or with a label twice."""
+    """Raise if a schema has no columns, or a label twice."""
     require(len(schema.features) > 0, "there are no columns")
     for feature in schema.features:
         check_type(feature, "a column", Feature)
@@ -106,14 +106,14 @@ def check_schema(schema: Schema) -> None:
     dtype = schema.array_dtype
     if dtype is not None:
         check_type(dtype, "array_dtype", np.dtype)
-        require(dtype.kind in "biufmMOSU" and dtype.itemsize <= 2**16, "array_dtype is none that an array can have")
+        require(dtype.kind in "biufmMOSU" and dtype.itemsize <= 2**16, "array_dtype is not one of an array")
 
 
 add_check(Feature, check_feature)
 add_check(Schema, check_schema)
 
 
-MOST_COUNTED = 1000  # labels that a range may stand for; a longer one is written label by label
+MOST_COUNTED = 1000  # most labels of a range; a longer one is written label by label
 _ARROW_DECIMAL = re.compile(r"(decimal(?:128|256))\((\d{1,2}), (-?\d{1,2})\)")
 _ARROW_BYTES = re.compile(r"fixed_size_binary\[(\d{1,9})\]")
 _ARROW_LEVELS = re.compile(r"dictionary<values=(\w{1,30}), indices=(\w{1,30}), ordered=([01])>")
@@ -159,7 +159,7 @@ def _register_scalar(name: str, cls: type[Any], write: Any, read: Any, *, family
 
 
 def _write_time(obj: Any) -> Fields:
-    # of two moments with the same clock time, fold says which
+    # fold distinguishes two moments with the same clock time
     return {"iso": obj.isoformat()} | ({"fold": obj.fold} if hasattr(obj, "fold") else {})
 
 
@@ -187,9 +187,9 @@ def _read_timestamp(fields: Fields) -> pd.Timestamp:
 
 
 def _check_zone(zone: object) -> None:
-    """Refuse what is no name of a time zone: pandas would open a path."""
+    """Raise if a text is not the name of a time zone: pandas would open a path."""
     named = isinstance(zone, str) and _ZONE.fullmatch(zone) and not zone.lower().startswith("dateutil")
-    require(bool(named), f"the time zone is {str(zone)[:60]!r}, which is none")
+    require(bool(named), f"the time zone is {str(zone)[:60]!r}, which is not a time zone")
 
 
 def _read_timedelta(fields: Fields) -> pd.Timedelta:
@@ -242,12 +242,12 @@ def _read_string_dtype(fields: Fields) -> Any:
         return make(storage)
     try:
         return make(storage, na_value=missing)
-    except TypeError:  # pandas before 2.3 has one with NaN only, by a name that later ones do without
+    except TypeError:  # pandas before 2.3
         return make(_WITH_NAN)
 
 
 def _write_named(dtype: Any) -> Fields:
-    """Return the name of a dtype; Arrow's own where pandas reads it as another one, or not at all."""
+    """Return the name of a dtype, or Arrow's name if pandas does not read its own as the same dtype."""
     names = [{"name": str(dtype)}]
     if isinstance(dtype, pd.ArrowDtype):
         names.append({"arrow": str(dtype.pyarrow_dtype)})
@@ -270,7 +270,7 @@ def _read_named(fields: Fields) -> Any:
 
 
 def _read_arrow(name: str) -> Any:
-    """Return an Arrow type by its name; pyarrow itself reads those without parameters only."""
+    """Return an Arrow type by its name; pyarrow reads names without parameters only."""
     import pyarrow as pa
 
     if found := _ARROW_DECIMAL.fullmatch(name):
@@ -284,12 +284,7 @@ def _read_arrow(name: str) -> Any:
 
 def _register_indexes() -> None:
     register("pandas.Index", pd.Index, _write_index, _read_index)
-    register(
-        "pandas.RangeIndex",
-        pd.RangeIndex,
-        _write_range,
-        _read_range,
-    )
+    register("pandas.RangeIndex", pd.RangeIndex, _write_range, _read_range)
     register(
         "pandas.IntervalIndex",
         pd.IntervalIndex,
@@ -324,7 +319,7 @@ def _read_range(fields: Fields) -> pd.Index[Any]:
         require(bool((np.diff(values) == step).all()) and step != 0, "a range has steps of different sizes")
         return pd.RangeIndex(range(first, first + step * values.size, step), name=fields["name"])
     numbers = range(fields["start"], fields["stop"], fields["step"])
-    require(len(numbers) <= MOST_COUNTED, f"a range of {len(numbers)} labels is longer than it can be")
+    require(len(numbers) <= MOST_COUNTED, f"a range of {len(numbers)} labels is too long")
     return pd.RangeIndex(numbers, name=fields["name"])
 
 
@@ -342,7 +337,7 @@ def _read_dates(fields: Fields) -> Any:
 
 
 def register_frames() -> None:
-    """Register frames, series, and the indexes that results have."""
+    """Register frames, series, and the indexes of results."""
     register("pandas.DataFrame", pd.DataFrame, _write_frame, _read_frame)
     register(
         "pandas.Series",
@@ -441,7 +436,7 @@ def _read_frame(fields: Fields) -> pd.DataFrame:
 def _read_series(fields: Fields) -> pd.Series[Any]:
     check_type(fields["index"], "index", pd.Index)
     array = read_column(fields["column"])
-    require(len(array) == len(fields["index"]), "the values are not as many as the index")
+    require(len(array) == len(fields["index"]), "values and index have different lengths")
     made: pd.Series[Any] = pd.Series(array, index=fields["index"], dtype=fields["column"]["dtype"], name=fields["name"])
     return made
 
@@ -454,7 +449,7 @@ def _write_multi(index: pd.MultiIndex) -> Fields:
 def _read_multi(fields: Fields) -> pd.MultiIndex:
     check_type(fields["levels"], "levels", list)
     check_type(fields["codes"], "codes", list)
-    require(len(fields["levels"]) == len(fields["codes"]), "levels and codes are not as many")
+    require(len(fields["levels"]) == len(fields["codes"]), "levels and codes have different lengths")
     for level, codes in zip(fields["levels"], fields["codes"]):
         check_type(level, "levels", pd.Index)
         check_array(codes, "codes", INT, None)

@@ -42,13 +42,14 @@ from mcce.table.words import (
     TIMES,
     is_age,
     name_words,
+    time_units,
 )
 
 FEWEST_LEVELS, MOST_CODES = 20, 20
 FEWEST_YEARS = 10.0  # between a person's age and a duration
 ABOVE, MOST_ABOVE = 0.05, 0.02  # shares above a bound: at least of shuffled values, at most of the values
 LONGEST_LIFE = 80
-MOSTLY = 0.9  # of the whole numbers of a count are not negative: some tables have -9 for unknown
+MOSTLY = 0.9  # least share of values of a count that are not negative: some tables have -9 for unknown
 
 
 class Suggestion(NamedTuple):
@@ -56,9 +57,9 @@ class Suggestion(NamedTuple):
 
     Attributes
     ----------
-    reason, evidence : in words
-    is_sure : False for counts and durations, whose names may mean another thing
-    is_told : whether `fit` warns of it for another reason
+    reason, evidence : texts
+    is_sure : False for counts and durations, whose names are ambiguous
+    is_told : whether `fit` warns about it for another reason
     """
 
     reason: str
@@ -70,25 +71,25 @@ class Suggestion(NamedTuple):
 def suggest_fixed(
     X: Data, fixed: Sequence[Hashable] = (), kinds: Mapping[Hashable, Kind] | None = None
 ) -> pd.DataFrame:
-    """List the features of a table that look like unchangeable facts, or that should not be given as advice.
+    """List the features of a table that look unchangeable, or that are not actionable.
 
-    `MCCE.fit` warns of those that may change (`mcce.exceptions.AdviceWarning`). It goes by kinds, values and the
-    words of names in twelve languages (`mcce.table.suggest`): it lists some that can change, and misses others. Read
-    the columns yourself as well.
+    `MCCE.fit` warns about those that are not fixed (`mcce.exceptions.AdviceWarning`). The heuristics use kinds, values
+    and words of names in twelve languages (`mcce.table.suggest`). They list some features that can change and miss
+    others: review the columns yourself.
 
     Parameters
     ----------
     X : DataFrame or two-dimensional array
         Training rows.
     fixed : list of column names
-        Features that are fixed already, which are left out.
+        Fixed features, which are not listed.
     kinds : dict or None
         Kinds of columns, as `MCCE` takes them.
 
     Returns
     -------
     DataFrame
-        By feature: `reason`, as in "a past event", and `evidence`, what speaks for it.
+        By feature: `reason`, as in "a past event", and `evidence`.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def suggest_fixed(
 def find_unchangeable(
     frame: pd.DataFrame, schema: Schema, fixed: set[Hashable] | frozenset[Hashable] = frozenset()
 ) -> dict[Hashable, Suggestion]:
-    """Return, by feature, why it looks unchangeable, for columns that are not fixed."""
+    """Return why features that are not fixed look unchangeable, by name."""
     found = {}
     columns = [
         feature.encode(frame.iloc[:, place], "X") if feature.is_numeric else np.empty(0)
@@ -131,7 +132,7 @@ def find_unchangeable(
 
 
 class Duration(NamedTuple):
-    """What says that a number is a duration, whether it is a relation to dates, and how many units a year has."""
+    """Evidence that a number is a duration, whether it is a relation to dates, and the number of units in a year."""
 
     evidence: str
     is_sure: bool
@@ -139,7 +140,7 @@ class Duration(NamedTuple):
 
 
 def find_durations(features: Sequence[Feature], columns: Sequence[Floats]) -> dict[Hashable, Duration]:
-    """Return the numbers that are durations, of encoded columns (those of levels are not read)."""
+    """Return the numeric features that are durations; encoded columns of levels are not read."""
     elapsed = _times_elapsed(features, columns)
     numbers = {j: name_words(each.name) for j, each in enumerate(features) if _is_number(each)}
     ages = [j for j in numbers if is_age(features[j].name)]
@@ -147,7 +148,7 @@ def find_durations(features: Sequence[Feature], columns: Sequence[Floats]) -> di
     for j, words in numbers.items():
         if j in ages:
             continue
-        units = _time_units(words)
+        units = time_units(words)
         in_a_year = IN_A_YEAR[units[0]] if len(units) == 1 else _units_in_a_year(features[j].high)
         by_date = next((what for what, time in elapsed if _is_linear(columns[j], time)), None)
         by_age = next((what for a in ages if (what := _bounded_by_age(columns[j], columns[a], features[a]))), None)
@@ -170,9 +171,9 @@ def _is_number(feature: Feature) -> bool:
 
 
 def is_code(feature: Feature, column: Floats) -> bool:
-    """Return whether a number looks like the code of an ordered level: few whole numbers, without a gap, from 0 or 1.
+    """Return whether a column looks like codes of ordered levels: few consecutive whole numbers from 0 or 1.
 
-    A column whose name says that it counts is not a code.
+    A column that is a count by its name is not a code.
     """
     values = np.unique(column[~np.isnan(column)])
     if feature.decimals != 0 or not 1 < values.size <= MOST_CODES or _is_count(name_words(feature.name)):
@@ -181,7 +182,7 @@ def is_code(feature: Feature, column: Floats) -> bool:
 
 
 def _times_elapsed(features: Sequence[Feature], columns: Sequence[Floats]) -> list[tuple[str, Floats]]:
-    """Return past dates, and the times between two dates of which one is past, with what they are called."""
+    """Return past dates, and the times between two dates of which one is past, with labels."""
     dates = [j for j, each in enumerate(features) if each.is_numeric and is_dated(each.dtype)]
     past = [j for j in dates if _is_past(features[j])]
     found = [(f"a function of the date {features[j].name}", columns[j]) for j in past]
@@ -204,7 +205,7 @@ def _is_linear(column: Floats, other: Floats) -> bool:
 
 
 def _bounded_by_age(column: Floats, age: Floats, of: Feature) -> str | None:
-    """Return words if no value is above age minus at least ten years, where many shuffled values would be."""
+    """Return evidence if no value exceeds age minus at least ten years, although many shuffled values would."""
     apart = np.nanmin(age - column) if not np.isnan(age - column).all() else 0.0
     if apart < FEWEST_YEARS or np.nanmax(column) - np.nanmin(column) < FEWEST_YEARS:
         return None
@@ -212,7 +213,7 @@ def _bounded_by_age(column: Floats, age: Floats, of: Feature) -> str | None:
 
 
 def _is_bounded(column: Floats, bound: Floats, most: float) -> bool:
-    """Return whether hardly any value is above a bound, where many shuffled values would be.
+    """Return whether hardly any value exceeds a bound, although many shuffled values would.
 
     Negative values are codes, not durations.
     """
@@ -227,7 +228,7 @@ def _is_bounded(column: Floats, bound: Floats, most: float) -> bool:
 def _duration_words(words: list[str]) -> list[str]:
     if TERM & {*words} or _is_count(words):
         return []
-    units = _time_units(words)
+    units = time_units(words)
     named = [word for word in words if word in DURATION]
     return named or (units if len(units) == 1 and len(words) > 1 else [])
 
@@ -236,13 +237,8 @@ def _is_count(words: list[str]) -> bool:
     return bool(words) and words[0] in COUNTED
 
 
-def _time_units(words: list[str]) -> list[str]:
-    """Return the units of time in a name, but for those of a number, as in "last 12 months"."""
-    return [word for before, word in zip(["", *words], words) if word in IN_A_YEAR and not before.isdigit()]
-
-
 def _units_in_a_year(high: float) -> float:
-    """Return the units of a duration without one in its name: years if it is as long as a life, then months, days."""
+    """Return the units in a year of a duration by its largest value: years up to a lifetime, then months, days."""
     return 1.0 if high <= LONGEST_LIFE else 12.0 if high <= 12 * LONGEST_LIFE else 365.0
 
 
@@ -270,7 +266,7 @@ def _suggest(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
 
 
 def _past_words(words: list[str]) -> list[str]:
-    """Return the words that say that something has been: one of the list, and "last" with a time after it."""
+    """Return the words for past events: those of `PAST`, and "last" with a time after it."""
     found = [word for word in words if word in PAST or word.endswith("verzug")]
     for k, word in enumerate(words):
         times = [time for time in words[k + 1 : k + 3] if time in TIMES]
@@ -305,7 +301,7 @@ def _is_past(feature: Feature) -> bool:
 
 
 def _many_levels(feature: Feature, column: pd.Series[Any], words: list[str]) -> Suggestion | None:
-    """Say whether a column holds identifiers, or names with many levels."""
+    """Return whether a column holds identifiers, or names with many levels."""
     if feature.kind == "ordered" or is_logical(feature.dtype):
         return None
     n = int(column.notna().sum())

@@ -1,7 +1,7 @@
 """Weights of training rows.
 
-A weight counts copies; rows of weight 0 are left out. Whole numbers are taken as they are: a fit equals that on
-repeated rows. Other weights are relative, and scaled to a mean of 1 over the rows that have any.
+A weight counts copies; rows of weight 0 are left out. Whole numbers are used as they are: a fit equals that on repeated
+rows. Other weights are relative, and scaled to a mean of 1 over the rows with positive weight.
 """
 
 from __future__ import annotations
@@ -20,27 +20,20 @@ from mcce.rng import derive_key
 from mcce.table.checks import rows_of
 from mcce.table.schema import Data, Table
 
-MOST_ROWS = 2**31 - 1  # that repeated rows may be: what a tree can number
-WIDEST = 1e9  # the largest weight over the smallest: beyond, sums lose the small ones
-DIGITS = 28  # binary ones of a relative weight: those beyond are rounding, by which scaled weights would differ
-FINE = 20  # values in place of one, where copies stand for weights
-MANY_COPIES = 100.0  # on average: whole weights that large are seldom counts of equal rows
+MOST_ROWS = 2**31 - 1  # largest number of repeated rows that a tree can index
+WIDEST = 1e9  # largest ratio of two weights: beyond it, sums lose the small ones
+DIGITS = 28  # binary digits of a relative weight, so that rounding errors of scaled weights do not matter
+FINE = 20  # largest mean number of copies of a row
+MANY_COPIES = 100.0  # mean above which whole weights are probably not counts
 
 
 def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Floats:
-    """Return the weights of all rows, zeros included, scaled as they count.
-
-    With `tell`, a warning says if they do not look like counts.
-    """
+    """Return the scaled weights of all rows, zeros included; with `tell`, warn if they do not look like counts."""
     given = _numbers(sample_weight)
     if given.shape != (n_rows,):
         found = f"{given.size} weights" if given.ndim == 1 else f"an array of shape {given.shape}"
         raise InputError(f"sample_weight has {found}, and X has {n_rows} rows; give one weight for each row.")
-    for what, wrong in (
-        ("missing", np.isnan(given)),
-        ("infinite", np.isinf(given)),
-        ("negative", given < 0),
-    ):
+    for what, wrong in (("missing", np.isnan(given)), ("infinite", np.isinf(given)), ("negative", given < 0)):
         if wrong.any():
             first = int(np.argmax(wrong))
             raise InputError(
@@ -49,7 +42,7 @@ def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Fl
             )
     counted = given > 0
     if not counted.any():
-        raise InputError(f"sample_weight is zero for all {n_rows} rows, which leaves none to learn from; leave it out.")
+        raise InputError(f"sample_weight is zero for all {n_rows} rows, which leaves no rows; leave it out.")
     low, high = float(given[counted].min()), float(given.max())
     if high > WIDEST * low:
         raise InputError(
@@ -63,19 +56,19 @@ def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Fl
     if total > MOST_ROWS:
         raise InputError(
             f"sample_weight sums to {total:.4g}; whole numbers count copies of rows, and there can be {MOST_ROWS:,} at "
-            "most. If they are no counts, scale them: sample_weight / sample_weight.mean()."
+            "most. If they are not counts, scale them: sample_weight / sample_weight.mean()."
         )
     if tell and total > MANY_COPIES * counted.sum() and counted.sum() > 1:
         exceptions.warn(
-            f"sample_weight is {total / counted.sum():,.0f} on average; whole numbers count copies of rows, so that "
-            "min_leaf and the like are soon reached. If they are no counts, scale them: sample_weight / "
+            f"sample_weight is {total / counted.sum():,.0f} on average; whole numbers count copies of rows, so "
+            "bounds such as min_leaf are soon reached. If they are not counts, scale them: sample_weight / "
             "sample_weight.mean()."
         )
     return given
 
 
 def _numbers(sample_weight: object) -> Floats:
-    """Return what a user gives as an array of floats."""
+    """Return given weights as an array of floats."""
     values: Any = sample_weight.to_numpy() if isinstance(sample_weight, pd.Series) else sample_weight
     try:
         numbers = np.asarray(values)
@@ -87,11 +80,11 @@ def _numbers(sample_weight: object) -> Floats:
                 raise TypeError(f"its dtype is {numbers.dtype}")
         return numbers.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"sample_weight is no array of numbers ({error}); give one weight for each row.") from None
+        raise InputError(f"sample_weight is not an array of numbers ({error}); give one weight for each row.") from None
 
 
 def rows_with_weight(X: Data, frame: pd.DataFrame, sample_weight: object) -> tuple[Data, pd.DataFrame, Floats | None]:
-    """Return a user's table and its frame without rows of weight 0, and the weights of the others as they are given."""
+    """Return a table and its frame without rows of weight 0, and the given weights of the other rows."""
     if sample_weight is None:
         return X, frame, None
     kept = np.flatnonzero(read_weights(sample_weight, len(frame), tell=False))
@@ -100,7 +93,7 @@ def rows_with_weight(X: Data, frame: pd.DataFrame, sample_weight: object) -> tup
 
 
 def count_distinct(values: Floats, weights: Floats | None) -> tuple[Floats, npt.NDArray[Any]]:
-    """Return the distinct values in order, and how often each occurs: the sum of its weights."""
+    """Return the distinct values in order, each with the sum of its weights."""
     if weights is None:
         distinct, times = np.unique(values, return_counts=True)
         return distinct, times
@@ -117,7 +110,7 @@ def sorted_with_weights(values: Floats, weights: Floats | None) -> tuple[Floats,
 
 
 def quantiles(values: Floats, shares: Any, weights: Floats | None) -> Floats:
-    """Return quantiles, linear between neighbours as numpy's; of weighted values, those of the repeated ones."""
+    """Return quantiles, interpolated linearly as by numpy; with weights, those of the repeated values."""
     if weights is None:
         return np.asarray(np.quantile(values, shares))
     ordered, of_ordered = sorted_with_weights(values, weights)
@@ -131,24 +124,24 @@ def quantiles(values: Floats, shares: Any, weights: Floats | None) -> Floats:
 
 
 def place_of_copy(upto: Floats, position: Floats) -> Ints:
-    """Return which value the copy at each position, from 0, is of; `upto` are the sums of the weights."""
+    """Return the value to which the copy at each position belongs; `upto` is the cumulative sum of the weights."""
     return np.minimum(np.searchsorted(upto, position, side="right"), upto.size - 1)
 
 
 def whole_counts(weights: Floats, most: float) -> Ints | None:
-    """Return weights as numbers of copies; None if they are no whole numbers, or more than `most` together."""
+    """Return weights as numbers of copies; None if they are not whole numbers, or their sum exceeds `most`."""
     whole = bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= most
     return weights.astype(np.int64) if whole else None
 
 
 def copies_at(weights: Floats, positions: Ints, n_copies: int) -> Ints:
-    """Return the row of each of some copies, which are numbered row after row; of fractions, of about so many."""
+    """Return the rows of copies by their positions among `n_copies` copies, numbered row by row."""
     upto = np.cumsum(weights)
     return place_of_copy(upto, (positions + 0.5) * (upto[-1] / n_copies))
 
 
 def count_copies(weights: Floats | None, n_rows: int) -> int:
-    """Return how many rows there are, copies included, where each has to be one; of fractions, how many they count."""
+    """Return the number of rows including copies; weights that are not counts are ignored."""
     if weights is None:
         return n_rows
     counts = whole_counts(weights, FINE * n_rows)
@@ -156,18 +149,17 @@ def count_copies(weights: Floats | None, n_rows: int) -> int:
 
 
 def as_copies(table: Table) -> Table:
-    """Return a table with each row as often as its weight says, without weights; as it is, if these are no counts."""
+    """Return a table with rows repeated by their weights, without weights; unchanged if they are not counts."""
     counts = None if table.weights is None else whole_counts(table.weights, FINE * table.n_rows)
     return table if counts is None else replace(table.take(np.repeat(np.arange(table.n_rows), counts)), weights=None)
 
 
 def rows_by_weight(weights: Floats, seed: int) -> Ints:
-    """Return rows that stand for weighted ones where each has to count the same, as in tests.
+    """Return rows with equal weights that represent weighted rows, for tests.
 
-    Counts repeat their rows. Of other weights, or counts of more than 20 on average, each row is kept with probability
-    w_i / max w, independently of the others, by the seed. If rows are independent, those that are kept are independent
-    rows of the population that the weights stand for, so that tests keep their level; a row taken twice would not be
-    independent of itself.
+    Counts repeat their rows. With other weights, or counts above 20 on average, each row is kept independently with
+    probability w_i / max w, by the seed. The kept rows are an independent sample of the weighted population, so tests
+    keep their level, which repeated rows would not.
     """
     counts = whole_counts(weights, FINE * weights.size)
     if counts is not None:
@@ -177,9 +169,9 @@ def rows_by_weight(weights: Floats, seed: int) -> Ints:
 
 
 def equal_chances(values: Floats, weights: Floats | None) -> Floats:
-    """Return sorted values of which each has the same chance: each as often as its weight says, or nearly so.
+    """Return sorted values with equal weights that represent weighted values.
 
-    Of weights that are no counts, or make too many rows, they are evenly spaced quantiles, `FINE` for each value.
+    Counts repeat their values. Other weights, or too large counts, give evenly spaced quantiles, `FINE` for each value.
     """
     if weights is None or values.size == 0:
         return np.sort(values)

@@ -1,9 +1,9 @@
 """Words of column names, by which facts, past events, durations and amounts of money are recognised.
 
-A name is split into words at capitals, digits, underscores and the like, in small letters and without accents
+A name is split into words at capitals, digits, underscores and the like, in lower case and without accents
 (`name_words`). The lists have words of English, German, French, Norwegian, Danish, Swedish, Dutch, Spanish, Italian,
-Portuguese, Polish and Finnish; words that mean another thing in English, such as "genre", are left out. Of compounds
-only those in the lists are known.
+Portuguese, Polish and Finnish, without those that have another meaning in English, such as "genre". Only listed
+compounds are known.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ TIMES = _words(
 
 
 def name_words(name: Hashable) -> list[str]:
-    """Return the words of a name in small letters, without accents.
+    """Return the words of a name in lower case, without accents.
 
     Examples
     --------
@@ -168,12 +168,12 @@ def name_words(name: Hashable) -> list[str]:
 
 
 def is_education(name: Hashable) -> bool:
-    """Return whether a name says that a level of education is meant."""
+    """Return whether a name means a level of education."""
     return any(word in EDUCATION for word in name_words(name))
 
 
 def is_unspecific(level: Hashable) -> bool:
-    """Return whether a level says "other" or "unknown", in these words alone, or is a mark such as "?".
+    """Return whether a level means "other" or "unknown" and nothing else, or is a mark such as "?".
 
     Examples
     --------
@@ -186,13 +186,18 @@ def is_unspecific(level: Hashable) -> bool:
 
 
 def is_age(name: Hashable) -> bool:
-    """Return whether a name says that the age of a person is meant."""
+    """Return whether a name means the age of a person."""
     words = name_words(name)
     return len(words) <= 2 and any(word in AGE for word in words)
 
 
+def time_units(words: list[str]) -> list[str]:
+    """Return the units of time in a name, except after a number, as in "last 12 months"."""
+    return [word for before, word in zip(["", *words], words) if word in IN_A_YEAR and not before.isdigit()]
+
+
 def units_in_a_year(name: Hashable) -> float:
-    """Return by how much the number in a column grows in a year, if its name says age or duration; 0 if it does not.
+    """Return the yearly increase of a column whose name means an age or a duration; 0 for others.
 
     Examples
     --------
@@ -202,11 +207,11 @@ def units_in_a_year(name: Hashable) -> float:
     if is_age(name):
         return 1.0
     words = name_words(name)
-    units = [word for before, word in zip(["", *words], words) if word in IN_A_YEAR and not before.isdigit()]
+    units = time_units(words)
     return IN_A_YEAR[units[0]] if len(units) == 1 and not TERM & {*words} else 0.0
 
 
 def is_loan(name: Hashable) -> bool:
-    """Return whether a name says that the amount of a loan is meant: no other words than of a loan and of amounts."""
+    """Return whether a name means the amount of a loan: only words of loans and of amounts."""
     words = {*name_words(name)}
     return bool(words & LOAN and words <= LOAN | AMOUNT) or words == {"credit", "amount"}

@@ -45,7 +45,7 @@ def test_nothing_can_be_written(tmp_path):
     assert Path(where).parent == package
     said = [line for line in done.stderr.splitlines() if line.startswith("mcce: ")]
     assert len(said) == 1, done.stderr
-    assert "cannot be kept on disk" in said[0]
+    assert "cannot be cached on disk" in said[0]
     assert "set NUMBA_CACHE_DIR to a folder that can be written" in said[0]
     assert hashes.strip() == str(hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
 
@@ -90,7 +90,7 @@ def test_a_full_disk_costs_the_cache_and_no_answer(what, monkeypatch, capsys, tm
     assert [kernel(21) for kernel in kernels] == [42, 63]
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "cannot be kept on disk ([Errno 28] No space left on device)" in said
+    assert "cannot be cached on disk ([Errno 28] No space left on device)" in said
 
 
 def _twice(x):

@@ -131,7 +131,7 @@ def test_what_is_no_name_of_a_file(name, why):
     writers = (explainer.save, explainer.generator_.save, found.save, found.to_csv, found.to_html)
     readers = (lambda path: MCCE.load(path, None), ChainModel.load, Counterfactuals.load)
     for call in (*writers, *readers):
-        with pytest.raises(InputError, match=f"is no name of a file or folder: {why}; give another name"):
+        with pytest.raises(InputError, match=f"is not a valid file name: {why}; give another name"):
             call(name)
 
 

@@ -39,7 +39,7 @@ def hold(folder):
 @pytest.mark.slow
 def test_a_run_beside_another_is_refused_until_that_one_is_dead(tmp_path):
     with hold(tmp_path) as other:
-        with pytest.raises(InputError, match=rf"is being written to by process {other.pid} on .*Wait until it is done"):
+        with pytest.raises(InputError, match=rf"is being written by process {other.pid} on .*Wait until it is done"):
             explainer().explain_batches([ROWS], tmp_path, **SETTINGS)
         assert not (tmp_path / "manifest.json").exists()
         other.kill()

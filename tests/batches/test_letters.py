@@ -105,7 +105,7 @@ def test_killed_and_resumed_there_is_one_letter_for_each(tmp_path, monkeypatch, 
 def test_other_files_and_other_letters_are_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").write_text("private")
-    with pytest.raises(InputError, match=r"holds 'diary.txt', which this run has not written; give a new or empty"):
+    with pytest.raises(InputError, match=r"holds 'diary.txt', which this run did not write; give a new or empty"):
         explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS, letters=tmp_path / "mine")
     with pytest.raises(InputError, match=r"diary.txt, which is a file; give the name of a folder"):
         explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS, letters=tmp_path / "mine" / "diary.txt")

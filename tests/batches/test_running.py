@@ -13,6 +13,7 @@ import pytest
 
 import mcce
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
+from mcce.records import folder as recording
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
 from tests.marks import nightly
@@ -204,7 +205,7 @@ def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
     explainer().explain_batches(source, out, **SETTINGS)
     (out / "counterfactuals" / "part-000003.parquet").write_bytes(b"half")
     (out / "parts" / "part-000005.json").write_text("{")
-    with pytest.warns(MCCEWarning, match="the files of this part are not those that were written") as told:
+    with pytest.warns(MCCEWarning, match="the files of this part were changed") as told:
         explainer().explain_batches(source, out, **SETTINGS)
     assert [str(warning.message).partition(".json")[0][-11:] for warning in told] == ["part-000003", "part-000005"]
     assert written(out) == written(done)
@@ -229,7 +230,7 @@ def test_what_differs_from_what_a_folder_was_begun_with_is_said(source, done, tm
         with pytest.raises(InputError, match=match):
             (of or explainer()).explain_batches(rows, done, **(SETTINGS | changed))
 
-    refused("was begun with something else: settings.n_samples was 40, is 50", n_samples=50)
+    refused("was begun with other settings: settings.n_samples was 40, is 50", n_samples=50)
     refused("settings.batch_size was 16, is 17", batch_size=17)
     refused(r"settings.constraints was \[\], is \[.*income", constraints=[allow("income", direction="increase")])
     refused("explainer.random_state was 1, is 2", of=fitted(n_jobs=1, random_state=2))
@@ -332,13 +333,13 @@ def test_a_file_is_no_folder_to_write_to(source, tmp_path, name):
 @pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b.csv", "it holds a NUL character")])
 def test_what_is_no_name_of_a_file(source, tmp_path, name, why):
     for at, out in ((name, tmp_path / "out"), (source, name)):
-        with pytest.raises(InputError, match=f"is no name of a file or folder: {why}; give another name"):
+        with pytest.raises(InputError, match=f"is not a valid file name: {why}; give another name"):
             explainer().explain_batches(at, out, **SETTINGS)
 
 
 def test_a_manifest_that_is_nested_beyond_all_use(source, tmp_path):
     (tmp_path / "manifest.json").write_text("[" * 5000 + "]" * 5000)
-    with pytest.raises(InputError, match=r"manifest.json is no JSON .*; it was changed since. Give a new folder"):
+    with pytest.raises(InputError, match=r"manifest.json is not JSON .*; it was changed since. Give a new folder"):
         explainer().explain_batches(source, tmp_path, **SETTINGS)
 
 
@@ -399,3 +400,34 @@ def test_settings_of_recourse_are_checked_before_the_folder_is_made(causal, tmp_
     with pytest.raises(InputError, match=message):
         made.explain_batches(table.head(3), tmp_path / "out", recourse=True, **settings)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupted_chain_of_records_is_continued(tmp_path, monkeypatch):
+    some, records = ROWS.head(20), tmp_path / "records"
+    found = explainer().explain(some.set_index("who"), n_samples=SETTINGS["n_samples"])
+    found.write_records(tmp_path / "expected")
+    whole, left = recording.written_whole, 7
+
+    def until_killed(path, **how):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return whole(path, **how)
+
+    monkeypatch.setattr(recording, "written_whole", until_killed)
+    with pytest.raises(KeyboardInterrupt):
+        explainer().explain_batches(some, tmp_path / "out", **SETTINGS, records=records)
+    assert len(list(records.glob("0*.json"))) == 7
+    monkeypatch.undo()
+    for _ in range(2):  # a run that is repeated adds nothing
+        explainer().explain_batches(some, tmp_path / "out", **SETTINGS, records=records)
+        assert written(records) == written(tmp_path / "expected")
+    assert mcce.records.verify(records, explainer()).n_reproduced == 20
+    with pytest.raises(InputError, match="has records already; give a new or empty folder"):
+        explainer().explain_batches(some, tmp_path / "new", **SETTINGS, records=records)
+    with pytest.raises(InputError, match=r"settings\.records was true, is null"):
+        explainer().explain_batches(some, tmp_path / "out", **SETTINGS)
+    with pytest.raises(InputError, match="inside out"):
+        explainer().explain_batches(some, tmp_path / "new", **SETTINGS, records=tmp_path / "new" / "records")

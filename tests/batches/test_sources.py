@@ -78,7 +78,7 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
         "line 37": "column 'income' holds 'lots', which is no number",
         "line 51": "it has 12 cells, and the header names 11 columns",
         "line 61": "it has no id",
-        "line 71": "it is not written in UTF-8",
+        "line 71": "it is not UTF-8",
         "line 90": "column 'since' holds 'soon', which is no date or duration",
         "line 95": "column 'income' is numeric in the training data and holds '007', with a leading zero",
     }.items():
@@ -145,7 +145,7 @@ def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
     packed = gzip.compress("\n".join(csv_lines()).encode())
     (source / "b.csv.gz").write_bytes(packed[: len(packed) // 2])
     ROWS.head(20).drop(columns="who").to_csv(source / "c.csv", index=False)
-    with pytest.raises(InputError, match=r"a.parquet, the file: it is no Parquet file that can be read"):
+    with pytest.raises(InputError, match=r"a.parquet, the file: it is not a readable Parquet file"):
         explainer().explain_batches(source, tmp_path / "out", n_samples=40)
     result = explainer().explain_batches(source, tmp_path / "out", skip_bad=True, n_samples=40)
     listed = (tmp_path / "out" / "bad-rows.csv").read_text()
@@ -154,7 +154,7 @@ def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
     assert [part["source"] for part in result.manifest["parts"]] == ["a.parquet", "b.csv.gz", "c.csv"]
     assert result.manifest["parts"][2]["factuals"] == 20
     (source / "d.csv").write_text("")
-    with pytest.raises(InputError, match=r"d.csv is empty; its first line has to name the columns"):
+    with pytest.raises(InputError, match=r"d.csv is empty; its first line must name the columns"):
         explainer().explain_batches(source, tmp_path / "other", skip_bad=True, n_samples=40)
 
 
@@ -214,7 +214,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):
 
     asked = MCCE(writing, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
     writes.append(path.read_text().splitlines()[3] + "\n")
-    with pytest.raises(InputError, match=r"rows.csv has changed while it was read \(31 rows\)"):
+    with pytest.raises(InputError, match=r"rows.csv was changed while it was read \(31 rows\)"):
         asked.explain_batches(path, tmp_path / "out", n_samples=20)
     assert not (tmp_path / "out" / "bad-rows.csv").exists()
 

@@ -39,7 +39,7 @@ def test_its_own_reader_counts_each_constraint(problem):
 
 
 @pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-in is small
+@pytest.mark.filterwarnings("ignore:X has levels that only one row has")  # the stand-in is small
 def test_runs_and_writes(tmp_path, capsys):
     out = tmp_path / "constraints"
     assert constraints.main(["--quick", "--data", str(tmp_path), "--out", str(out)]) == 0

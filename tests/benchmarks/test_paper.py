@@ -261,7 +261,7 @@ def test_the_papers_own_grid_grows_as_its_text_says():
 
 @pytest.mark.nightly
 @needs_weights
-@pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-ins are small
+@pytest.mark.filterwarnings("ignore:X has levels that only one row has")  # the stand-ins are small
 def test_appendix(tmp_path, capsys):
     run_quick(tmp_path, capsys, "appendix", "--only", "german")
     variations = output.read("appendix_variations", tmp_path)

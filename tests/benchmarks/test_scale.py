@@ -17,7 +17,7 @@ from benchmarks.settings import Probability
 
 
 @pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-in is small
+@pytest.mark.filterwarnings("ignore:X has levels that only one row has")  # the stand-in is small
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(scale, "measure_apart", lambda **call: json.loads(json.dumps(scale.measure(call))))
     out = tmp_path / "scale"

@@ -96,7 +96,7 @@ def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
         str(tmp_path / "rows.parquet"),
     ]
     assert main([*command, "--out", str(tmp_path / "none")]) == BAD_INPUT
-    assert "was written by MCCE.save, without its model; give that by --model" in capsys.readouterr().err
+    assert "was written by MCCE.save, without its model; give the model by --model" in capsys.readouterr().err
 
 
 @pytest.mark.slow

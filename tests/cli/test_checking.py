@@ -97,9 +97,9 @@ def test_a_person_is_named_by_digits_and_the_unexplained_say_what_would_help(fil
             "income >= 3",
             "--constraints rules.txt: .*from .toml and .json files; got 'rules.txt'; convert",
         ),
-        ("r.toml", "[[allow]\nfeature = 1", r"--constraints r.toml: .*no TOML file: .*line 1"),
-        ("r.json", "{", r"--constraints r.json: .*no JSON file: .*line 1"),
-        ("r.toml", "", r"--constraints r.toml says nothing; give \[\[allow\]\]"),
+        ("r.toml", "[[allow]\nfeature = 1", r"--constraints r.toml: .*not a TOML file: .*line 1"),
+        ("r.json", "{", r"--constraints r.json: .*not a JSON file: .*line 1"),
+        ("r.toml", "", r"--constraints r.toml has no constraints; give \[\[allow\]\]"),
         ("r.toml", "[[alow]]\nfeature = 'a'", "--constraints r.toml: there is no 'alow'; did you mean 'allow'"),
         ("r.toml", "[[allow]]\nhigh = 3", "--constraints r.toml: allow 1: allow lacks 'feature'"),
         ("r.toml", "[[allow]]\nfeature = 'rent'\nhi = 3", "r.toml: allow 1: allow has no 'hi'; did you mean 'high'"),
@@ -109,7 +109,7 @@ def test_a_person_is_named_by_digits_and_the_unexplained_say_what_would_help(fil
         (
             "r.toml",
             "[[allow]]\nfeature = 'income'\nlow = 95\nmax_step = 1",
-            "r.toml: .*leave nothing for any of the 12",
+            "r.toml: .*leave no value for any of the 12",
         ),
         (
             "r.toml",

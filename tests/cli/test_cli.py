@@ -31,7 +31,7 @@ def test_help_names_the_commands_and_the_danger_of_model_files(capsys):
         assert exit.value.code == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "demo" in text
-    assert "opening it runs code: only open your own" in text
+    assert "runs code when it is opened: open trusted files only" in text
     assert "3 done, but nothing was found for some rows" in text
     assert 'a negative one is written --decision=-5,3 or "[-5,3]"' in text
 
@@ -79,7 +79,7 @@ def test_an_entry_point_adds_a_command(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     said = capsys.readouterr()
-    assert "write letters to the people of a file" in said.out
+    assert "write letters about the decisions for the rows of a file" in said.out
     assert "the command 'parity' (package:parity) cannot be added: no module 'rpy2'" in said.err
 
 

@@ -137,7 +137,7 @@ def test_an_interrupt_is_one_line_and_130(files, monkeypatch, capsys):
     before = contents(files)
     assert explain("--out", "c.csv") == 130
     said = capsys.readouterr().err.splitlines()
-    assert said[-1] == "mcce: interrupted; a file that was not finished is as it was before"
+    assert said[-1] == "mcce: interrupted; unfinished files were not written"
     assert not any("Traceback" in line for line in said)
     assert contents(files) == before
 
@@ -163,7 +163,7 @@ def test_ctrl_c_in_a_process_of_its_own(files):
     arguments = ["explain", "--train", "train.csv", "--explain", "new.csv", *WANTED, "--out", "c.csv", "--force"]
     done = subprocess.run([sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, timeout=500)
     assert done.returncode == 130, done.stderr
-    assert done.stderr.endswith("\nmcce: interrupted; a file that was not finished is as it was before\n")
+    assert done.stderr.endswith("\nmcce: interrupted; unfinished files were not written\n")
     assert "Traceback" not in done.stderr
     assert (files / "c.csv").read_text() == "old"
 

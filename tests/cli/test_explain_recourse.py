@@ -110,7 +110,7 @@ def refused(said, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--recourse --sparse", "--sparse does not go with --recourse: it always looks for few actions; leave"),
+        ("--recourse --sparse", "--sparse does not go with --recourse: it always searches for few actions; leave"),
         ("--recourse --max-changes 2", "--max-changes does not go with --recourse: .*--max-actions limits"),
         ("--recourse --noise 0.1", "--noise does not go with --recourse: --assurance is the probability"),
         ("--assurance 0.8", "--assurance goes with --recourse; add it, or leave --assurance out"),

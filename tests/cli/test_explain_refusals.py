@@ -23,7 +23,7 @@ MODEL = "model.joblib"
             ["--response", "defalt", "--decision", "1"],
             "--response 'defalt' is not a column of .*; did you mean 'default'",
         ),
-        (["--response", "default", "--decision", "nope"], "--decision is 'nope', which is no class of the model"),
+        (["--response", "default", "--decision", "nope"], "--decision is 'nope', which is not a class of the model"),
         (
             ["--response", "default", "--decision", "0,1", "--of", "Tru"],
             "--of is 'Tru', .* did you mean 'True'",
@@ -185,9 +185,7 @@ def test_too_many_levels_for_our_own_model(tmp_path, capsys):
 def test_what_is_no_name_of_a_file(option, name, why, folder, capsys):
     with pytest.raises(SystemExit, match="2"):
         explain(folder, f"--{option}", name)
-    said = (
-        f"mcce explain: error: argument --{option}: {name!r} is no name of a file or folder: {why}; give another name"
-    )
+    said = f"mcce explain: error: argument --{option}: {name!r} is not a valid file name: {why}; give another name"
     assert capsys.readouterr().err.splitlines()[-1] == said
 
 
@@ -198,7 +196,7 @@ def test_what_is_no_name_of_a_file(option, name, why, folder, capsys):
 def test_what_is_no_name_for_the_other_commands(command, name, why, capsys):
     with pytest.raises(SystemExit, match="2"):
         main([*command, name])
-    assert f"{name!r} is no name of a file or folder: {why}" in capsys.readouterr().err
+    assert f"{name!r} is not a valid file name: {why}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["n-samples", "n-counterfactuals", "max-changes", "min-donors", "random-state"])

@@ -53,9 +53,9 @@ def test_an_explainer(tmp_path, capsys):
     text = inspected(capsys, tmp_path / "explainer.mcce")
     for said in (
         "MCCE, format 1",
-        "16 whole training rows, and the model's answers to them",
+        "16 whole training rows, and the model's predictions for them",
         "hashes of 60 training rows",
-        "whole training rows, to which nearness is measured",
+        "whole training rows, as nearest neighbours",
         "n: at least 1, may only rise",
         "if sex == 'f' then n >= 2",
     ):
@@ -92,6 +92,6 @@ def test_a_terminal_is_not_obeyed(tmp_path, capsys):
 def test_what_is_no_file_of_ours(data, tmp_path, capsys):
     (tmp_path / "x.mcce").write_bytes(data)
     assert main(["inspect", str(tmp_path / "x.mcce")]) == BAD_INPUT
-    assert "error: 'x.mcce' cannot be loaded: it is no file of mcce" in capsys.readouterr().err
+    assert "error: 'x.mcce' cannot be loaded: it is not a file of mcce" in capsys.readouterr().err
     assert main(["inspect", str(tmp_path / "nothing.mcce")]) == BAD_INPUT
     assert "No such file" in capsys.readouterr().err

@@ -154,7 +154,7 @@ def test_onnx_regression(table, capsys):
         (
             lambda t: t.assign(age="old"),
             [],
-            "m.onnx takes one matrix of numbers, but 'age' are none. Export it with one",
+            "m.onnx takes one matrix of numbers, but 'age' are not numeric. Export it with one",
         ),
         (lambda t: t, ["--trusted", "a.B"], "--trusted goes with a model saved by skops, but --model is m.onnx"),
     ],
@@ -172,7 +172,7 @@ def test_classes_that_an_onnx_file_does_not_tell(table, capsys):
     table[table["income"] > table["rent"] + 20].to_csv("train.csv", index=False)
     assert explain("m.onnx", "--decision", "yes") == 2
     said = capsys.readouterr().err
-    assert "has scores for 2 classes without saying which is which" in said
+    assert "has scores for 2 classes without their names" in said
     assert "Export it with scores by class (zipmap)" in said
 
 

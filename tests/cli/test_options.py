@@ -133,7 +133,7 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('decision = "yes"', "decision = yes"), r"--config my.toml is no TOML file: .*line 5"),
+        (('decision = "yes"', "decision = yes"), r"--config my.toml is not a TOML file: .*line 5"),
         (("n-samples", "n-sample"), "--config my.toml: there is no option 'n-sample'; did you mean 'n_samples'"),
         (
             ("n-samples = 150", "n-samples = -1"),
@@ -353,8 +353,8 @@ def test_what_is_written_is_read_back_alike(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"fixed = {'[' * 5000}{']' * 5000}", "my.toml has lists or tables more than 20 deep inside each other"),
-        (f"fixed.{'.'.join('a' * 5000)} = 1", "my.toml has lists or tables more than 20 deep inside each other"),
+        (f"fixed = {'[' * 5000}{']' * 5000}", "my.toml has lists or tables nested more than 20 deep"),
+        (f"fixed.{'.'.join('a' * 5000)} = 1", "my.toml has lists or tables nested more than 20 deep"),
         (
             f"n_samples = 1{'0' * 400}",
             r"n_samples: '10+\.\.\.0+' is not a whole number of at least 1 and at most 18 digits",
@@ -367,9 +367,9 @@ def test_what_is_written_is_read_back_alike(tmp_path):
             f"feature_weights = {{income = 1{'0' * 400}}}",
             "feature_weights: a whole number of about 401 digits, more than a float holds",
         ),
-        ('out = ""', "out: '' is no name of a file or folder: it is empty"),
-        (r'out = "a\u0000b"', "out: 'a.x00b' is no name of a file or folder: it holds a NUL character"),
-        (r'train = "a\u0000b"', "train: 'a.x00b' is no name of a file or folder: it holds a NUL character"),
+        ('out = ""', "out: '' is not a valid file name: it is empty"),
+        (r'out = "a\u0000b"', "out: 'a.x00b' is not a valid file name: it holds a NUL character"),
+        (r'train = "a\u0000b"', "train: 'a.x00b' is not a valid file name: it holds a NUL character"),
     ],
     ids=lambda text: text[:12],
 )

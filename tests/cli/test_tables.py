@@ -115,6 +115,16 @@ def test_the_line_is_that_of_the_file(name, tmp_path):
         read(tmp_path, text, name)
 
 
+def test_missing_cells_are_counted_by_column(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,b,c\n1,,x\n,?,y\n3, ,z\n")
+    readings_of(tmp_path / "t.csv", missing=["?"])
+    assert "missing cells of" in (said := capsys.readouterr().err)
+    assert "t.csv: 1 of 'a', 3 of 'b'" in said
+    assert "of 'c'" not in said
+    read(tmp_path, column(["1", "2"]))
+    assert "missing cells" not in capsys.readouterr().err
+
+
 def test_options_say_what_cells_are(tmp_path):
     assert read(tmp_path, column(["007", "12"]), kind="numeric").tolist() == [7, 12]
     assert read(tmp_path, column(["1.1", "1.10"]), kind="numeric").tolist() == [1.1, 1.1]

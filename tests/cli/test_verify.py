@@ -81,6 +81,25 @@ def test_a_change_is_told_by_the_exit_code(bank, tmp_path, capsys):
     assert "cannot be continued: records are missing or repeated" in capsys.readouterr().err
 
 
+def test_records_of_batches_form_one_chain(bank, records, tmp_path, capsys):
+    files = [str(bank / "bank.mcce"), str(bank / "people.csv"), "--model", str(bank / "model.joblib"), "--id", "who"]
+    folder = tmp_path / "records"
+    command = ["explain-batches", *files, "--n-samples", "50", "--batch-size", "4", "--out", str(tmp_path / "out")]
+    assert main([*command, "--records", str(folder)]) == DONE
+    assert f"wrote 6 records to {folder}; mcce verify" in capsys.readouterr().err
+    explainer = ["--explainer", str(bank / "bank.mcce"), "--model", str(bank / "model.joblib")]
+    assert main(["verify", str(folder), *explainer]) == DONE
+    assert "6 records: every hash is right" in (told := capsys.readouterr().out)
+    assert "Reproduced byte for byte: 6 of 6." in told
+    for name in ("000001-0000.json", "000006-0005.json"):
+        one, other = (json.loads((where / name).read_text()) for where in (folder, records))
+        assert one["answers"] == other["answers"]
+        assert one["call"] == other["call"]
+    (folder / "000003-0002.json").unlink()
+    assert main(["verify", str(folder)]) == NOT_VERIFIED
+    assert "fault: record 3 is missing\n" in capsys.readouterr().out
+
+
 def test_options_that_do_not_fit_are_refused(bank, records, tmp_path, capsys):
     (tmp_path / "file").touch()
     for more, told in (

@@ -124,7 +124,7 @@ def test_one_unknown_level_stops_nobody_else_and_a_stranger_file_is_told(desk, t
     assert main(["inspect", str(tmp_path / "people.csv")]) == BAD_INPUT
     assert "'people.csv' is not a stored file of mcce, but a table as text" in capsys.readouterr().err
     assert main(["explain", "bank.mcce", "people.xlsx", "--sampler", "norm"]) == BAD_INPUT
-    assert "'--sampler' go with mcce fit" in capsys.readouterr().err
+    assert "'--sampler' are options of mcce fit" in capsys.readouterr().err
     assert main(["letters", "--show-texts", "nb"]) == DONE
     assert 'language = "nb"' in capsys.readouterr().out
     assert main(["letters", "bank.mcce", "people.xlsx", "--letters", "x", "--language", "xx"]) == BAD_INPUT

@@ -180,7 +180,7 @@ def test_candidates_that_somebody_brings(made):
         (3, [], "keys of k_anonymous are empty"),
         (3, ["salry", "pya"], "the key of k_anonymous 'salry' is not a column of the training data"),
         (3, ["pya"], "did you mean 'pay'"),
-        (151, ["pay"], "asks for 151 training people behind every row, and there are 150 training rows"),
+        (151, ["pay"], "requires 151 training people for every row, and there are 150 training rows"),
     ],
 )
 def test_what_is_refused(made, k, keys, message):

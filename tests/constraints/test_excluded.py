@@ -57,5 +57,5 @@ def test_keys_are_counted_and_too_large_k_raises():
     keys = TrainingKeys.of(matrix, (0, 1))
     assert keys.count(matrix).tolist() == [2, 2, 2, 2, 1]
     assert keys.count(np.array([[5.0, 0.0, 9.0]])).tolist() == [0]
-    with pytest.raises(InputError, match="asks for 6 training people behind every row, and there are 5 training rows"):
+    with pytest.raises(InputError, match="requires 6 training people for every row, and there are 5 training rows"):
         anonymity_of(6, keys)

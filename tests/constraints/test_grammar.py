@@ -124,11 +124,11 @@ def test_the_tree_of_a_text(text, tree):
     ("text", "said"),
     [
         ("", "it is empty; write for example 'savings >= 3"),
-        ("a = 3", "rule 'a = 3', at character 3: '=' means nothing here; write == to compare"),
+        ("a = 3", "rule 'a = 3', at character 3: '=' is not valid here; write == to compare"),
         ("a ! b", "write != or not"),
         ("a & b", "write and"),
-        ("a == 'b", "at character 6: what begins with ' does not end; close it"),
-        ("a ? b", "'\\?' means nothing here; put unusual column names in `backticks`"),
+        ("a == 'b", "at character 6: the text after ' is not closed; close it"),
+        ("a ? b", "'\\?' is not valid here; put unusual column names in `backticks`"),
         ("(a > 2", "at its end: expected '\\)', got nothing more"),
         ("a > 2)", "at character 6: expected the end, or a sign such as .* got '\\)'"),
         ("a b", "expected the end, or a sign such as .* got 'b'"),
@@ -139,7 +139,7 @@ def test_the_tree_of_a_text(text, tree):
         ("min(a) > 1", "min\\(\\) takes two values or more, got 1"),
         ("abs(a, b) > 1", "abs\\(\\) takes 1 value, got 2"),
         ("was(3) > 1", "was\\(\\) takes a column, as in was\\(age\\)"),
-        ("2x > 1", "'2' means nothing here"),
+        ("2x > 1", "'2' is not valid here"),
     ],
 )
 def test_what_is_no_rule_says_where(text, said):
@@ -155,7 +155,7 @@ def test_a_rule_has_a_longest_length():
 
 def test_numbers_end_where_a_word_begins():
     for text in ("1x", "1.5x", "1e5x", "1e", "1_000", ".5x", "1.e5_"):
-        with pytest.raises(InputError, match=r"at character 1: '[1.]' means nothing here"):
+        with pytest.raises(InputError, match=r"at character 1: '[1.]' is not valid here"):
             parse(text)
     for text, value in (("1", 1.0), ("1.", 1.0), (".5", 0.5), ("1.5e-3", 1.5e-3), ("1E+2", 100.0)):
         assert parse(text) == Number(value, at=0)

@@ -135,14 +135,14 @@ def test_levels_and_conditions_are_computed():
         ("if(a > 1, 2) > 1", r"if\(\) takes 3 values, got 2"),
         (
             "round(a, b) > 1",
-            r"at character 10: the decimals of round\(\) are no whole number from -12 to 12; write for ex",
+            r"at character 10: the decimals of round\(\) are not a whole number from -12 to 12; write for ex",
         ),
         ("years(a) > 1", r"years\(\) takes a difference of two dates, as in years\(applied_on - hired_on\)"),
         ("days(a - b) > 1", r"at character 6: days\(\) takes a difference of two dates"),
-        ("log('x') > 1", r"at character 5: 'x' \(text\) cannot be computed with; numbers can"),
+        ("log('x') > 1", r"at character 5: 'x' \(text\) is not a number, and cannot be used in arithmetic"),
         ("if(a, 1, 2) > 1", r"at character 4: 'a' \(a column of numbers\) is neither true nor false"),
         ("a == if(b > 1, 'x', 'y')", r"if\(...\) of levels cannot be compared with 'a' \(a column of numbers\)"),
-        ("a ^ 2 > 1", r"'\^' means nothing here; write x \* x"),
+        ("a ^ 2 > 1", r"'\^' is not valid here; write x \* x"),
         ("logg(a) > 1", r"there is no function 'logg'; did you mean 'log'\?"),
     ],
 )

@@ -283,7 +283,7 @@ def test_a_function_is_given_its_columns_and_those_of_the_factuals():
         (lambda rows, was: rows["nothing"], "rule '<lambda>' raised KeyError: 'nothing'"),
         (lambda rows, was: True, "returned an array of shape .* return one boolean for each"),
         (lambda rows, was: rows["age"], "dtype int64 for 40 rows; return one boolean for each"),
-        (lambda rows, was: [True] * 39 + [None], "returned something that is no boolean: None"),
+        (lambda rows, was: [True] * 39 + [None], "returned a value that is not boolean: None"),
     ],
 )
 def test_a_function_that_gives_no_booleans_is_refused(function, said):
@@ -296,12 +296,12 @@ def test_a_function_that_gives_no_booleans_is_refused(function, said):
     [
         ("age >= salry", r"rule 'age >= salry', at character 8: 'salry' is not a column; did you mean 'salary'\?"),
         ("job == 'coook'", r"'coook' is not a level of 'job'; did you mean 'cook'\?"),
-        ("job == cook", "'cook' is no column but a level of 'job'; put levels in quotes: 'cook'"),
+        ("job == cook", "'cook' is not a column but a level of 'job'; put levels in quotes: 'cook'"),
         ("job < 'cook'", "the levels of 'job' have no order, so < cannot compare them"),
         ("edu < job", "'job' has other levels than 'edu': they have no order"),
         ("job == age", r"'age' \(a column of numbers\) cannot be compared with the levels of 'job'"),
         ("age == 'old'", r"'old' \(text\) cannot be compared with 'age' \(a column of numbers\)"),
-        ("job + 1 > 2", r"'job' \(a column of levels\) cannot be computed with; numbers can"),
+        ("job + 1 > 2", r"'job' \(a column of levels\) is not a number, and cannot be used in arithmetic"),
         ("age", r"'age' \(a column of numbers\) is neither true nor false; compare it with something"),
         ("hired > 3", "3 cannot be compared with the dates of 'hired'; write a date in quotes"),
         ("hired > 'soon'", "'soon' cannot be read as a date of 'hired'"),

@@ -97,7 +97,7 @@ def test_without_data_the_error_says_where_to_get_them(name, no_data):
 
 @pytest.mark.parametrize(("name", "data_id"), [("adult", 1590), ("german", 31)])
 def test_without_a_network_the_error_says_so(name, data_id, no_data):
-    with pytest.raises(InputError, match=f"OpenML data set {data_id} could not be had: .*no route to host"):
+    with pytest.raises(InputError, match=f"OpenML data set {data_id} could not be fetched: .*no route to host"):
         PAPER[name]()
 
 

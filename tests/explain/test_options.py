@@ -90,5 +90,5 @@ def test_select_chooses_as_explain_does(explainer, options):
 def test_texts_for_missing_cells_need_a_csv(explainer, tmp_path):
     FEW.to_parquet(tmp_path / "rows.parquet")
     for source in (FEW, tmp_path / "rows.parquet"):
-        with pytest.raises(InputError, match=r"missing=\['NA'\] has no effect: it is about cells of CSV files"):
+        with pytest.raises(InputError, match=r"missing=\['NA'\] has no effect: it applies to CSV files"):
             explainer.explain_batches(source, tmp_path / "out", missing=["NA"])

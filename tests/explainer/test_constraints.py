@@ -271,7 +271,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
     assert found.unexplained.loc[others, "reason"].str.startswith("nothing can meet its constraints").sum() > 20
     with pytest.raises(InputError, match=r"on 'salary' .* allows nothing of the training data, .*; widen it"):
         explainer.explain(REFUSED, constraints=[mcce.allow("salary", low=1e9)])
-    with pytest.raises(InputError, match="leave nothing for any of the 30 factuals"):
+    with pytest.raises(InputError, match="leave no value for any of the 30 factuals"):
         explainer.explain(REFUSED, constraints=["age > 100"])
 
 

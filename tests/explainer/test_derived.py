@@ -236,7 +236,7 @@ def test_only_leaves_derived_columns_to_follow(fitted):
 def test_rules_that_cannot_hold_are_contradictions():
     who = refused(3)
     least = int(who["job_years"].max()) + 1
-    with pytest.raises(InputError, match="may not change, which breaks: job_years"):
+    with pytest.raises(InputError, match="may not change, which violates: job_years"):
         explainer(fixed=("applied_on", "hired_on")).explain(who, constraints=[f"job_years >= {least}"])
 
 

@@ -320,7 +320,7 @@ def check_same(found, explainer, case, asked, chance):
     try:
         again = other.explain(half, **asked)
     except mcce.InputError as error:  # contradictions of all factuals, though not of those that were left out
-        if "the constraints leave nothing for any" not in str(error):
+        if "the constraints leave no value for any" not in str(error):
             raise
         again = found[half.index[0]]
     for label in half.index:

@@ -108,7 +108,7 @@ def test_files_that_are_refused(tmp_path):
         Graph.from_file(write(tmp_path, "g.txt", "a -> b"))
     with pytest.raises(InputError, match=r"the graph in 'none.dot' cannot be read"):
         Graph.from_file(tmp_path / "none.dot")
-    with pytest.raises(InputError, match=r"graph of g.json is no JSON file"):
+    with pytest.raises(InputError, match=r"graph of g.json is not a JSON file"):
         Graph.from_file(write(tmp_path, "g.json", "{"))
     with pytest.raises(InputError, match=r"graph of g.json holds a int"):
         Graph.from_file(write(tmp_path, "g.json", "3"))

@@ -146,7 +146,7 @@ def test_the_head_is_checked(folder):
         (told,) = verify(folder).faults
         assert told.startswith(fault)
     head.unlink()
-    assert verify(folder).faults == ("head.json is missing: nothing shows whether there were records behind the last",)
+    assert verify(folder).faults == ("head.json is missing: records after the last cannot be detected",)
 
 
 def test_a_folder_without_records_is_an_error(tmp_path):
@@ -270,7 +270,7 @@ def test_calls_that_a_record_cannot_hold_are_named(tmp_path):
     assert one == (
         "000001-0.json cannot be reproduced: the argument measures was a function, which a record cannot hold"
     )
-    assert "select was given candidates, which a record does not hold" in two
+    assert "select used given candidates, which a record does not hold" in two
 
 
 def test_constraints_of_single_people_and_robust_answers_are_reproduced(tmp_path):

@@ -306,7 +306,7 @@ def test_what_cannot_be_stored_is_refused_with_a_reason(tmp_path):
     with pytest.raises(InputError, match=r"EstimatorSampler.*holds a scikit-learn estimator, .* it is made of code"):
         chain.save(path)
     made = good.explainer(constraints=[mcce.rule(lambda rows, was: rows["n"] >= was["n"])])
-    with pytest.raises(InputError, match="a rule that is a Python function, which cannot be written down; say it as"):
+    with pytest.raises(InputError, match="a rule that is a Python function, which cannot be stored; write it as"):
         made.save(path)
     with pytest.raises(InputError, match="donors is 'some'; it must be 'all' or 'none'"):
         good.chain("cart").save(path, donors="some")

@@ -31,21 +31,21 @@ def with_manifest(data, **changes):
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 0.999])
 def test_a_truncated_file(files, share, tmp_path):
     data = files["cart"]
-    refuse(tmp_path / "a.mcce", data[: int(share * len(data))], r"it is no file of mcce, or not whole")
+    refuse(tmp_path / "a.mcce", data[: int(share * len(data))], r"it is not a file of mcce, or incomplete")
 
 
 def test_a_flipped_bit_of_an_entry(files, tmp_path):
     entries = [*read_entries(files["cart"]).items()]
     data = bytearray(zipped(entries, zipfile.ZIP_STORED))
     data[data.index(b'"state.json"')] ^= 1  # in the manifest
-    refuse(tmp_path / "a.mcce", bytes(data), r"it is no file of mcce, or not whole \(Bad CRC")
+    refuse(tmp_path / "a.mcce", bytes(data), r"it is not a file of mcce, or incomplete \(Bad CRC")
     changed = dict(entries) | {"3.npy": dict(entries)["3.npy"][:-1] + b"\x01"}
     refuse(tmp_path / "a.mcce", zipped([*changed.items()]), "the entry '3.npy' does not have its checksum")
 
 
 def test_other_files(files, tmp_path):
-    refuse(tmp_path / "a.mcce", b"", "it is no file of mcce")
-    refuse(tmp_path / "a.mcce", b"\x80\x04\x95", "it is no file of mcce")  # a pickle
+    refuse(tmp_path / "a.mcce", b"", "it is not a file of mcce")
+    refuse(tmp_path / "a.mcce", b"\x80\x04\x95", "it is not a file of mcce")  # a pickle
     refuse(tmp_path / "a.mcce", zipped([("word/document.xml", b"")]), "it has an entry 'word/document.xml', which no")
     refuse(tmp_path / "a.mcce", zipped([("state.json", b"{}")]), "it has no manifest.json")
     refuse(
@@ -106,7 +106,7 @@ def test_bombs_make_no_room(files, tmp_path):
         )
     many = {f"{i}.npy": b"\x00" * SMALL for i in range(40)}
     assert (
-        memory_to_refuse(tmp_path / "a.mcce", zipped([*(entries | many).items()]), "far more bytes than it has")
+        memory_to_refuse(tmp_path / "a.mcce", zipped([*(entries | many).items()]), "entries are compressed too much")
         < 2 * SMALL
     )
     spaces = zipped([*(entries | {"manifest.json": b" " * 3 * SMALL}).items()])
@@ -142,5 +142,5 @@ def test_entries_that_share_bytes(files, tmp_path):
     refuse(
         tmp_path / "a.mcce",
         data[:offset] + directory + extra + bytes(tail),
-        "it has an entry twice|share bytes|no zip|not whole",
+        "it has an entry twice|share bytes|no zip|incomplete",
     )

@@ -76,15 +76,15 @@ def npy(shape, descr, data=b"", fortran=False):
         (npy("(-2, -4)", "<f8", b"\0" * 64), r"an array has the shape \(-2, -4\)"),
         (npy("(99999999999,)", "<f8", b"\0" * 8), r"has the shape \(99999999999,\), and 8 bytes"),
         (npy("(4294967296, 4294967296, 2)", "<f8"), "an array of float64 has the shape"),
-        (npy("(0, 99999999999999999999)", "<f8"), "a part of it is not what it has to be|has the shape|wrong"),
+        (npy("(0, 99999999999999999999)", "<f8"), "a part of it is invalid|has the shape|wrong"),
         (npy("(True,)", "<f8", b"\0" * 8), "shape|header"),
         (npy("(2,)", "|b1", b"\x01\x02"), "an array of booleans holds something else"),
-        (npy("(1,)", "<U1", struct.pack("<I", 0x110000)), "holds something that is no character"),
+        (npy("(1,)", "<U1", struct.pack("<I", 0x110000)), "holds a code that is not a character"),
         (npy("(__import__('os').system('true'),)", "<f8"), "the header of an array cannot be read"),
-        (b"\x93NUMPY\x02\x00" + b"\0" * 100, "it is no array of numpy's format 1.0"),
-        (b"\x93NUMPY\x01\x00\xff\xff" + b"{" * 300, "has 65535 bytes, more than any needs"),
+        (b"\x93NUMPY\x02\x00" + b"\0" * 100, "it is not an array in numpy's format 1.0"),
+        (b"\x93NUMPY\x01\x00\xff\xff" + b"{" * 300, "has 65535 bytes, more than an array needs"),
         (b"\x93NUMPY\x01\x00\x80\x00" + b"{" * 20, "ends before its header does"),
-        (b"", "it is no array"),
+        (b"", "it is not an array"),
     ],
 )
 def test_arrays_that_are_none(files, entry, match, tmp_path):
@@ -105,12 +105,12 @@ def no_collection():
 def test_json_that_is_none(files, tmp_path):
     entries = read_entries(files["marginal"])
     for text, match in [
-        (b"[" * 100_000, "more than 64 deep|is no JSON"),
+        (b"[" * 100_000, "more than 64 deep|is not JSON"),
         (b"[" * 900 + b"]" * 900, "more than 64 deep"),
         (b'{"a": 1, "a": 2}', "a dict has a key twice"),
-        (b"\xff", "state.json is no JSON"),
+        (b"\xff", "state.json is not JSON"),
         (b"[1]", "no place for"),
-        (b"1" * 5000, "state.json is no JSON"),
+        (b"1" * 5000, "state.json is not JSON"),
     ]:
         refuse(tmp_path / "a.mcce", signed(entries | {"state.json": text}), match)
 
@@ -122,19 +122,19 @@ def test_json_that_is_none(files, tmp_path):
         (
             "sampler",
             {"type": "posix.system"},
-            "an object of the type 'posix.system', which nothing here has registered",
+            "an object of the type 'posix.system', which is not registered",
         ),
         ("sampler", {"params": {"min_donors": -1}}, "min_donors of MarginalSampler is -1"),
-        ("sampler", {"params": {"__class__": "x"}}, "a part of it is not what it has to be"),
-        ("sampler", {"fitted": {"__class__": 1}}, "is no fitted attribute of MarginalSampler"),
-        ("sampler", {"fitted": {"sample": 1}}, "is no fitted attribute of MarginalSampler"),
-        ("Feature", {"kind": "evil"}, "Feature: kind is none of the three"),
-        ("Feature", {"decimals": 400}, "decimals is 400, where a whole number from 0 to 12 belongs"),
+        ("sampler", {"params": {"__class__": "x"}}, "a part of it is invalid"),
+        ("sampler", {"fitted": {"__class__": 1}}, "is not a fitted attribute of MarginalSampler"),
+        ("sampler", {"fitted": {"sample": 1}}, "is not a fitted attribute of MarginalSampler"),
+        ("Feature", {"kind": "evil"}, "Feature: kind is unknown"),
+        ("Feature", {"decimals": 400}, "decimals is 400; expected a whole number from 0 to 12"),
         ("Feature", {"unit": 0}, "unit is 0"),
-        ("Feature", {"dtype": {"type": "numpy.dtype", "code": "S2000000000"}}, "dtype is none that a column can have"),
+        ("Feature", {"dtype": {"type": "numpy.dtype", "code": "S2000000000"}}, "dtype is not one of a column"),
         ("Feature", {"dtype": {"type": "pandas.dtype", "name": "datetime64[ns, dateutil//etc/passwd]"}}, "time zone"),
         ("Feature", {"dtype": {"type": "pandas.dtype", "name": "datetime64[ns, ../../x]"}}, "the time zone is"),
-        ("Schema", {"frames": {"build": "x"}}, "Schema: frames is a dict, where a FrameKind or a NoneType belongs"),
+        ("Schema", {"frames": {"build": "x"}}, "Schema: frames is a dict; expected a FrameKind or a NoneType"),
         ("ChainModel", {"seed_": "x"}, "random_state is 'x'"),
         ("ChainModel", {"visit_sequence_": []}, "visit_sequence_ is not of the features"),
     ],
@@ -157,7 +157,7 @@ def test_ranges_and_repeats_that_would_take_forever(files, tmp_path):
         }  # fmt: skip
 
     long = with_state(files["marginal"], levels)
-    assert memory_to_refuse(tmp_path / "a.mcce", long, "longer than it can be") < 3 * SMALL
+    assert memory_to_refuse(tmp_path / "a.mcce", long, "labels is too long") < 3 * SMALL
     for name in ("sweeps", "particles", "density_points"):
 
         def repeats(state, name=name):
@@ -182,7 +182,7 @@ CASES = [
         "Tree",
         "left",
         lambda a: a.astype(float) * np.nan,
-        "an array of float64, where an array of int32 belongs",
+        "an array of float64; expected an array of int32",
     ),
     ("cart", "Tree", "feature", put(0, 10**6), "feature holds 1000000, which is not from -1 to 0"),
     ("cart", "Tree", "feature", put(0, -2), "Tree: feature holds -2"),
@@ -234,7 +234,9 @@ def test_a_bandwidth_whose_square_overflows(files, tmp_path):
         for sampler in find_all(state, "sampler"):
             sampler["fitted"]["bandwidth_"] = 1e308
 
-    refuse(tmp_path / "a.mcce", with_state(files["empirical"], change), r"bandwidth_ is 1e\+308, where a number from")
+    refuse(
+        tmp_path / "a.mcce", with_state(files["empirical"], change), r"bandwidth_ is 1e\+308; expected a number from"
+    )
 
 
 @pytest.mark.slow
@@ -270,7 +272,7 @@ def places_of_floats(part):
         ("plausibility.Conditionals", "share", lambda a: a[:, :8], "share has the shape"),
         ("plausibility.Scale", "values", put(0, np.nan), "values holds nan"),
         ("plausibility.Plausibility", "scale", lambda a: a[:2], "scale has the shape"),
-        ("TrainingRows", "hashes", lambda a: a[:0], "hashes are none"),
+        ("TrainingRows", "hashes", lambda a: a[:0], "hashes are empty"),
     ],
 )
 def test_numbers_of_an_explainer(files, kind, field, change, match, tmp_path):

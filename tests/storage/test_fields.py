@@ -60,37 +60,37 @@ def test_what_is_declared_comes_back():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("starts", np.array([0, 2]), r"left has the shape \(2,\), where \(1\) belongs"),
+        ("starts", np.array([0, 2]), r"left has the shape \(2,\); expected \(1\)"),
         ("starts", np.array([0, 2, 1]), "starts is not in ascending order"),
-        ("left", np.array([1.0, -1.0]), "left is an array of float64, where an array of int32 belongs"),
+        ("left", np.array([1.0, -1.0]), "left is an array of float64; expected an array of int32"),
         ("left", np.array([2, -1], dtype=np.int32), "left holds 2, which is not from -1 to 1"),
         ("column", np.array([0, 4], dtype=np.int32), "column holds 4, which is not from 0 to 3"),
         ("knots", np.array([1.0, 1.0]), "knots is not in ascending order"),
         ("knots", np.empty(0), "knots is empty"),
         ("weights", np.array([1.0, 0.0]), "weights holds 0.0, which is not above 0"),
-        ("weights", np.ones(3), r"weights has the shape \(3,\), where \(2\) belongs"),
-        ("weights", np.array([1.0, np.nan]), "weights holds nan, where finite numbers belong"),
+        ("weights", np.ones(3), r"weights has the shape \(3,\); expected \(2\)"),
+        ("weights", np.array([1.0, np.nan]), "weights holds nan; expected finite numbers"),
         ("table", np.full((2, 3), -np.inf), "table holds an infinite number"),
         ("table", np.zeros(2), r"table has the shape \(2,\)"),
-        ("ids", np.array([7, 7]), "ids holds one of them twice"),
-        ("flags", np.array([True]), r"flags has the shape \(1,\), where \(3\) belongs"),
-        ("share", 1.5, "share is 1.5, where a number from 0 to 1 belongs"),
+        ("ids", np.array([7, 7]), "ids holds a value twice"),
+        ("flags", np.array([True]), r"flags has the shape \(1,\); expected \(3\)"),
+        ("share", 1.5, "share is 1.5; expected a number from 0 to 1"),
         ("share", np.nan, "share is nan"),
-        ("size", 0, "size is 0, where a whole number from 1 to inf belongs"),
+        ("size", 0, "size is 0; expected a whole number from 1 to inf"),
         ("size", 1.5, "size is 1.5"),
-        ("known", 1, "known is 1, where True or False belongs"),
-        ("names", ["a"], "names is a list, where a tuple belongs"),
-        ("edges", (np.zeros(1),), "edges has 1 items, where 3 belong"),
-        ("edges", (np.zeros(1), np.zeros(1), 0.0), "edges is a float, where an array of float64 belongs"),
+        ("known", 1, "known is 1; expected True or False"),
+        ("names", ["a"], "names is a list; expected a tuple"),
+        ("edges", (np.zeros(1),), "edges has 1 items; expected 3"),
+        ("edges", (np.zeros(1), np.zeros(1), 0.0), "edges is a float; expected an array of float64"),
         ("edges", (np.zeros(1), np.zeros(1), np.zeros(2)), "edges is not in ascending order"),
-        ("pairs", (("a", 1, 2),), "pairs has 3 parts, where 2 belong"),
-        ("pairs", ((1, 1),), "pairs is a int, where a str belongs"),
-        ("pairs", (("a", -1),), "pairs is -1, where a whole number from 0"),
-        ("sign", "per", "sign has 3 letters, where 2 is the most"),
-        ("names", ("a", 1), "names is a int, where a str belongs"),
-        ("bound", "x", "bound is a str, where a float belongs"),
-        ("note", 1, "note is a int, where a str or a NoneType belongs"),
-        ("extra", np.zeros(3), r"extra has the shape \(3,\), where \(2\) belongs"),
+        ("pairs", (("a", 1, 2),), "pairs has 3 parts; expected 2"),
+        ("pairs", ((1, 1),), "pairs is a int; expected a str"),
+        ("pairs", (("a", -1),), "pairs is -1; expected a whole number from 0"),
+        ("sign", "per", "sign has 3 letters; at most 2 are allowed"),
+        ("names", ("a", 1), "names is a int; expected a str"),
+        ("bound", "x", "bound is a str; expected a float"),
+        ("note", 1, "note is a int; expected a str or a NoneType"),
+        ("extra", np.zeros(3), r"extra has the shape \(3,\); expected \(2\)"),
     ],
 )
 def test_what_is_not_declared_is_refused(field, value, message):
@@ -112,18 +112,18 @@ def test_what_is_learned_is_there_after_fit_only_and_has_the_lengths_that_are_kn
     sampler = Linear()
     assert not hasattr(sampler, "donors_")
     assert sampler.weights_ is None
-    with pytest.raises(InputError, match="donors_ is not there"):
+    with pytest.raises(InputError, match="donors_ is missing"):
         check_fields(sampler, rows=3, levels=2)
     sampler.donors_, sampler.n_levels_ = np.zeros(3), 2
     check_fields(sampler, Fitted, rows=3, levels=2)
-    with pytest.raises(InputError, match="coef_ is not there"):
+    with pytest.raises(InputError, match="coef_ is missing"):
         check_fields(sampler, rows=3, levels=2)
     sampler.coef_ = np.zeros(5)
     check_fields(sampler, rows=3, levels=2, columns=4)
     for lengths, message in [
-        ({"rows": 4, "levels": 2, "columns": 4}, r"donors_ has the shape \(3,\), where \(4\) belongs"),
-        ({"rows": 3, "levels": 1, "columns": 4}, "n_levels_ is 2, where a whole number from 1 to 1 belongs"),
-        ({"rows": 3, "levels": 2, "columns": 5}, r"coef_ has the shape \(5,\), where \(6\) belongs"),
+        ({"rows": 4, "levels": 2, "columns": 4}, r"donors_ has the shape \(3,\); expected \(4\)"),
+        ({"rows": 3, "levels": 1, "columns": 4}, "n_levels_ is 2; expected a whole number from 1 to 1"),
+        ({"rows": 3, "levels": 2, "columns": 5}, r"coef_ has the shape \(5,\); expected \(6\)"),
     ]:
         with pytest.raises(InputError, match=message):
             check_fields(sampler, **lengths)

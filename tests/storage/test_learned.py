@@ -71,7 +71,7 @@ def test_training_values_are_left_out_as_declared():
     wrapped = Wrapped().fit(None, None)
     assert without_training_values(wrapped).sampler_.donors_ is None
     assert wrapped.sampler_.donors_ is not None
-    with pytest.raises(SamplerError, match=r"Undeclared\(\) draws training values, or may"):
+    with pytest.raises(SamplerError, match=r"Undeclared\(\) draws training values, or may draw them"):
         without_training_values(Undeclared().fit(None, None))
 
 

@@ -230,7 +230,7 @@ def test_what_cannot_come_back_is_refused_where_it_stands(value, message):
 
 
 def test_a_state_names_registered_types_only():
-    with pytest.raises(InputError, match=r"an object of the type 'os.system', which nothing here has registered"):
+    with pytest.raises(InputError, match=r"an object of the type 'os.system', which is not registered"):
         from_state({"type": "os.system", "command": "true"})
     with pytest.raises(InputError, match=r"did you mean 'tests.Pair'"):
         from_state([{"type": "tests.pair", "first": 1, "second": 2}])
@@ -243,5 +243,5 @@ def test_a_name_is_given_once():
     for name, owner in (("tests.Pair", r"tests.storage.test_state.Pair"), ("tuple", "a plain type")):
         with pytest.raises(InputError, match=f"the state name '{name}' is taken by {owner}; choose another"):
             register(name, Label, vars, lambda read: Label())
-    with pytest.raises(InputError, match="Label is no dataclass; name the fields"):
+    with pytest.raises(InputError, match="Label is not a dataclass; name the fields"):
         stateful("tests.Label")(Label)

@@ -68,7 +68,7 @@ def test_all_identifiers_are_said_at_once():
 def test_a_level_seen_once_is_named():
     X = pd.DataFrame({"job": ["clerk"] * (N - 2) + ["pilot", "nurse"], "sex": ["m"] * (N - 1) + ["f"]})
     (said,) = said_of(X, fixed=["sex"])
-    assert said.startswith("X has levels that one row only has, 'job': 'nurse', 'pilot'. Nothing can be learned")
+    assert said.startswith("X has levels that only one row has, 'job': 'nurse', 'pilot'. Nothing can be learned")
     assert said.endswith("mcce.allow('job', never=['nurse']).")
     assert "'sex'" not in said, "a fixed feature is never moved to a level"
 
@@ -96,7 +96,7 @@ def test_the_warning_is_of_the_line_that_fits():
 def test_the_advice_works():
     X = pd.DataFrame({"id": np.arange(N), "age": ORDINARY["age"], "job": ["clerk"] * (N - 1) + ["pilot"]})
     explainer = mcce.MCCE(lambda rows: rows["age"] > 40, decision=True, random_state=1)
-    with pytest.warns(mcce.MCCEWarning, match="levels that one row only has"):
+    with pytest.warns(mcce.MCCEWarning, match="levels that only one row has"):
         explainer.fit(X.set_index("id"))
     found = explainer.explain(X.set_index("id").head(30), constraints=[mcce.allow("job", never=["pilot"])])
     assert (found.frame["job"] == "clerk").all()

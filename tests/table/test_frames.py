@@ -64,7 +64,7 @@ def test_null_and_nan_in_one_column_are_refused():
 
 
 def test_a_lazy_frame_is_refused_with_the_way_out():
-    with pytest.raises(mcce.InputError, match=r"X is a LazyFrame, which has no rows yet; give X.collect\(\)"):
+    with pytest.raises(mcce.InputError, match=r"X is a LazyFrame, which is not computed; give X.collect\(\)"):
         Schema.from_data(pl.LazyFrame({"a": [1.0]}))
 
 

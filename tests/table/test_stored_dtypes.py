@@ -156,7 +156,7 @@ def test_numbers_that_no_file_holds_are_not_accepted_as_levels_either(code):
 
 @pytest.mark.parametrize("column", [pd.Series(CODES.astype(">i2")), pd.arrays.SparseArray(CODES.astype(">i2"))])
 def test_bytes_in_the_order_of_another_processor_are_refused(column):
-    with pytest.raises(InputError, match=r"in the order of another processor; convert it, as in .astype\('int16'\)"):
+    with pytest.raises(InputError, match=r"byte order is not native; convert it, as in .astype\('int16'\)"):
         Schema.from_data(pd.DataFrame({"c": column}))
 
 

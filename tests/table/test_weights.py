@@ -31,9 +31,9 @@ from mcce.table.weights import (
         (pd.Series([1, pd.NA, 1, 1], dtype="Int64"), r"has 1 missing weight\(s\), the first, nan, in row 1"),
         ([1, 1, 1, None], r"has 1 missing weight\(s\), the first, nan, in row 3"),
         ([1, 1, np.inf, 1], r"has 1 infinite weight\(s\), the first, inf, in row 2"),
-        ([0, 0, 0, 0], "is zero for all 4 rows, which leaves none to learn from; leave it out"),
-        (["1", "2", "3", "4"], r"is no array of numbers \(it holds text\)"),
-        (pd.to_datetime(["2020-01-01"] * 4), "is no array of numbers"),
+        ([0, 0, 0, 0], "is zero for all 4 rows, which leaves no rows; leave it out"),
+        (["1", "2", "3", "4"], r"is not an array of numbers \(it holds text\)"),
+        (pd.to_datetime(["2020-01-01"] * 4), "is not an array of numbers"),
         ([1.0, 1e-12, 1.0, 1.0], "has weights from 1e-12 to 1; beside the largest, those below 1e-09 are lost"),
         (
             [1e300, 1e-300, 1.0, 1.0],

@@ -19,7 +19,7 @@ Of a `SynthesizerGenerator`:
 8. A synthesizer that has neither is drawn from again and again, `TRIED` rows at a time, `TRIES` times at most, and
    rows with the given values are kept: levels and missing values must be equal, numbers lie within a share of their
    range (`tolerance`), and are then set.
-9. Rows of a block that could not be had are rejected, by "the fixed values".
+9. Rows of a block that could not be fetched are rejected, by "the fixed values".
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class SampleGenerator(ForeignGenerator):
         if not len(drawn):
             raise SamplerError(f"{self!r} drew no rows given {values}; let sample(n, given) return at least one.")
         n_met = min(len(drawn), n)
-        while len(drawn) < n:  # what stands in for rows that could not be had
+        while len(drawn) < n:  # what stands in for rows that could not be fetched
             drawn = pd.concat([drawn, drawn], ignore_index=True)
         return drawn.iloc[:n], n_met
 

@@ -93,7 +93,7 @@ def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):
     state = to_state(mixture)
     with pytest.raises(InputError, match="columns are not as many"):
         from_state(state | {"model_": to_state(mixture.model_.take([0, 1]))})
-    with pytest.raises(InputError, match="model_ is a int, where a Mixture belongs"):
+    with pytest.raises(InputError, match="model_ is a int; expected a Mixture"):
         from_state(state | {"model_": 3})
     with pytest.raises(InputError, match="max_components of MixtureGenerator is 0"):
         MixtureGenerator(max_components=0).fit(X)
