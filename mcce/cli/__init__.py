@@ -25,6 +25,7 @@ __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make
 
 COMMANDS = {  # the function that adds the parser, and a line of help
     "demo": ("mcce.cli.demo:add_demo", "explain refused loans, an example in a few seconds"),
+    "notebook": ("mcce.cli.notebook:add_notebook", 'write and open "Getting started" as a Jupyter notebook'),
     "fit": ("mcce.cli.explain:add_fit", "learn from a file once, for explaining later"),
     "explain": ("mcce.cli.explain:add_explain", "explain the decisions for the rows of a file"),
     "letters": ("mcce.cli.explain:add_letters", "write letters to the people of a file"),
