@@ -60,14 +60,22 @@ def test_the_changelog_describes_a_first_release():
     assert len(text.splitlines()) <= 110
 
 
-def test_contributing_is_short_and_names_commands_and_files_that_exist():
-    text = read("CONTRIBUTING.md")
+@pytest.mark.parametrize(("page", "least"), [("CONTRIBUTING.md", 20), ("SECURITY.md", 3)])
+def test_pages_for_developers_name_files_that_exist(page, least):
+    text = read(page)
     linked = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(
         r"`((?:\.ci|\.conda|joss|tests|mcce|r_bridge|benchmarks|vignettes)/[\w./-]+)`", text
     )
-    assert len(linked) > 10
+    assert len(linked) > least
     assert [name for name in linked if not (ROOT / name).exists()] == []
-    assert len(text.splitlines()) <= 100  # two screens
+    assert set(re.findall(r"`(test_\w+\.py)`", text)) == set()  # a name without its folder is not checked
+
+
+def test_contributing_has_two_screens_and_the_methods_of_a_sampler():
+    text = read("CONTRIBUTING.md")
+    assert len(text.splitlines()) <= 100
+    methods = sorted(mcce.ConditionalSampler.__abstractmethods__)
+    assert " and ".join(f"`{name}`" for name in methods) in text
 
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "vignettes").glob("*.md"), *(ROOT / "r_bridge" / "r").glob("*.md")]
