@@ -22,8 +22,8 @@ import mcce
 from mcce import InputError
 from mcce.batches import folder as describing
 from mcce.cli import checking as wanted
+from mcce.cli import notebook, outputs, tables
 from mcce.cli import options as job
-from mcce.cli import outputs, tables
 from mcce.cli.tables import NumberMarks, ReadOptions, TableFile, TextColumn
 from mcce.constraints import encoding, grammar, reading
 from mcce.exceptions import did_you_mean, shorten, spell
@@ -138,6 +138,7 @@ CASES = {
     "zeros of a code": Case(tables, tables.LEADING_ZERO.match, lambda n: "0" * n + "x"),
     "blanks and no comma in an interval": Case(wanted, interval, lambda n: " " * n + "x"),
     "blanks before two brackets": Case(wanted, interval, lambda n: "1," + " " * n + "]]"),
+    "links of a page": Case(notebook, lambda t: notebook._cell("markdown", t), lambda n: "[a](" * (n // 4)),
     "endings of a file's name": Case(outputs, beside, lambda n: ".a" * (n // 2) + "!"),
     "letters of a file's ending": Case(outputs, beside, lambda n: "." + "a" * n + "!"),
     "a key of TOML": Case(job, job._key, lambda n: "a" * n + "!"),

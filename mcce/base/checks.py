@@ -62,7 +62,8 @@ def check_count(
     fits = is_whole(value) and least <= value <= (MOST if most is None else most)
     upper = "" if most is None else f" and at most {most}"
     check(fits, value, name, f"it must be a whole number of at least {least}{upper}", or_else, ".", owner=owner)
-    return int(value)  # type: ignore[call-overload,no-any-return]
+    whole: int = int(value)  # type: ignore[call-overload]
+    return whole
 
 
 def check(fits: object, value: object, name: str, *must_be: Part, owner: object = None) -> None:

@@ -25,6 +25,7 @@ __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make
 
 COMMANDS = {  # the function that adds the parser, and its help
     "demo": ("mcce.cli.demo:add_demo", "explain refused loans, an example in a few seconds"),
+    "notebook": ("mcce.cli.notebook:add_notebook", 'write and open "Getting started" as a Jupyter notebook'),
     "fit": ("mcce.cli.explain:add_fit", "fit an explainer to a file and save it"),
     "explain": ("mcce.cli.explain:add_explain", "explain the decisions for the rows of a file"),
     "letters": ("mcce.cli.explain:add_letters", "write letters about the decisions for the rows of a file"),

@@ -69,7 +69,7 @@ from mcce.table.checks import check_fixed
 from mcce.table.frames import like_input
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing_extensions import Unpack
 
 Donors = Literal["all", "none"]
 Self = TypeVar("Self", bound="Generator")

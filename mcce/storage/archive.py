@@ -334,9 +334,9 @@ def _check_entries(file: zipfile.ZipFile) -> Fields:
     if MANIFEST not in names:
         raise InputError(f"it is not a file of mcce: it has no {MANIFEST}")
     with file.open(MANIFEST) as entry:
-        manifest = _parse(entry.read(file.getinfo(MANIFEST).file_size + 1), MANIFEST)
+        manifest: Fields = _parse(entry.read(file.getinfo(MANIFEST).file_size + 1), MANIFEST)
     _check_manifest(manifest, {info.filename: info.file_size for info in infos if info.filename != MANIFEST})
-    return manifest  # type: ignore[no-any-return]
+    return manifest
 
 
 def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:

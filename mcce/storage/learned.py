@@ -64,7 +64,8 @@ def set_state(obj: Fitted, state: dict[str, Any]) -> Fitted:
 
 def without_training_values(obj: Fitted) -> Fitted:
     """Return a copy that draws the same and holds no training values; raise if there is none."""
-    bare: Any = copy.copy(obj)
+    copied = copy.copy(obj)
+    bare: Any = copied
     learned = learned_attributes(obj)
     if bare.dispensable is None:
         if not learned or not all(hasattr(type(part), "dispensable") for part in learned.values()):
@@ -73,7 +74,7 @@ def without_training_values(obj: Fitted) -> Fitted:
     else:
         learned |= {name: None for name in bare.dispensable if name in learned}
     vars(bare).update(learned)
-    return bare  # type: ignore[no-any-return]
+    return copied
 
 
 def disclosed(obj: Any) -> str:
