@@ -108,7 +108,6 @@ class CatallSampler(ConditionalSampler):
         return np.arange(len(given.features))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Count the rows of each cell."""
         self.check_parameters()
         self.check_target(target.feature)
         self.n_levels_ = target.feature.n_levels
@@ -145,7 +144,6 @@ class CatallSampler(ConditionalSampler):
         return out
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a level for each row, or a missing value."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         drawn = rng.categorical(self.probabilities(given))
@@ -162,7 +160,6 @@ class CatallSampler(ConditionalSampler):
         return RestrictedDraw.of(values, mass == 0.0, log_of(np.minimum(mass, 1.0)))
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each level can be drawn for its row."""
         return np.exp(self.log_density(given, values)) > IMPOSSIBLE
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
@@ -175,16 +172,13 @@ class CatallSampler(ConditionalSampler):
         return np.where(places >= 0, log_of(self.probabilities(given)[np.arange(values.size), places]), -np.inf)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the cumulative probabilities of the levels."""
         return DistributionFunctions.of_levels(self.probabilities(given), missing_last=True)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("cells_")
         return "counting"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a table that is not of these columns."""
         self.check_parameters()
         super().check_state(given, target, n_rows)
         require(self.columns_.max(initial=-1) < len(given), "columns_ holds a column that is not given")

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import scipy
 
 from mcce.base.arrays import Bools, Floats
+from mcce.exceptions import SamplerError
 from mcce.samplers.base import BaseMeasure
 from mcce.storage.fields import FLOAT, check_number, require, stored
 from mcce.storage.state import stateful
@@ -142,6 +143,15 @@ class ColumnDensity:
             even = np.where(self.has_mass(values), self.shares[at], even)
         with np.errstate(divide="ignore"):
             return np.log((1.0 - EVEN_PART) * density + EVEN_PART * even)
+
+
+def require_density(column: ColumnDensity | None, owner: object) -> ColumnDensity:
+    """Return the density of a sampler's target; raise if the sampler was saved without it."""
+    if column is None:
+        raise SamplerError(
+            f'{owner!r} was saved with donors="none", and its density is read from training values; save it with them.'
+        )
+    return column
 
 
 def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, observed: Column) -> Floats | None:

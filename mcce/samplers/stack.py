@@ -121,7 +121,6 @@ class StackSampler(ConditionalSampler):
 
     @property
     def thread_safe(self) -> bool:  # type: ignore[override]
-        """Whether all candidates are thread-safe."""
         return all(candidate.thread_safe for candidate in self._read_candidates().values())
 
     @property
@@ -130,7 +129,6 @@ class StackSampler(ConditionalSampler):
         return "; ".join(f"{label}: {disclosed(part)}" for label, part in zip(self.labels_, self.components_))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Learn the weights and fit the components (steps 1 to 3)."""
         self._check_parameters()
         self.check_target(target.feature)
         scores: dict[str, Floats] = {}
@@ -164,7 +162,6 @@ class StackSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row, from a component chosen by weight."""
         self.check_fitted("components_")
         if within is not None:
             return self.sample_within(given, rng, within).values
@@ -192,29 +189,24 @@ class StackSampler(ConditionalSampler):
         return RestrictedDraw.of(values, rejected, log_of(total))
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a component could have produced each value."""
         self.check_fitted("components_")
         return np.asarray(np.any([component.supports(given, values) for component in self.components_], axis=0))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log of the weighted sum of the components' densities."""
         self.check_fitted("components_")
         self.refuse_training_rows(training_rows)
         each = np.column_stack([component.log_density(given, values) for component in self.components_])
         return np.asarray(scipy.special.logsumexp(each, axis=1, b=self.weights_))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the mixture of the components' distributions."""
         self.check_fitted("components_")
         return DistributionFunctions.mixed([each.distribution(given) for each in self.components_], self.weights_)
 
     def base_measure(self) -> BaseMeasure:
-        """Return the components' measure, which is the same for all."""
         self.check_fitted("components_")
         return self.components_[0].base_measure()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Raise if the weights are not a distribution, or a component does not belong to these features."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         require(abs(self.weights_.sum() - 1.0) < 1e-9, "weights_ do not sum to 1")

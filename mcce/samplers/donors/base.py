@@ -302,7 +302,6 @@ class LeafDonorSampler(DonorSampler):
         return self.donors_.forest.trees[0]
 
     def summary(self) -> Summary:
-        """Return the tree as text."""
         return Summary(self.tree)
 
     @property

@@ -135,7 +135,6 @@ class MarginalSampler(ConditionalSampler):
             return np.asarray(np.where(is_missing, np.log(margin.missing_share), known))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of the observed values."""
         self.check_fitted("donors_")
         known, n = self._known, given.n_rows
         if not known.size:

@@ -289,7 +289,6 @@ class EmpiricalSampler(ConditionalSampler):
         return np.where(is_missing, log_of(gone), log_of(density) + log_of(1.0 - gone))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of each row's donors, by their weights."""
         self.check_fitted("donors_")
         missing = self._shares(given, Within())[2]
         total = np.where(missing < 1.0, 1.0 - missing, 1.0)

@@ -62,10 +62,7 @@ class Multinomial:
 
 def log_softmax(eta: Floats) -> Floats:
     """Return log probabilities of all classes, given the linear predictors of all but the first."""
-    full = np.column_stack([np.zeros(eta.shape[0]), eta])
-    full -= full.max(axis=1, keepdims=True)
-    full -= np.log(np.exp(full).sum(axis=1, keepdims=True))
-    return full
+    return np.asarray(scipy.special.log_softmax(np.column_stack([np.zeros(eta.shape[0]), eta]), axis=1))
 
 
 def fit_multinomial(rows: Rows, n_classes: int, *, covariance: bool = False) -> Multinomial:

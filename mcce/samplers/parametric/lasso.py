@@ -92,7 +92,6 @@ class LassoNormSampler(NormSampler):
         self.n_folds = n_folds
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         check_count(self.n_folds, "n_folds", self, 2)
 
@@ -188,7 +187,6 @@ class LassoLogregSampler(LevelSampler):
         self.n_penalties = n_penalties
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         check_count(self.n_folds, "n_folds", self, 2)
         check_count(self.n_penalties, "n_penalties", self, 1)

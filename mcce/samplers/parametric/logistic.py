@@ -133,7 +133,6 @@ class LevelSampler(RegressionSampler):
         return np.asarray(np.logaddexp.reduce(allowed, axis=1))
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse a model that is not of the design and the classes, and classes without one."""
         require((self.scale_ != 0.0).all(), "scale_ holds 0")
         if self.model_ is not None:
             shape = (self.classes_.size - 1, self.design_.n_columns)
@@ -146,13 +145,12 @@ class LevelSampler(RegressionSampler):
         self.check_fitted("design_")
         if self.always_missing_ or self.model_ is None:
             return super().summary()
-        m, p = self.model_.coef.shape
+        m = len(self.model_.coef)
         carry = np.diag(np.append(1.0, 1.0 / self.scale_))
         carry[0, 1:] = -self.shift_ / self.scale_
         carry = np.kron(np.eye(m), carry)
         estimate = carry @ np.column_stack([self.model_.intercept, self.model_.coef]).ravel()
-        unknown = np.full((m * (p + 1), m * (p + 1)), np.nan)
-        covariance = unknown if self.model_.covariance is None else carry @ self.model_.covariance @ carry.T
+        covariance = None if self.model_.covariance is None else carry @ self.model_.covariance @ carry.T
         names = [f"level {code}: {name}" for code in self.classes_[1:] for name in ("const", *self.design_.columns)]
         return coefficient_table(names, estimate, covariance, {"Model": repr(self)})
 
@@ -173,7 +171,6 @@ class LevelSampler(RegressionSampler):
         return np.where(is_level, log_p[np.arange(values.size), np.where(is_level, codes, 0)], -np.inf)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
         return "counting"
 
@@ -293,7 +290,6 @@ class PolyregSampler(LevelSampler):
     """
 
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
-        """Rescale, augment and fit."""
         self.fit_rescaled(x, codes, varies, weights)
 
 
@@ -343,7 +339,6 @@ class PolrSampler(LevelSampler):
     fell_back_: bool = learned(bool)
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
-        """Augment and fit (steps 1 and 2)."""
         self.cumulative_, self.fell_back_ = None, False
         super().fit_complete(given, x, target)
 
@@ -373,11 +368,9 @@ class PolrSampler(LevelSampler):
             return super().summary()
         estimate = np.append(self.cumulative_.coef, self.cumulative_.thresholds)
         thresholds = [f"level {a} | {b}" for a, b in itertools.pairwise(self.classes_)]
-        unknown = np.full((estimate.size, estimate.size), np.nan)
-        return coefficient_table([*self.design_.columns, *thresholds], estimate, unknown, {"Model": repr(self)})
+        return coefficient_table([*self.design_.columns, *thresholds], estimate, None, {"Model": repr(self)})
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse a cumulative model that is not of the design and the classes."""
         super().check_complete(n_rows)
         if self.cumulative_ is not None:
             sizes = self.cumulative_.thresholds.size + 1, self.cumulative_.coef.size
@@ -385,5 +378,4 @@ class PolrSampler(LevelSampler):
             require(sizes == wanted, "cumulative_ is not of the design and the classes")
 
     def has_another_model(self) -> bool:
-        """Return whether the cumulative model is there."""
         return self.cumulative_ is not None

@@ -99,7 +99,6 @@ class MidastouchSampler(LinearSampler):
         self.random_state = random_state
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         if self.kappa is not None and not (is_number(self.kappa) and 0.0 < self.kappa <= 100.0):
             raise InputError(f"kappa of {type(self).__name__} is {self.kappa!r}; give a number above 0, 100 at most.")
@@ -126,7 +125,6 @@ class MidastouchSampler(LinearSampler):
         return np.asarray(scipy.special.softmax(power + np.log(self.counts_), axis=1))
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw one of the allowed donors for each row."""
         uniform, out = rng.uniform(), np.full(given.n_rows, np.nan)
         for rows, weights in self._blocks(given):
             upto = np.cumsum(weights * self._allowed(given, within, rows), axis=1)
@@ -138,7 +136,6 @@ class MidastouchSampler(LinearSampler):
         return out
 
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the probability of the allowed donors."""
         out = np.empty(given.n_rows)
         for rows, weights in self._blocks(given):
             out[rows] = (weights * self._allowed(given, within, rows)).sum(axis=1)
@@ -153,7 +150,6 @@ class MidastouchSampler(LinearSampler):
 
     @property
     def n_ranked(self) -> int:
-        """The number of donors."""
         return self.donors_.size
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
@@ -183,12 +179,10 @@ class MidastouchSampler(LinearSampler):
         return self.column_.log_with_even_part(density, values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
         return "counting" if self.always_missing_ else self.column_.base_measure
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse more donors than there are."""
         check_count_of(self.donors_.size, "the number of donors_", 1, n_rows)
 
     def _blocks(self, given: Table) -> Iterator[tuple[Ints, Floats]]:

@@ -31,11 +31,11 @@ import numpy as np
 import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, BaseMeasure, Within, supported_by
-from mcce.samplers.density import ColumnDensity
-from mcce.samplers.parametric.linear import LinearSampler, fit_linear
+from mcce.samplers.density import ColumnDensity, require_density
+from mcce.samplers.parametric.linear import DonorRegression, LinearSampler, fit_linear
+from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.parametric.transforms import (
     Transform,
     backward,
@@ -46,14 +46,7 @@ from mcce.samplers.parametric.transforms import (
     shift_of,
 )
 from mcce.samplers.registry import register_sampler
-from mcce.samplers.smoothing import (
-    Smoother,
-    Smoothing,
-    check_smoothing,
-    log_normal_mass,
-    truncated_normal,
-    truncated_normal_quantile,
-)
+from mcce.samplers.smoothing import log_normal_mass, truncated_normal, truncated_normal_quantile
 from mcce.storage.fields import FLOAT, check_count_of, learned, require
 from mcce.table import Column, Feature, Table
 from mcce.table.checks import LARGEST
@@ -146,12 +139,10 @@ class NormSampler(LinearSampler):
         self.transform = transform
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         check_transform(self.transform, self)
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
-        """Fit the regression (step 1)."""
         check_domain(self.transform, target, self)
         self.decimals_ = decimals_of(target.values)
         self.column_ = ColumnDensity.of(target.values, target.weights)
@@ -227,31 +218,23 @@ class NormSampler(LinearSampler):
         if self.transform is not None:
             density += log_slope(self.transform, values, self.shift_, max(self._half, _NEAREST))
         density = np.where((values >= self.low_) & (values <= self.high_), density - whole, -np.inf)
-        if not self.column_density().atoms.size:
+        column = require_density(self.column_, self)
+        if not column.atoms.size:
             return density
         mass = self._log_normal_mass(given, values, values) - whole
-        if self.column_density().base_measure == "counting":  # new values are counted too, if they are rounded ones
+        if column.base_measure == "counting":  # new rounded values have point mass, too
             density = np.where(self._rounded(values) == values, mass, -np.inf)
-        density = np.where(self.column_density().has_mass(values), mass, density)
-        return self.column_density().log_with_even_part(np.exp(density), values)
+        density = np.where(column.has_mass(values), mass, density)
+        return column.log_with_even_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
-        return "counting" if self.always_missing_ or self.sigma_ == 0.0 else self.column_density().base_measure
+        if self.always_missing_ or self.sigma_ == 0.0:
+            return "counting"
+        return require_density(self.column_, self).base_measure
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse a range without an order."""
         require(self.low_ < self.high_, "low_ is not below high_")
-
-    def column_density(self) -> ColumnDensity:
-        """Return the column's density; one that was saved without donors has none."""
-        if self.column_ is None:
-            raise SamplerError(
-                f'{self!r} was saved with donors="none", and its density is read from training values; '
-                "save it with them."
-            )
-        return self.column_
 
     def _forward(self, values: Floats) -> Floats:
         return forward(self.transform, values, self.shift_)
@@ -301,9 +284,7 @@ class _TransformedSampler(NormSampler):
     """`NormSampler` with one transformation; a base class, not a sampler."""
 
     def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
+        RegressionSampler.__init__(self, formula=formula, proper=proper, random_state=random_state)
 
     def __init_subclass__(cls) -> None:
         """Add the parameters to the docstring."""
@@ -437,7 +418,7 @@ class NormBootSampler(NormSampler):
 
 
 @register_sampler("normrank")
-class NormRankSampler(LinearSampler):
+class NormRankSampler(DonorRegression):
     """Normal regression on ranks, which keeps the marginal distribution (synthpop's `normrank`).
 
     1. Give each training value the normal score z = qnorm(rank / (n + 1)), ties their average rank.
@@ -489,24 +470,6 @@ class NormRankSampler(LinearSampler):
 
     sorted_: Floats = learned(FLOAT, "values", rising="weakly", filled=True)
     upto_: Floats | None = learned(FLOAT, "values", above=0.0, rising=True, optional=True, default=None)
-    smoother_: Smoother | None = learned(Smoother, optional=True)
-    column_: ColumnDensity = learned(ColumnDensity)
-
-    def __init__(
-        self,
-        *,
-        smoothing: Smoothing = None,
-        formula: str | None = None,
-        proper: bool = False,
-        random_state: int | None = 0,
-    ) -> None:
-        super().__init__(formula=formula, proper=proper, random_state=random_state)
-        self.smoothing = smoothing
-
-    def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
-        super().check_parameters()
-        check_smoothing(self.smoothing, self)
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Regress the normal scores (steps 1 and 2)."""
@@ -514,8 +477,7 @@ class NormRankSampler(LinearSampler):
         if weights is not None:
             self.upto_ = np.cumsum(weights)
         self.fit_linear(x, normal_scores(target.values, target.weights), target)
-        self.smoother_ = None if self.smoothing is None else Smoother.read(self.sorted_, weights)
-        self.column_ = ColumnDensity.of(self.sorted_, weights)
+        self.read_margin(self.sorted_, weights)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw a score and map it back (steps 3 and 4)."""
@@ -536,11 +498,6 @@ class NormRankSampler(LinearSampler):
         position = np.clip(self._position(scores), first, after - 1)
         return np.where(possible, self.sorted_[position], np.nan)
 
-    @property
-    def restricts_by_rejection(self) -> bool:
-        """Whether a restricted draw is drawn again until it is allowed: a smoothed one is."""
-        return self.smoother_ is not None
-
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the mass of the allowed training values."""
         return np.exp(self.log_mass_complete(given, within))
@@ -555,7 +512,6 @@ class NormRankSampler(LinearSampler):
 
     @property
     def n_ranked(self) -> int:
-        """The number of training values."""
         return self.sorted_.size
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
@@ -574,8 +530,7 @@ class NormRankSampler(LinearSampler):
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log probability of each value with point mass, the log density of other values."""
-        if self.smoother_ is not None:
-            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
+        self.refuse_smoothing()
         mass = np.exp(self._log_mass(given, values, values))
         if self.sigma_ == 0.0:
             return self.column_.log_with_even_part(mass, values)
@@ -605,15 +560,7 @@ class NormRankSampler(LinearSampler):
         left = 1.0 - in_margin
         return np.divide(np.maximum(1.0 - drawn, 0.0), left, out=np.zeros(mean.size), where=left > 0.0)
 
-    def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
-        self.check_fitted("design_")
-        if not self.always_missing_ and self.smoother_ is not None:
-            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
-        return "counting" if self.always_missing_ else self.column_.base_measure
-
     def check_complete(self, n_rows: int) -> None:
-        """Refuse more training values than there are."""
         check_count_of(self.sorted_.size, "the number of sorted_", 1, n_rows)
 
     def _log_mass(self, given: Table, low: Floats, high: Floats) -> Floats:

@@ -8,14 +8,13 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count
-from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Within, supported_by
-from mcce.samplers.density import ColumnDensity, silverman
+from mcce.samplers.base import Within, supported_by
+from mcce.samplers.density import silverman
 from mcce.samplers.matching import MOST_DONORS, Donors, copies_of
-from mcce.samplers.parametric.linear import LinearSampler
+from mcce.samplers.parametric.linear import DonorRegression
 from mcce.samplers.registry import register_sampler
-from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
+from mcce.samplers.smoothing import Smoothing
 from mcce.storage.fields import FLOAT, check_count_of, learned
 from mcce.table import Column, Table
 
@@ -23,7 +22,7 @@ FEWEST_SHARES = 20  # donors whose shares can be taken for probabilities: of thr
 
 
 @register_sampler("pmm")
-class PmmSampler(LinearSampler):
+class PmmSampler(DonorRegression):
     """Predictive mean matching (synthpop's `pmm`).
 
     1. Regress the target on the givens, with a slight ridge (`mcce.samplers.parametric.linear`).
@@ -83,8 +82,6 @@ class PmmSampler(LinearSampler):
 
     predictions_: Floats = learned(FLOAT, "donors", rising="weakly")
     donors_: Floats = learned(FLOAT, "donors", finite=True, filled=True)
-    smoother_: Smoother | None = learned(Smoother, optional=True)
-    column_: ColumnDensity = learned(ColumnDensity)
 
     def __init__(
         self,
@@ -95,15 +92,12 @@ class PmmSampler(LinearSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
-        super().__init__(formula=formula, proper=proper, random_state=random_state)
+        super().__init__(smoothing=smoothing, formula=formula, proper=proper, random_state=random_state)
         self.n_donors = n_donors
-        self.smoothing = smoothing
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         check_count(self.n_donors, "n_donors", self, 1)
-        check_smoothing(self.smoothing, self)
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Fit the regression (step 1) and put the training rows in the order of their predictions."""
@@ -113,19 +107,13 @@ class PmmSampler(LinearSampler):
         if target.weights is not None:
             order = np.repeat(order, copies_of(target, self)[order])
         self.predictions_, self.donors_ = predictions[order], target.values[order]
-        self.smoother_ = None if self.smoothing is None else Smoother.read(target.values, target.weights)
-        self.column_ = ColumnDensity.of(target.values, target.weights)
+        self.read_margin(target.values, target.weights)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw one of the nearest donors for each row (steps 2 and 3)."""
         bounds = () if within is None else within.bounds(given.n_rows)
         drawn = self._matching().draw(self.predict(given)[:, None], rng, *bounds)
         return drawn if self.smoother_ is None else self.smoother_.smooth(drawn, rng)
-
-    @property
-    def restricts_by_rejection(self) -> bool:
-        """Whether a restricted draw is drawn again until it is allowed: a smoothed one is."""
-        return self.smoother_ is not None
 
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the share of the row's donors that are allowed."""
@@ -136,7 +124,6 @@ class PmmSampler(LinearSampler):
         return self._matching().log_weight(self.predict(given)[:, None], drawn, *within.bounds(given.n_rows))
 
     def probability_upto(self, given: Table, high: Floats) -> Floats:
-        """Return the share of the row's donors with values up to a bound."""
         return self._matching().share_upto(self.predict(given)[:, None], high)
 
     def quantiles_complete(self, given: Table, u: Floats) -> Floats:
@@ -145,7 +132,6 @@ class PmmSampler(LinearSampler):
 
     @property
     def n_ranked(self) -> int:
-        """The number of donors of a row."""
         return min(self.n_donors, self.donors_.size)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
@@ -158,7 +144,7 @@ class PmmSampler(LinearSampler):
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log of the donors' share that has each value with point mass, of the kernels at other values."""
-        self._refuse_smoothing()
+        self.refuse_smoothing()
         predicted = self.predict(given)[:, None]
         counted = self.column_.has_mass(values)
         density = np.empty(values.size)
@@ -177,20 +163,8 @@ class PmmSampler(LinearSampler):
         """Whether there are too few donors for their shares to be probabilities; they are judged by draws instead."""
         return self.n_donors < FEWEST_SHARES
 
-    def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
-        self.check_fitted("design_")
-        if not self.always_missing_:
-            self._refuse_smoothing()
-        return "counting" if self.always_missing_ else self.column_.base_measure
-
     def check_complete(self, n_rows: int) -> None:
-        """Refuse more donors than there are."""
         check_count_of(self.donors_.size, "the number of donors_", 1, max(n_rows, MOST_DONORS))
-
-    def _refuse_smoothing(self) -> None:
-        if self.smoother_ is not None:
-            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
 
     def _matching(self) -> Donors:
         return Donors.of_one_fit(self.predictions_, self.donors_, self.n_donors)

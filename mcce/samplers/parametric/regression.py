@@ -108,7 +108,6 @@ class RegressionSampler(ConditionalSampler):
         resolve_seed(self.random_state)
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Fit the regression, and the one for missing targets if there are some."""
         self.check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
@@ -146,7 +145,6 @@ class RegressionSampler(ConditionalSampler):
         return design
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row, missing where the first part says so."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("design_")
@@ -181,7 +179,6 @@ class RegressionSampler(ConditionalSampler):
         return found.or_missing(allowed, missing * may_be_missing, rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the conditional could have produced each value."""
         self.check_fitted("design_")
         missing = np.isnan(values)
         if self.always_missing_:
@@ -221,7 +218,6 @@ class RegressionSampler(ConditionalSampler):
         return known if self.missing_model_ is None else known.with_missing(np.exp(self._log_missing(given)[:, 1]))
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that is not of these columns and training rows."""
         self.check_parameters()
         check_fields(self, RegressionSampler)
         self.design_.check_columns(given)

@@ -75,7 +75,6 @@ class ParametricSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Chooser, given: Table, target: Column) -> Chooser:
-        """Choose the sampler (step 1) and fit it."""
         self.check_target(target.feature)
         check_smoothing(self.smoothing, self)
         chosen = self._make(_method(target.feature))
@@ -85,42 +84,34 @@ class ParametricSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row."""
         self.check_fitted("sampler_")
         return self.sampler_.sample(given, rng, within)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row."""
         self.check_fitted("sampler_")
         return self.sampler_.sample_within(given, rng, within)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the conditional could have produced each value."""
         self.check_fitted("sampler_")
         return self.sampler_.supports(given, values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log density or log probability of each value."""
         self.check_fitted("sampler_")
         return self.sampler_.log_density(given, values, training_rows)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of each row."""
         self.check_fitted("sampler_")
         return self.sampler_.distribution(given)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("sampler_")
         return self.sampler_.base_measure()
 
     def summary(self) -> Summary:
-        """Return what the chosen sampler has learned."""
         self.check_fitted("sampler_")
         return self.sampler_.summary()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a chosen sampler that is not the one for the target, or not of these columns."""
         check_type(self.sampler_, "sampler_", _METHODS[_method(target)])
         self.sampler_.check_state(given, target, n_rows)
 

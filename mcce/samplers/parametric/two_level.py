@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -36,7 +37,6 @@ from mcce.samplers.parametric.formula import FormulaDesign
 from mcce.samplers.parametric.norm import LEAST_SHARE, NormSampler
 from mcce.samplers.parametric.transforms import Transform
 from mcce.samplers.registry import register_sampler
-from mcce.samplers.summary import Summary, coefficient_table
 from mcce.storage.fields import FLOAT, learned, require
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import deviation_of, mean_of
@@ -127,14 +127,10 @@ class TwoLevelSampler(NormSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, transform=transform, proper=proper, random_state=random_state)
         self.group = group
-        self.formula = formula
-        self.transform = transform
-        self.proper = proper
-        self.random_state = random_state
 
     def read_design(self, given: Table, target: Column, *, keep_constants: bool = False) -> Design | FormulaDesign:
-        """Return the design of the formula, or of all givens but the group."""
         group = self._find_group(given.features, target.feature)
         design = super().read_design(given, target, keep_constants=keep_constants)
         return design.without(group) if isinstance(design, Design) and group is not None else design
@@ -175,22 +171,10 @@ class TwoLevelSampler(NormSampler):
         ratio = self.tau_ / self.sigma_
         return np.hypot(self.sigma_, self.tau_ / np.sqrt(1.0 + ratio**2 * self.counts_))[self._groups(given)]
 
-    def summary(self) -> Summary:
-        """Return the estimated coefficients with their standard errors, and the two standard deviations."""
-        self.check_fitted("design_")
-        if self.always_missing_:
-            return super().summary()
-        about = {
-            "Model": repr(self),
-            "Residual sd": f"{self.sigma_:.6g}",
-            "Intercept sd": f"{self.tau_:.6g}",
-            "Groups": np.count_nonzero(self.counts_),
-        }
-        names = ["const", *self.design_.columns]
-        return coefficient_table(names, self.estimate_, self.sigma_**2 * self.covariance_, about)
+    def about(self) -> dict[str, Any]:
+        return {**super().about(), "Intercept sd": f"{self.tau_:.6g}", "Groups": np.count_nonzero(self.counts_)}
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Raise if the state is not of these columns and training rows."""
         super().check_state(given, target, n_rows)
         if self.always_missing_:
             return

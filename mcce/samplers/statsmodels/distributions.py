@@ -11,7 +11,7 @@ scipy have them, and the three classes here that scipy lacks or inverts slowly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy
@@ -21,22 +21,6 @@ from mcce.samplers.base import IMPOSSIBLE
 
 _TINY = 2.0**-54  # a uniform number may be 0, whose quantile may be infinite
 _MOST_STEPS = 1_000_000
-
-
-class Distribution(Protocol):
-    """The functions of a frozen distribution of scipy that are needed."""
-
-    def cdf(self, x: Any) -> Any:
-        """Return the distribution function."""
-
-    def sf(self, x: Any) -> Any:
-        """Return one minus the distribution function."""
-
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles."""
-
-    def isf(self, q: Any) -> Any:
-        """Return quantiles of the upper tail."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.statsmodels.models import Specification
 from mcce.samplers.statsmodels.sampler import StatsmodelsSampler
@@ -46,9 +47,7 @@ class _Named(StatsmodelsSampler):
     init: Any = {}  # noqa: RUF012  # replaced, never changed
 
     def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
+        RegressionSampler.__init__(self, formula=formula, proper=proper, random_state=random_state)
 
     def __init_subclass__(cls, feature: str, made: str = "") -> None:
         """Take the declarations of the model, and the parameters and an example of a feature into the docstring."""
@@ -60,11 +59,9 @@ class _Named(StatsmodelsSampler):
         cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}{shown}"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
         return {name: getattr(self, name) for name in self._parameter_names()}
 
     def plain_params(self) -> dict[str, Any]:
-        """Return the parameters, which are plain already."""
         return self.get_params()
 
 

@@ -23,7 +23,7 @@ from mcce.base.parameters import changed_parameters
 from mcce.exceptions import InputError, MCCEError, SamplerError, listing, warn
 from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, Within, samplers_of_weights
-from mcce.samplers.density import ColumnDensity
+from mcce.samplers.density import ColumnDensity, require_density
 from mcce.samplers.donors.base import draw_rows
 from mcce.samplers.parametric.formula import FormulaDesign
 from mcce.samplers.parametric.glm import cholesky
@@ -162,11 +162,9 @@ class StatsmodelsSampler(RegressionSampler):
     # ---- the parameters: those of the constructor, and the options of the model
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, options of the model included."""
         return super().get_params(deep=False) | self.init
 
     def set_params(self: Self, **params: Any) -> Self:
-        """Set parameters by name, options of the model included; fit again afterwards."""
         self.init = {name: params.pop(name, value) for name, value in self.init.items()}
         return super().set_params(**params)
 
@@ -195,14 +193,12 @@ class StatsmodelsSampler(RegressionSampler):
         return Specification.read(self.model, self.init)
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         if not isinstance(self.fit_options, Mapping | None):
             raise InputError(f"fit_options of {type(self).__name__} is {self.fit_options!r}; give a dict, or None.")
         self.specification  # noqa: B018  # raises
 
     def check_weights(self, feature: Feature) -> None:
-        """Refuse weights of training rows, unless the model takes them."""
         if not self.takes_weights:
             taking = listing(name for name, each in MODELS.items() if each.takes_weights)
             raise SamplerError(
@@ -214,7 +210,6 @@ class StatsmodelsSampler(RegressionSampler):
     # ---- fitting
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
-        """Fit the model (step 1)."""
         values, weights, feature = target.values, target.weights, target.feature
         if weights is not None:
             self.check_weights(feature)
@@ -320,7 +315,6 @@ class StatsmodelsSampler(RegressionSampler):
     # ---- drawing and scoring
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw a value for each row (step 2)."""
         if self._has_levels:
             return draw_levels(self._probabilities(given), rng, within)
         n = given.n_rows
@@ -332,7 +326,6 @@ class StatsmodelsSampler(RegressionSampler):
         return self._distribution(given).draw(uniform, *(() if within is None else within.bounds(n)))
 
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the probability of what is allowed."""
         if self._has_levels:
             return np.exp(log_mass_of_levels(self._probabilities(given), within))
         low, high = within.bounds(given.n_rows)
@@ -365,7 +358,7 @@ class StatsmodelsSampler(RegressionSampler):
             return log_probability(self._probabilities(given), values)
         if self.constant_ is not None:
             return np.where(values == self.constant_, 0.0, -np.inf)
-        distribution, column = self._distribution(given), self._column_density()
+        distribution, column = self._distribution(given), require_density(self.column_, self)
         density = distribution.log_density(values)
         if not column.atoms.size:
             return density
@@ -376,14 +369,12 @@ class StatsmodelsSampler(RegressionSampler):
         return column.log_with_even_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
         if self.always_missing_ or self._has_levels or self.constant_ is not None:
             return "counting"
-        return self._column_density().base_measure
+        return require_density(self.column_, self).base_measure
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse parameters that are not those of the model."""
         specification = self.specification
         require(self.constant_ is not None or self._fits(specification), "coef_ or extra_ are not of the model")
         require(bool((self.reach_[:, 0] <= self.reach_[:, 1]).all()), "reach_ has no order")
@@ -444,14 +435,6 @@ class StatsmodelsSampler(RegressionSampler):
             return out
         out[:, self.classes_] = self.specification.probabilities(self._linear(given), self.extra_)
         return out
-
-    def _column_density(self) -> ColumnDensity:
-        if self.column_ is None:
-            raise SamplerError(
-                f'{self!r} was saved with donors="none", and its density is read from training values; '
-                "save it with them."
-            )
-        return self.column_
 
     @property
     def _half(self) -> float:

@@ -89,10 +89,8 @@ class TwoPartSampler(RegressionSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.rest = rest
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Fit the logistic regression (step 1) and the rest (step 2)."""
@@ -153,7 +151,6 @@ class TwoPartSampler(RegressionSampler):
         return np.where(total > 0.0, np.where(is_smallest, self.smallest_, drawn), np.nan)
 
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the probability of what is allowed of both parts."""
         return np.minimum(sum(self._weights(given, within)), 1.0)
 
     def quantiles_complete(self, given: Table, u: Floats) -> Floats:
@@ -190,7 +187,6 @@ class TwoPartSampler(RegressionSampler):
         return np.where(is_smallest, log_of(at_smallest), rest)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
         return "counting" if self.always_missing_ or self.rest_ is None else self.measure_
 
@@ -202,19 +198,16 @@ class TwoPartSampler(RegressionSampler):
         if self.model_ is None:
             return self.rest_.summary()
         estimate = np.append(self.model_.intercept, self.model_.coef)
-        unknown = np.full((estimate.size, estimate.size), np.nan)
         about = {"Model": f"logit of a value above {self.smallest_:g}"}
-        first = coefficient_table(["const", *self.design_.columns], estimate, unknown, about)
+        first = coefficient_table(["const", *self.design_.columns], estimate, None, about)
         return Summary(f"{first}\n{self.rest_.summary()}")
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that is not of these columns and training rows."""
         super().check_state(given, target, n_rows)
         if not self.always_missing_ and self.rest_ is not None:
             self.rest_.check_state(given, target, n_rows)
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse a regression that is not of the design."""
         if self.model_ is not None:
             require(self.model_.coef.shape == (1, self.design_.n_columns), "model_ is not of the design")
             require(self.rest_ is not None, "rest_ is missing")
