@@ -1,4 +1,4 @@
-"""The parametric sampler by the target's kind."""
+"""The parametric sampler for the kind of the target."""
 
 from __future__ import annotations
 
@@ -23,27 +23,16 @@ Chooser = TypeVar("Chooser", bound="ParametricSampler")
 
 @register_sampler("parametric")
 class ParametricSampler(ConditionalSampler):
-    """The parametric sampler that synthpop takes for the target's kind.
+    """The parametric sampler that synthpop uses for the kind of the target.
 
-    1. Numeric: `NormRankSampler`. Two levels: `LogregSampler`. More: `PolyregSampler`. Ordered: `PolrSampler`.
-    2. All methods are those of the chosen sampler, which is the attribute `sampler_`.
+    Numeric: `NormRankSampler`. Two levels: `LogregSampler`. More: `PolyregSampler`. Ordered: `PolrSampler`. All methods
+    are delegated to the chosen sampler, the attribute `sampler_`.
 
     Parameters
     ----------
     smoothing : "density" or None
         Smoothing of a numeric target.
-    formula : str or None
-        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
-        `mcce.samplers.parametric.formula` says which functions there are.
-    proper : bool
-        Draw the parameters, or bootstrap the rows, once at `fit`.
-    random_state : int or None
-        Seed of that, beside the chain's own; a sampler that is fitted alone has this one only.
-
-    References
-    ----------
-    Nowok, Raab and Dibben (2016), "synthpop: Bespoke Creation of Synthetic Data in R", Journal of Statistical
-    Software 74 (11), section 3.1.
+    formula, proper, random_state : see `NormSampler`
 
     Examples
     --------

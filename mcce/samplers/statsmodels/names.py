@@ -1,7 +1,4 @@
-"""Short names of common models of statsmodels, as samplers of their own: a chain takes them by name.
-
-Each is `mcce.StatsmodelsSampler` with a model and a few options that are usual for its targets.
-"""
+"""Named samplers for common models of statsmodels: `mcce.StatsmodelsSampler` with a fixed model and options."""
 
 from __future__ import annotations
 
@@ -18,11 +15,11 @@ _SECTIONS = """
     Parameters
     ----------
     formula : str or None
-        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
+        The design in R's notation, see `NormSampler`.
     proper : bool
         Draw the parameters once, at `fit`, from their estimated distribution.
     random_state : int or None
-        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of that draw, see `NormSampler`.
 
     See Also
     --------
@@ -40,7 +37,7 @@ _SHARE = '.assign(share=lambda rows: (rows["savings"] + 1) / 600_000)'
 
 
 class _Named(StatsmodelsSampler):
-    """A sampler whose model is part of its name; a base class, not a sampler."""
+    """A sampler with a fixed model; a base class, not a sampler."""
 
     model: Any = "GLM"
     fit_options: Mapping[str, Any] | None = None
@@ -50,7 +47,7 @@ class _Named(StatsmodelsSampler):
         RegressionSampler.__init__(self, formula=formula, proper=proper, random_state=random_state)
 
     def __init_subclass__(cls, feature: str, made: str = "") -> None:
-        """Take the declarations of the model, and the parameters and an example of a feature into the docstring."""
+        """Declare what the model handles, and complete the docstring by parameters and an example."""
         specification = Specification.read(cls.model, cls.init)
         cls.handles, cls.numbers = specification.kinds, specification.numbers
         cls.takes_weights = specification.takes_weights
@@ -81,9 +78,9 @@ class NegbinSampler(_Named, feature="years_employed"):
 
 @register_sampler("zip")
 class ZipSampler(_Named, feature="years_employed"):
-    """Zero-inflated Poisson regression of counts: some zeros, a constant share, are beside the Poisson distribution.
+    """Zero-inflated Poisson regression of counts, with a constant share of excess zeros.
 
-    Where the share of zeros depends on the givens, use `TwoPartSampler`, or `StatsmodelsSampler` with
+    If the share of zeros depends on the givens, use `TwoPartSampler`, or `StatsmodelsSampler` with
     ``exog_infl="givens"``.
     """
 
@@ -106,10 +103,10 @@ class BetaSampler(_Named, feature="share", made=_SHARE):
 
 @register_sampler("quantile")
 class QuantileSampler(_Named, feature="salary"):
-    """Quantile regressions at ten levels: any shape, with a spread that may change with the givens.
+    """Quantile regressions at ten levels: any shape, with a spread that may depend on the givens.
 
-    The quantiles of a row are put in order, so that none cross; between them the distribution is even, and beyond the
-    outer two it is exponential (`mcce.samplers.statsmodels.distributions`).
+    The quantiles of a row are sorted, so that they do not cross; the distribution is uniform between them, with
+    exponential tails (`mcce.samplers.statsmodels.distributions`).
     """
 
     model = "QuantReg"
