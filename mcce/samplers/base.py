@@ -426,6 +426,19 @@ RESERVED = ("auto", "*")  # "auto": to be chosen by evidence; "*": the features 
 SAMPLERS: Registry[type[ConditionalSampler]] = Registry("sampler", "mcce.samplers", _register, SamplerError)
 
 
+def refuse_missing(sampler: ConditionalSampler, given: Table, target: Column | None = None) -> None:
+    """Raise if a given, or the target, has missing values."""
+    columns = [] if given.complete else list(zip(given.features, given.matrix.T))
+    columns += [] if target is None else [(target.feature, target.values)]
+    holders = [feature.name for feature, values in columns if np.isnan(values).any()]
+    if holders:
+        raise SamplerError(
+            Value(sampler),
+            f" does not handle missing values, and {listing(holders)} has some; fill them, or use a sampler that does "
+            f"({samplers_that_handle_missing()}).",
+        )
+
+
 def samplers_with(*methods: str) -> str:
     """Return the names of the samplers that have one of some optional methods, for a message."""
     return SAMPLERS.names_that(

@@ -29,7 +29,7 @@ from mcce.base.checks import check_count
 from mcce.exceptions import MCCEError, SamplerError
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.copula.sampler import place_in_root
+from mcce.samplers.copula.sampler import joint_table, place_in_root
 from mcce.samplers.density import comparable
 from mcce.samplers.dp import DPSampler
 from mcce.samplers.estimator import deal_folds
@@ -238,8 +238,7 @@ class StackSampler(ConditionalSampler):
         place, positions, joint = place_in_root(given, target), given.positions, given.root
         if place is None or joint is None:
             place, positions = len(given.features), tuple(range(len(given.features)))
-            matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
-            joint = Table((*given.features, target.feature), matrix, weights=target.weights)
+            joint = joint_table(given, target)
         seed = resolve_seed(self.random_state)
 
         def deal(table: Table) -> list[tuple[Table, Table]]:
