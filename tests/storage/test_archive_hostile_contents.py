@@ -174,7 +174,7 @@ def test_ranges_and_repeats_that_would_take_forever(files, tmp_path):
 
 
 CASES = [
-    ("cart", "Tree", "left", put(0, 0), "Tree: left holds a child that does not come after its parent"),  # a circle
+    ("cart", "Tree", "left", put(0, 0), "Tree: left holds a child that does not follow its parent"),  # a circle
     ("cart", "Tree", "left", put(0, -7), "Tree: left holds -7"),
     ("cart", "Tree", "left", put(0, 2**30), "Tree: left holds 1073741824"),
     (
@@ -206,16 +206,16 @@ CASES = [
     ("copula", "copula.Margin", "values", put(0, np.nan), "Margin: values holds nan"),
     ("empirical", "empirical.Scaling", "whole", lambda a: a[:0], "Scaling: whole has the shape"),
     ("empirical", "empirical.Scaling", "factor", put(0, np.nan), "Scaling: factor holds nan"),
-    ("boosting", "boosting.BoostedTrees", "left", put(0, 0), "left holds a child that does not come after its parent"),
-    ("boosting", "boosting.BoostedTrees", "right", put(0, 2**40), "right holds a child .* or in another tree"),
+    ("boosting", "boosting.BoostedTrees", "left", put(0, 0), "left holds a child that does not follow its parent"),
+    ("boosting", "boosting.BoostedTrees", "right", put(0, 2**40), "right holds a child .* in the same tree"),
     ("boosting", "boosting.BoostedTrees", "feature", put(0, 99), "feature holds 99, which is not from -1 to"),
     ("boosting", "boosting.BoostedTrees", "root", put(-1, 10**9), "BoostedTrees: root holds 1000000000"),
-    ("boosting", "boosting.BoostedTrees", "classes", put(-1, 77), "classes holds 77|classes are of a number"),
-    ("boosting", "boosting.Cells", "edges", put(0, 0.0), "Cells: edges does not begin and end at infinity"),
+    ("boosting", "boosting.BoostedTrees", "classes", put(-1, 77), "classes holds 77|classes are set for a number"),
+    ("boosting", "boosting.Cells", "edges", put(0, 0.0), "Cells: edges does not start and end at infinity"),
     ("boosting", "quantiles.Tails", "below", lambda a: a[:0], "Tails: below has no exceedance"),
     ("mixture", "mixture.Mixture", "shares", lambda a: a[:, :-1], "Mixture: shares has the shape"),
-    ("mixture", "mixture.Mixture", "shares", put(0, -0.5), "Mixture: shares are no probabilities"),
-    ("mixture", "mixture.Mixture", "weights", put(0, 0.0), "Mixture: weights are none, or not above 0"),
+    ("mixture", "mixture.Mixture", "shares", put(0, -0.5), "Mixture: shares are not probabilities"),
+    ("mixture", "mixture.Mixture", "weights", put(0, 0.0), "Mixture: weights are empty or not positive"),
     ("mixture", "mixture.Mixture", "covariances", put(0, -1.0), "covariances is not positive definite"),
     ("coefficients", "parametric.Design", "source", put(0, 40), "source holds 40"),
     ("coefficients", "parametric.Design", "source", put(0, -1), "source holds -1"),
