@@ -174,7 +174,7 @@ def test_ranges_and_repeats_that_would_take_forever(files, tmp_path):
 
 
 CASES = [
-    ("cart", "Tree", "left", put(0, 0), "Tree: left holds a child that does not follow its parent"),  # a circle
+    ("cart", "Tree", "left", put(0, 0), "Tree: left holds a child that does not come after its parent"),  # a circle
     ("cart", "Tree", "left", put(0, -7), "Tree: left holds -7"),
     ("cart", "Tree", "left", put(0, 2**30), "Tree: left holds 1073741824"),
     (
