@@ -66,8 +66,8 @@ class MarginalDensity:
             counts = np.bincount(known.astype(np.intp), weight, minlength=n_levels).astype(np.float64)
             return cls(n, levels, counts, nothing, nothing, 0.0, missing_share)
         distinct, times, is_atom = find_point_masses(known, weight)
-        others, counts = distinct[~is_atom], times[~is_atom]
-        smooth = _smooth(np.repeat(others, counts), None, n) if weight is None else _smooth(others, counts, n)
+        others = (distinct[~is_atom], times[~is_atom])
+        smooth = _smooth(np.repeat(*others), None, n) if weight is None else _smooth(*others, n)
         return cls(n, distinct[is_atom], times[is_atom].astype(np.float64), *smooth, missing_share)
 
     def check_state(self) -> None:
