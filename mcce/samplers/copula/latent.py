@@ -154,7 +154,7 @@ def nearest_correlation(matrix: Floats, groups: Ints, least: float = SMALLEST_EI
 
 
 def check_correlations(matrix: Floats, size: int) -> None:
-    """Raise if the matrix is not a positive definite correlation matrix of so many latents."""
+    """Raise if the matrix is not a positive definite correlation matrix of `size` latents."""
     check_array(matrix, "correlation_", FLOAT, size, size)
     if size:
         require(np.abs(np.diag(matrix) - 1.0).max() < 1e-6, "correlation_ has no unit diagonal")

@@ -108,7 +108,7 @@ class DonorModel:
         if decider is not None:
             require(share > 0.0, "decider is present, and there are no missing values")
             require(np.isin(decider.values, [0.0, 1.0]).all(), "decider holds other values than 0 and 1")
-            require(not missing or share == 1.0, "forest holds missing donors beside a decider")
+            require(not missing or share == 1.0, "forest holds missing donors, and there is a decider")
         elif share == 0.0:
             require(not missing, "forest holds missing donors that the margin does not count")
 

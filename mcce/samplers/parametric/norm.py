@@ -514,8 +514,8 @@ class NormRankSampler(DonorRegression):
         below, density = self.column_.margin(values)
         least = 0.5 / (self._total + 1)
         score = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
-        beside = (score - self.predict(given)) / self.sigma_
-        ratio = np.exp(0.5 * score**2 - 0.5 * beside**2) / self.sigma_
+        residual = (score - self.predict(given)) / self.sigma_
+        ratio = np.exp(0.5 * score**2 - 0.5 * residual**2) / self.sigma_
         if self.column_.base_measure == "mixed":
             density = density * self._between_atoms(given)
         return self.column_.log_with_even_part(np.where(self.column_.has_mass(values), mass, density * ratio), values)

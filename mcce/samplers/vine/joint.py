@@ -7,7 +7,7 @@
    one more indicator, before these: P(level k) = q_k prod_(i < k) (1 - q_i), q_k = P(indicator k is 1 | those before it
    are 0, columns before).
 3. A variable is observed only where all indicators before it in its column are 0; elsewhere it covers all shares from 0
-   to 1, which is no condition.
+   to 1, which imposes no condition.
 4. Pair copulas are fitted tree by tree to the rows in which both variables are observed (Aas, Czado, Frigessi and
    Bakken 2009, section 4.2). Variables of one column, and constant ones, are independent.
 """
