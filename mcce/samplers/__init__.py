@@ -1,141 +1,25 @@
-"""Conditional samplers: one family a file, which registers itself by name; all behind `ConditionalSampler`.
+"""Conditional samplers behind `ConditionalSampler`: each family is one file and registers itself by name.
 
-The families other than `cart` are loaded when one of them is first used, or looked for by name.
+Names are loaded when they are first used (SPEC 1); the stub `__init__.pyi` lists them. Only `cart`, the default, is
+loaded at once: every other name is found by loading all modules of `SAMPLERS.homes`.
 """
-
-from typing import TYPE_CHECKING
 
 import lazy_loader
 
-from mcce.samplers.base import SAMPLERS, ConditionalSampler
-from mcce.samplers.donors.cart import CartSampler
-from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
-from mcce.samplers.restricted import RestrictedDraw, Within
+import mcce.samplers.donors.cart  # noqa: F401  # registers itself
+from mcce.samplers.base import SAMPLERS
 from mcce.storage.state import look_in
 
-if TYPE_CHECKING:  # the names that are loaded lazily, for type checkers and editors
-    from mcce.samplers.boosting import BoostingSampler
-    from mcce.samplers.copula import GaussianCopulaSampler
-    from mcce.samplers.crosstab import CatallSampler, NestedSampler
-    from mcce.samplers.donors.ctree import CtreeSampler
-    from mcce.samplers.donors.forest import ForestSampler
-    from mcce.samplers.donors.marginal import MarginalSampler
-    from mcce.samplers.donors.survctree import SurvCtreeSampler
-    from mcce.samplers.dp import DPSampler
-    from mcce.samplers.empirical import EmpiricalSampler
-    from mcce.samplers.estimator import EstimatorSampler
-    from mcce.samplers.mixture import MixtureSampler
-    from mcce.samplers.parametric import (
-        CubertNormSampler,
-        GaussianSampler,
-        LassoLogregSampler,
-        LassoNormSampler,
-        LdaSampler,
-        LogNormSampler,
-        LogregSampler,
-        MidastouchSampler,
-        NormBootSampler,
-        NormRankSampler,
-        NormSampler,
-        ParametricSampler,
-        PmmSampler,
-        PolrSampler,
-        PolyregSampler,
-        SqrtNormSampler,
-        TwoLevelSampler,
+SAMPLERS.homes = tuple(
+    f"{__name__}.{module}"
+    for module in (
+        *("boosting", "copula.sampler", "crosstab", "donors.ctree", "donors.forest", "donors.marginal"),
+        *("donors.survctree", "dp", "empirical.sampler", "estimator", "mixture.sampler", "parametric.lasso"),
+        *("parametric.lda", "parametric.logistic", "parametric.midastouch", "parametric.norm", "parametric.pmm"),
+        *("parametric.sampler", "parametric.two_level", "stack", "statsmodels.names", "statsmodels.sampler"),
+        *("statsmodels.two_part", "vine.sampler"),
     )
-    from mcce.samplers.stack import StackSampler
-    from mcce.samplers.statsmodels import (
-        BetaSampler,
-        GammaSampler,
-        NegbinSampler,
-        PoissonSampler,
-        QuantileSampler,
-        StatsmodelsSampler,
-        TwoPartSampler,
-        ZipSampler,
-    )
-    from mcce.samplers.vine import VineSampler
-
-__all__ = [
-    "BetaSampler",
-    "BoostingSampler",
-    "CartSampler",
-    "CatallSampler",
-    "ConditionalSampler",
-    "CtreeSampler",
-    "CubertNormSampler",
-    "DPSampler",
-    "EmpiricalSampler",
-    "EstimatorSampler",
-    "ForestSampler",
-    "GammaSampler",
-    "GaussianCopulaSampler",
-    "GaussianSampler",
-    "LassoLogregSampler",
-    "LassoNormSampler",
-    "LdaSampler",
-    "LogNormSampler",
-    "LogregSampler",
-    "MarginalSampler",
-    "MidastouchSampler",
-    "MixtureSampler",
-    "NegbinSampler",
-    "NestedSampler",
-    "NormBootSampler",
-    "NormRankSampler",
-    "NormSampler",
-    "ParametricSampler",
-    "PmmSampler",
-    "PoissonSampler",
-    "PolrSampler",
-    "PolyregSampler",
-    "QuantileSampler",
-    "RestrictedDraw",
-    "SqrtNormSampler",
-    "StackSampler",
-    "StatsmodelsSampler",
-    "SurvCtreeSampler",
-    "TwoLevelSampler",
-    "TwoPartSampler",
-    "VineSampler",
-    "Within",
-    "ZipSampler",
-    "available_samplers",
-    "make_sampler",
-    "register_sampler",
-]
-
-_HOMES = {
-    "boosting": ("BoostingSampler",),
-    "copula": ("GaussianCopulaSampler",),
-    "crosstab": (
-        "CatallSampler",
-        "NestedSampler",
-    ),
-    "donors.ctree": ("CtreeSampler",),
-    "donors.forest": ("ForestSampler",),
-    "donors.marginal": ("MarginalSampler",),
-    "donors.survctree": ("SurvCtreeSampler",),
-    "dp": ("DPSampler",),
-    "empirical": ("EmpiricalSampler",),
-    "estimator": ("EstimatorSampler",),
-    "mixture": ("MixtureSampler",),
-    "parametric": (
-        *("CubertNormSampler", "GaussianSampler", "LassoLogregSampler", "LassoNormSampler"),
-        *("LdaSampler", "LogNormSampler", "LogregSampler", "MidastouchSampler"),
-        *("NormBootSampler", "NormRankSampler", "NormSampler", "ParametricSampler"),
-        *("PmmSampler", "PolrSampler", "PolyregSampler", "SqrtNormSampler", "TwoLevelSampler"),
-    ),
-    "stack": ("StackSampler",),
-    "statsmodels": (
-        *("BetaSampler", "GammaSampler", "NegbinSampler", "PoissonSampler"),
-        *("QuantileSampler", "StatsmodelsSampler", "TwoPartSampler", "ZipSampler"),
-    ),
-    "vine": ("VineSampler",),
-}
-SAMPLERS.homes = tuple(f"{__name__}.{module}" for module in _HOMES)
+)
 look_in(*SAMPLERS.homes, "mcce.trees.rpart.tree")
 
-if not TYPE_CHECKING:  # it would claim that every name exists
-    __getattr__ = lazy_loader.attach(__name__, _HOMES, _HOMES)[0]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

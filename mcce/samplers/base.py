@@ -1,9 +1,9 @@
-"""The contract of a conditional: p(target | given), fitted once, drawn from row by row.
+"""The contract of a conditional p(target | given).
 
 A conditional *supports* a value (`ConditionalSampler.supports`) if its probability, or that of values at least as
-extreme, is above `IMPOSSIBLE`. A sampler that returns training values also supports numbers inside the range of what it
-can draw for the row, no farther from the nearest of these than their local spacing: the median gap between neighbours,
-one for each training row (the lower of two medians; 0 with fewer than three values).
+extreme, is above `IMPOSSIBLE`. A sampler that returns training values also supports numbers inside the range of the
+values it can draw for the row, if the nearest of these is within their *local spacing*: the median gap between
+neighbours, with one value per training row (the lower of two medians; 0 with fewer than three values).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REACH = 7.034483825301131  # standard deviations: a normal draw is farther out, 
 
 
 def local_spacing(drawable: Floats, weights: Floats | None = None) -> float:
-    """Return the local spacing of sorted values; weights count as copies, whose gaps are 0."""
+    """Return the local spacing of sorted values; weights count as copies, with gaps of 0."""
     if weights is None:
         return float(np.quantile(np.diff(drawable), 0.5, method="lower")) if drawable.size > 2 else 0.0
     copies = max(int(weights.sum()), drawable.size)
@@ -45,7 +45,7 @@ def local_spacing(drawable: Floats, weights: Floats | None = None) -> float:
 
 
 def distance_to(drawable: Floats, values: Floats) -> Floats:
-    """Return how far each value is from the nearest of some sorted ones, of which there is at least one."""
+    """Return the distance of each value to the nearest of some sorted values (at least one)."""
     after = np.searchsorted(drawable, values)
     above, below = drawable[np.minimum(after, drawable.size - 1)], drawable[np.maximum(after - 1, 0)]
     return np.minimum(np.abs(above - values), np.abs(values - below))
@@ -59,19 +59,19 @@ def supported_by(
     slack: Floats | float = 0.0,
     weights: Floats | None = None,
 ) -> Bools:
-    """Return whether values are supported by those that the draw comes from; a missing one is not.
+    """Return whether values are supported by the drawable ones; missing values are not.
 
     Parameters
     ----------
     drawable : array
-        Values that the draw comes from, one for each training row, in any order; missing ones do not count.
+        Values that can be drawn, one for each training row, in any order; missing ones are ignored.
     values : array
     is_number : bool
-        Whether they are numbers; a level is supported by itself only.
+        Whether the values are numbers; levels have no neighbours.
     slack : float or array
-        What rounding may add to a distance.
+        Tolerance for rounding of distances.
     weights : array or None
-        Of the training rows, if they have any.
+        Weights of the training rows.
     """
     known = ~np.isnan(drawable)
     drawable, weights = sorted_with_weights(drawable[known], None if weights is None else weights[known])
@@ -89,9 +89,9 @@ def supported_in_segments(
     after: npt.NDArray[np.integer],
     values: Floats,
 ) -> Bools:
-    """Return ``supported(drawable[first:after], values)``, where each value has its own part of them.
+    """Return ``supported(drawable[first:after], values)`` with a separate segment for each value.
 
-    A part may be in pieces: `first` and `after` then have a column for each.
+    A segment may have several pieces: `first` and `after` then have one column per piece.
     """
     found = np.zeros(values.size, dtype=bool)
     n_pieces = first.size // max(values.size, 1)
@@ -125,100 +125,96 @@ REJECTION_ROUNDS = 200
 class ConditionalSampler(Parameters, ABC):
     """A model of one column given others: p(target | given).
 
-    To write one, subclass this and implement two methods; everything else has a working default or refuses clearly.
+    Subclasses implement two methods; all others have a default or raise an error with the reason.
 
     ``fit(given, target)``
-        `given` is a `Table`: ``given.matrix`` is a float64 matrix (rows, columns) in which numbers stand for
-        themselves, levels are codes 0, 1, ... and NaN is missing; ``given.features[j]`` says what column j is
-        (``kind`` is "numeric", "categorical" or "ordered"; ``levels``). It may have no columns at all. `target` is a
-        `Column`: ``target.values`` and ``target.feature``. Return `self`. Learned state goes into attributes with a
-        trailing underscore; constructor parameters stay as they are.
+        `given` is a `Table`: ``given.matrix`` is a float64 matrix (rows, columns) with numbers, level codes 0, 1, ...
+        and NaN for missing values; ``given.features[j]`` describes column j (``kind`` is "numeric", "categorical" or
+        "ordered"; ``levels``). It may have no columns. `target` is a `Column`: ``target.values`` and
+        ``target.feature``. Return `self`. Learned state is stored in attributes with a trailing underscore; constructor
+        parameters are not modified.
     ``sample(given, rng)``
-        Return one float64 draw for each row of `given` (the same columns as in `fit`), encoded like the target: a level
-        code that exists, a number, or NaN where the training target was missing. All randomness comes from `rng`
+        Return one float64 draw for each row of `given` (the same columns as in `fit`), encoded like the target: an
+        existing level code, a number, or NaN if the training target has missing values. All randomness comes from `rng`
         (`mcce.rng.RowStreams`): ``rng.uniform()``, ``rng.normal()``, ``rng.integer(high)``, ``rng.categorical(p)`` each
-        give one number per row. So a row's draw never depends on the rows beside it. If it takes `within`, it returns
-        ``self.sample_within(given, rng, within).values`` then.
+        give one number per row, so the draw of a row does not depend on other rows. With `within`, return
+        ``self.sample_within(given, rng, within).values``.
 
     Attributes
     ----------
     handles : set of str
-        Kinds of target that the sampler models; the chain checks it once, before fitting.
+        Kinds of target that the sampler models; the chain checks it before fitting.
     handles_missing : bool
-        Whether missing values may stand in the givens and in the target.
+        Whether givens and target may have missing values.
     thread_safe : bool
-        Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads. Each thread of
-        a chain has one BLAS thread, because small problems wait longer for several than they gain.
+        Whether `fit` and `sample` of different objects, and `sample` of one object, may run in several threads. Each
+        thread of a chain uses one BLAS thread, which is faster for small problems.
     leaves_one_out : bool
-        Whether `log_density` can leave a training row out; without it, `training_rows` is refused.
+        Whether `log_density` can leave a training row out; otherwise `training_rows` raises an error.
     draws_observed : bool
-        Whether every number drawn is a value of the training target. The chain puts other numbers on the column's
-        grid: whole numbers for an integer dtype or dates, as many decimals as the training values have.
+        Whether draws are values of the training target. The chain rounds other numbers to the grid of the column: whole
+        numbers for an integer dtype or dates, else the decimals of the training values.
     carries_over : bool
-        Whether the sampler leaves something for the next one of a chain: it then implements `sample_carrying`.
+        Whether the sampler passes state to the next sampler of a chain, by `sample_carrying`.
     ignores_given : bool
-        Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
+        Whether draws are independent of the givens by design; `mcce.testing` then does not test for dependence.
     numbers : "any", "positive", "counts" or "shares"
-        Which numeric targets the sampler models: any numbers, positive ones, whole ones from 0, or numbers strictly
-        between 0 and 1; `fit` refuses others. `mcce.testing` chooses its targets by it.
+        The numeric targets that the sampler models: any numbers, positive ones, counts, or numbers strictly between 0
+        and 1; `fit` raises an error for others. `mcce.testing` chooses its targets accordingly.
     takes_weights : bool or "counts"
-        Whether `fit` heeds ``target.weights``, which are None or the positive weights of the training rows: a row of
-        weight 2 counts as two (`mcce.table.weights`); "counts": whole numbers only. A chain with weights refuses
-        samplers that do not.
+        Whether `fit` uses ``target.weights``, which are None or the positive weights of the training rows: a row of
+        weight 2 counts as two (`mcce.table.weights`); "counts": whole numbers only. A chain with weights raises an
+        error for other samplers.
     discloses, dispensable, unstorable : str, tuple of str or None, str
-        What a file tells of the training values; the attributes that it can draw without, for a file without training
-        values; why it cannot be stored. See `mcce.storage.learned`. All that `fit` keeps in attributes with a trailing
-        underscore is stored: arrays, numbers, text, lists, tuples, dicts, and objects of classes that
-        `mcce.storage.state` knows.
+        The training values that a file discloses; the attributes not needed for draws, for a file without training
+        values; the reason why the sampler cannot be stored. See `mcce.storage.learned`. All attributes with a trailing
+        underscore are stored: arrays, numbers, text, lists, tuples, dicts, and objects of classes registered in
+        `mcce.storage.state`.
 
     Notes
     -----
-    Attributes above belong to the class. These methods are optional:
+    The attributes above are class attributes. These methods are optional:
 
     ``sample_within(given, rng, within)``
-        A draw from the conditional restricted to what `within` (`mcce.Within`) allows: values, missing ones where they
-        are allowed, a mask of the rejected rows, of which nothing that is allowed can be drawn, and, if it is
-        `weighted`, the log probability of what is allowed. The default draws again until the value is allowed, to the
-        second time for an unbiased estimate of that probability (`mcce.samplers.restricted`); it rejects a row after
-        200 draws. Override it for something exact; without a `log_mass` the chain takes the default's estimate.
+        A draw from the conditional restricted to `within` (`mcce.Within`): values, missing where allowed, a mask of the
+        rejected rows, which have no allowed value that can be drawn, and, if `weighted`, the log probability of the
+        allowed values. The default is rejection sampling with at most 200 draws per row; it draws until the second
+        allowed value for an unbiased estimate of the probability (`mcce.samplers.restricted`). Override it for exact
+        draws; without a `log_mass` the chain uses the default's estimate.
     ``sample_carrying(given, rng, carried)``
-        A draw, and what the chain gives to its next sampler that takes it, for a sampler with ``carries_over``.
-        `carried` is what the one before left, None at the beginning of a block of rows, and may come from another
-        class. Where some rows of a block are restricted, the chain asks it for ``carried.without(rows)``, and hands on
-        nothing if it has no such method.
+        A draw, and the state passed to the next sampler of the chain with ``carries_over``. `carried` is the state of
+        the previous one, None at the beginning of a block of rows, and may come from another class. If some rows of a
+        block are restricted, the chain calls ``carried.without(rows)``; without such a method no state is passed.
     ``seed_fit(key)``
-        Called by the chain before `fit`, with a key that it derives from its own seed and the name of the target: what
-        is random in `fit` comes from `fit_seed(random_state)`, so that chains with different seeds differ in it too. A
-        sampler that is fitted alone has its `random_state` only.
+        Called by the chain before `fit`, with a key derived from its seed and the name of the target. Randomness in
+        `fit` comes from `fit_seed(random_state)`, so that it differs between chains with different seeds. A sampler
+        fitted on its own uses its `random_state` only.
     ``supports(given, values)``
-        Could the conditional have produced this value? True where it could, and for numbers also between the training
-        values that a draw comes from, no farther from one than their local spacing: `mcce.samplers.base` defines it,
-        and has the functions. What has a probability below 1e-12 counts as impossible. A missing value is supported
-        where a draw may be missing. Needed for anchored draws.
+        Whether the conditional supports each value, as defined in `mcce.samplers.base`. A missing value is supported if
+        a draw may be missing. Needed for anchored draws.
     ``log_density(given, values, training_rows=None)``
         Log density (numbers) or log probability (levels, missing values) of each value. `training_rows` are the
-        positions of the rows among the training rows: each row is then left out of what its own density stands on.
+        positions of the rows among the training rows: each row is then left out of its own density.
     ``ranks(given, values, rng)``, ``at_ranks(given, u)``
         The conditional distribution function at the value of each row, randomised within point masses, levels and
-        missing values by one call of ``rng.uniform()``, and its inverse: `mcce.samplers.ranks` defines both. Needed to
-        keep what is special about a row under an intervention (`mcce.ChainModel.intervene`).
+        missing values by one call of ``rng.uniform()``, and its inverse, as defined in `mcce.samplers.ranks`. Needed
+        for interventions that keep ranks (`mcce.ChainModel.intervene`).
     ``distribution(given)``
-        `mcce.samplers.ranks.DistributionFunctions` of the rows. The defaults of `ranks` and `at_ranks` follow from it,
-        so that implementing this method is enough.
+        `mcce.samplers.ranks.DistributionFunctions` of the rows, from which the defaults of `ranks` and `at_ranks`
+        follow.
     ``base_measure()``
-        What `log_density` is a density of, once fitted, missing values left aside: "counting" (probabilities; always so
-        for levels), "lebesgue" (numbers, in encoded units), or "mixed" (probabilities of the numbers with point mass, a
-        density of the others). Only densities with the same base measure can be compared.
+        The base measure of `log_density` after `fit`, apart from missing values: "counting" (probabilities; always for
+        levels), "lebesgue" (numbers, in encoded units), or "mixed" (probabilities of numbers with point mass, a density
+        of others). Only densities with the same base measure are comparable.
     ``summary()``
-        What was learned, as text: a table of coefficients, a tree, or what the state discloses.
+        The fitted state as text: a table of coefficients, a tree, or what the state discloses.
     ``plain_params()``
-        The parameters as a file holds them: those of `get_params`, objects replaced by texts that the constructor takes
-        as well.
+        The parameters for a file: those of `get_params`, with objects replaced by texts that the constructor accepts.
     ``check_state(given, target, n_rows)``
-        Refuse, by an `InputError`, a state that does not belong to these features or to so many training rows. A chain
-        that is loaded calls it before anything is drawn, since somebody may have changed the file. The default checks
-        the attributes that are declared (`mcce.storage.fields.learned`); the lengths "rows" and "levels" are those of
-        the training rows and of the target's levels.
+        Raise an `InputError` if the state does not belong to these features and number of training rows. A loaded chain
+        calls it before any draw, because the file may have been changed. The default checks declared attributes
+        (`mcce.storage.fields.learned`); the lengths "rows" and "levels" are those of the training rows and of the
+        target's levels.
 
     Examples
     --------
@@ -237,7 +233,7 @@ class ConditionalSampler(Parameters, ABC):
     >>> RoundedNormal()
     RoundedNormal()
 
-    What a chain calls, with what (`mcce.table.Table`, `mcce.table.Column`):
+    The calls of a chain and their arguments (`mcce.table.Table`, `mcce.table.Column`):
 
     >>> from mcce import CartSampler, GaussianCopulaSampler, Within, datasets
     >>> from mcce.rng import RowStreams
@@ -262,7 +258,7 @@ class ConditionalSampler(Parameters, ABC):
     >>> values.shape
     (300,)
 
-    `mcce.testing.check_sampler` tells whether a sampler keeps this contract.
+    `mcce.testing.check_sampler` checks whether a sampler satisfies this contract.
     """
 
     handles: ClassVar[frozenset[str] | set[str]] = frozenset(KINDS)
@@ -274,7 +270,7 @@ class ConditionalSampler(Parameters, ABC):
     ignores_given: ClassVar[bool] = False
     takes_weights: ClassVar[bool | Literal["counts"]] = False
     numbers: ClassVar[Literal["any", "positive", "counts", "shares"]] = "any"
-    discloses: ClassVar[str] = "a state of its own, which may be training values"
+    discloses: ClassVar[str] = "a state that may contain training values"
     dispensable: ClassVar[tuple[str, ...] | None] = None
     unstorable: ClassVar[str] = ""
 
@@ -286,19 +282,19 @@ class ConditionalSampler(Parameters, ABC):
 
     @abstractmethod
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row of `given`, restricted to `within` if that is given."""
+        """Draw one value for each row of `given`, restricted to `within` if it is not None."""
 
     def seed_fit(self, key: int) -> None:
-        """Take the chain's key for what is random in `fit`."""
+        """Set the chain's key for the randomness of `fit`."""
         self._fit_key = key
 
     def fit_seed(self, random_state: int | None) -> int:
-        """Return the seed of what is random in `fit`: from `random_state` and the chain's key, if there is one."""
+        """Return the seed of the randomness of `fit`, from `random_state` and the chain's key, if set."""
         seed = resolve_seed(random_state)
         return seed if self._fit_key is None else derive_key(self._fit_key, seed)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, and say of which rows none can be drawn."""
+        """Draw one allowed value for each row; reject rows without one."""
 
         def draw(waiting: Ints, attempt: int) -> RestrictedDraw:
             tried = self.sample(given.take(waiting), rng.child("attempt", attempt).take(waiting))
@@ -308,19 +304,18 @@ class ConditionalSampler(Parameters, ABC):
         return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=within.weighted)
 
     def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
-        """Draw one value for each row, going on from what the sampler before it left; return also what is left."""
-        raise SamplerError(Value(self), " leaves nothing for the next sampler; call sample().")
+        """Draw one value for each row, using the state of the previous sampler; also return the new state."""
+        raise SamplerError(Value(self), " passes no state to the next sampler; call sample().")
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the conditional could have produced each value, or a number as close as training values."""
+        """Return whether the conditional supports each value."""
         raise SamplerError(
             Value(self),
-            " cannot tell which values its conditional supports; use a sampler that implements "
-            f"supports() ({samplers_with('supports')}).",
+            f" does not implement supports(); use a sampler that does ({samplers_with('supports')}).",
         )
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log density or log probability of each value; of training rows, without each row itself."""
+        """Return the log density or log probability of each value; training rows are left out of their own density."""
         raise SamplerError(
             Value(self),
             f" has no density; use a sampler that implements log_density() ({samplers_with('log_density')}).",
@@ -330,7 +325,7 @@ class ConditionalSampler(Parameters, ABC):
         """Return the conditional distribution function of each row, and its inverse."""
         raise SamplerError(
             Value(self),
-            " has no distribution function, so that values have no ranks; use a sampler that has "
+            " has no distribution function, so values have no ranks; use a sampler that has one "
             f"({samplers_with('distribution', 'ranks')}).",
         )
 
@@ -343,32 +338,29 @@ class ConditionalSampler(Parameters, ABC):
         return self.distribution(given).at(np.asarray(u, dtype=np.float64))
 
     def base_measure(self) -> BaseMeasure:
-        """Return what `log_density` is a density of: "counting", "lebesgue" or "mixed"."""
+        """Return the base measure of `log_density`: "counting", "lebesgue" or "mixed"."""
         raise SamplerError(
-            f"{self!r} does not say what its density is with respect to; use a sampler that implements base_measure() "
-            f"({samplers_with('base_measure')})."
+            f"{self!r} does not implement base_measure(); use a sampler that does ({samplers_with('base_measure')})."
         )
 
     @property
     def has_coarse_probabilities(self) -> bool:
-        """Whether `log_density` of counted numbers says little of the draws, as the shares of three donors do."""
+        """Whether probabilities of numbers with point mass are too coarse to be compared, as shares of three donors."""
         return False
 
     def summary(self) -> Summary:
-        """Return what was learned, as text."""
+        """Return the fitted state as text."""
         if not learned_attributes(self):
             raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
         return Summary(f"{self!r} holds {disclosed(self)}.")
 
     def plain_params(self) -> dict[str, Any]:
-        """Return the parameters as a file holds them."""
+        """Return the parameters in the form that is stored."""
         return self.get_params()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that does not belong to these features: attributes that do not hold what they declare."""
+        """Raise if the state does not belong to these features and number of training rows."""
         check_fields(self, rows=n_rows, levels=target.n_levels)
-
-    # ---- what follows is the same for every sampler
 
     def clone(self: Self) -> Self:
         """Return an unfitted sampler with the same parameters."""
@@ -378,7 +370,7 @@ class ConditionalSampler(Parameters, ABC):
         return bool(learned_attributes(self))
 
     def check_target(self, feature: Feature) -> None:
-        """Refuse a target that the class does not declare to handle."""
+        """Raise if the class does not handle the kind of the target."""
         if feature.kind not in self.handles:
             raise SamplerError(
                 Value(self),
@@ -387,47 +379,59 @@ class ConditionalSampler(Parameters, ABC):
             )
 
     def check_weights(self, feature: Feature) -> None:
-        """Refuse weights of training rows, unless the class declares to heed them."""
+        """Raise unless the class takes weights of training rows."""
         if not self.takes_weights:
             raise SamplerError(
                 Value(self),
                 f" for {feature.name!r} does not take ",
                 Parameter("sample_weight"),
-                ", and would learn from all rows alike; use a sampler that does "
-                f"({SAMPLERS.names_that(lambda cls: cls.takes_weights)}), or leave ",
+                f"; use a sampler that does ({SAMPLERS.names_that(lambda cls: cls.takes_weights)}), or leave ",
                 Parameter("sample_weight"),
                 " out.",
             )
 
     def refuse_training_rows(self, training_rows: Ints | None) -> None:
-        """Refuse to leave training rows out of a density that stands on all of them."""
+        """Raise if training rows are to be left out of a density that cannot do so."""
         if training_rows is not None:
             raise SamplerError(
-                f"{self!r} cannot leave a training row out of its density; ask for the density of new rows, or use a "
+                f"{self!r} cannot leave a training row out of its density; use it for new rows only, or use a "
                 f"sampler that can ({samplers_that_leave_one_out()})."
             )
 
     def check_fitted(self, attribute: str) -> None:
-        """Refuse a call that needs `fit` first."""
+        """Raise if the sampler is not fitted."""
         if not hasattr(self, attribute):
             raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
 
 
 def _register(name: str, sampler: Any) -> None:
-    """Register a sampler class, after a look that it is one."""
+    """Register a sampler class; raise if it is not one."""
     if not (isinstance(sampler, type) and issubclass(sampler, ConditionalSampler)):
         raise InputError(f"register_sampler({name!r}, ...) got {sampler!r}; it needs a subclass of ConditionalSampler.")
     if name in RESERVED:
-        raise SamplerError(f"the sampler name {name!r} has a meaning of its own in a chain; choose another name.")
+        raise SamplerError(f"the sampler name {name!r} is reserved in a chain; choose another name.")
     SAMPLERS.add(name, sampler)
 
 
-RESERVED = ("auto", "*")  # "auto": to be chosen by evidence; "*": the features that are not named
+RESERVED = ("auto", "*")  # "auto": chosen by held-out rows; "*": all features that are not named
 SAMPLERS: Registry[type[ConditionalSampler]] = Registry("sampler", "mcce.samplers", _register, SamplerError)
 
 
+def refuse_missing(sampler: ConditionalSampler, given: Table, target: Column | None = None) -> None:
+    """Raise if a given, or the target, has missing values."""
+    columns = [] if given.complete else list(zip(given.features, given.matrix.T))
+    columns += [] if target is None else [(target.feature, target.values)]
+    holders = [feature.name for feature, values in columns if np.isnan(values).any()]
+    if holders:
+        raise SamplerError(
+            Value(sampler),
+            f" does not handle missing values, and {listing(holders)} has some; fill them, or use a sampler that does "
+            f"({samplers_that_handle_missing()}).",
+        )
+
+
 def samplers_with(*methods: str) -> str:
-    """Return the names of the samplers that have one of some optional methods, for a message."""
+    """Return the names of the samplers that implement one of the methods, for a message."""
     return SAMPLERS.names_that(
         lambda cls: any(getattr(cls, method) is not getattr(ConditionalSampler, method) for method in methods)
     )
@@ -449,7 +453,7 @@ def samplers_of_weights() -> str:
 
 
 def samplers_with_min_donors() -> str:
-    """Return the names of the samplers that draw from at least so many training rows, for a message."""
+    """Return the names of the samplers with a parameter `min_donors`, for a message."""
     return SAMPLERS.names_that(lambda cls: "min_donors" in inspect.signature(cls.__init__).parameters)
 
 

@@ -2,18 +2,18 @@
 
 1. Levels: class probabilities; numbers: quantiles at 1 / (m + 1), ..., m / (m + 1) (scikit-learn's histogram gradient
    boosting). Unordered levels of a given enter as 0/1 columns.
-2. Numbers that more than 5 % of the rows share are classes of their own; all others are one more class with quantiles.
-   If all numbers have point mass, at most 20 distinct ones, all are classes.
-3. Draw a class, then a number from its sorted quantiles: linear between them, beyond the outer ones by held-out
-   exceedances (`mcce.samplers.predictions`). It becomes the training value in whose *cell* it falls, so a draw is an
-   observed value.
-4. The density of a number with point mass is its probability; that of others the probability of an interval of an
-   eighth of the row's spread to both sides over its length: a declared surrogate, with a small even part (`density`).
-5. A target with missing values has classes for whether it is missing, and trees for the complete rows.
+2. Numbers held by more than 5 % of the rows are separate classes; all others are one more class with quantiles. If all
+   numbers have point mass and at most 20 are distinct, all are classes.
+3. Draw a class, then a number from its sorted quantiles: linear between them, with held-out exceedances beyond the
+   outer ones (`mcce.samplers.predictions`). The draw is the training value whose *cell* contains the number.
+4. The density of a number with point mass is its probability. For other numbers it is a surrogate: the probability of
+   an interval of an eighth of the row's spread on both sides, divided by its length. Both are mixed with a small
+   uniform component (`density`).
+5. A classifier models whether the target is missing; the other trees are grown on the complete rows.
 6. The number of iterations minimises the loss on five held-out folds: pinball loss of the outer quantiles and the
-   median, log loss of classes. Weights weigh losses.
+   median, log loss of classes. Losses are weighted.
 7. `read_trees` copies the nodes of a fitted estimator into arrays (`BoostedTrees`), which are stored without pickle.
-   Their predictions are compared with the estimator's, because the nodes are in private attributes.
+   The nodes are private attributes of scikit-learn, so their predictions are compared with the estimator's.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check, check_count, is_number
@@ -57,8 +58,7 @@ from mcce.wording import Value
 
 # mypy: disable-error-code="no-untyped-def"
 
-
-_CHECKED = 50
+_CHECKED = 50  # training rows whose predictions are compared with the estimator's
 
 
 @cached(nogil=True, error_model="numpy")
@@ -81,11 +81,11 @@ class BoostedTrees:
 
     Attributes
     ----------
-    baseline : what each output begins with; an output for each class, a single one for two classes or a number.
-    root : first node of each tree, iteration by iteration, in an iteration output by output.
-    feature, threshold, missing_left, left, right, value : by node; children are counted from the root, and `feature`
+    baseline : initial value of each output: one per class, a single one for two classes or a number.
+    root : first node of each tree, by iteration, then by output.
+    feature, threshold, missing_left, left, right, value : by node; children are numbered from the root, and `feature`
         is -1 in a leaf.
-    classes : codes of the classes; none of a regressor.
+    classes : codes of the classes; empty for a regressor.
     """
 
     baseline: Floats = stored(FLOAT, None, finite=True)
@@ -99,34 +99,38 @@ class BoostedTrees:
     classes: Ints = stored(INT, None, rising=True)
 
     @classmethod
-    def of_one_class(cls, code: int) -> BoostedTrees:
-        """Return the trees of a target with a single class: none."""
-        nothing, none = np.empty(0), np.empty(0, dtype=np.int64)
-        return cls(nothing, none, none, nothing, np.empty(0, dtype=bool), none, none, nothing, np.array([code]))
+    def constant(cls, baseline: Sequence[float], classes: Ints) -> BoostedTrees:
+        """Return no trees: the same outputs for every row; none for a single class."""
+        floats, ints = np.empty(0), np.empty(0, dtype=np.int64)
+        nodes = (ints, ints, floats, np.empty(0, dtype=bool), ints, ints, floats)
+        return cls(np.asarray(baseline, dtype=np.float64), *nodes, classes.astype(np.int64))
 
     def check_state(self) -> None:
-        """Refuse arrays that are no trees: children come after their parents, in the same tree."""
+        """Raise if the arrays do not form trees: children follow their parents in the same tree."""
         n, n_trees = self.value.size, self.root.size
         outputs = {0: 1, 1: 0, 2: 1}.get(self.classes.size, self.classes.size)
-        require(self.baseline.size == outputs, f"baseline has {self.baseline.size} outputs, where {outputs} belong")
-        require(n_trees == 0 if outputs == 0 else n_trees % outputs == 0, "root is not of as many trees an iteration")
-        require((n > 0) == (n_trees > 0), "root is of no tree, or of trees without nodes")
+        require(self.baseline.size == outputs, f"baseline has {self.baseline.size} outputs instead of {outputs}")
+        require(
+            n_trees == 0 if outputs == 0 else n_trees % outputs == 0,
+            "the number of trees is not a multiple of the outputs",
+        )
+        require((n > 0) == (n_trees > 0), "there are nodes without trees, or trees without nodes")
         if n_trees == 0:
             return
-        require(self.root[0] == 0, "root does not begin with the first node")
+        require(self.root[0] == 0, "root does not start at the first node")
         sizes = np.diff(np.append(self.root, n))
         place = np.arange(n) - np.repeat(self.root, sizes)
         inner = self.feature >= 0
         for name in ("left", "right"):
             child = getattr(self, name)[inner]
             inside = (child > place[inner]) & (child < np.repeat(sizes, sizes)[inner])
-            require(inside.all(), f"{name} holds a child that does not come after its parent, or in another tree")
+            require(inside.all(), f"{name} holds a child that does not follow its parent in the same tree")
         require(not np.isnan(self.threshold[inner]).any(), "threshold holds nan")
 
     def check_outputs(self, n_columns: int, n_levels: int) -> None:
-        """Refuse trees of more columns, or classes beyond so many; no levels at all: of a number."""
+        """Raise if the trees use more columns, or have other classes than `n_levels` (0 for a number)."""
         check_between(self.feature, "feature", -1, n_columns - 1)
-        require((self.classes.size == 0) == (n_levels == 0), "classes are of a number, or none of levels")
+        require((self.classes.size == 0) == (n_levels == 0), "classes are set for a number, or missing for levels")
         check_between(self.classes, "classes", 0, n_levels - 1)
 
     def staged(self, points: Floats) -> Floats:
@@ -151,15 +155,14 @@ class BoostedTrees:
 
 
 def class_probabilities(outputs: Floats) -> Floats:
-    """Return the probabilities of the classes: logistic of a single output (the last axis), or softmax of several."""
+    """Return class probabilities: logistic of a single output (the last axis), or softmax of several."""
     if outputs.shape[-1] == 1:
         outputs = np.concatenate([np.zeros_like(outputs), outputs], axis=-1)
-    weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+    return np.asarray(scipy.special.softmax(outputs, axis=-1))
 
 
 def read_trees(estimator: Any, points: Floats) -> BoostedTrees:
-    """Return the trees of a fitted estimator, compared with its predictions of some training rows."""
+    """Return the trees of a fitted estimator; raise if they do not reproduce its predictions."""
     grown = [tree.nodes for iteration in estimator._predictors for tree in iteration]
     nodes = np.concatenate(grown)
     trees = BoostedTrees(
@@ -183,14 +186,14 @@ def read_trees(estimator: Any, points: Floats) -> BoostedTrees:
         import sklearn
 
         raise SamplerError(
-            f"the trees of {type(estimator).__name__} could not be read from scikit-learn {sklearn.__version__}: they "
-            "predict otherwise than it does. Install a version between 1.4 and 1.9, or use "
+            f"the trees of {type(estimator).__name__} could not be read from scikit-learn {sklearn.__version__}: their "
+            "predictions differ. Install a version between 1.4 and 1.9, or use "
             "EstimatorSampler(HistGradientBoostingRegressor(loss='quantile'), method='quantiles')."
         )
     return trees
 
 
-_ABOVE = 1e-6  # of the gap: an edge lies a hair above the middle, where no prediction stands
+_ABOVE = 1e-6  # relative to the gap: edges are slightly above the midpoint, where predictions may be
 
 
 @stateful("boosting.Cells")
@@ -204,21 +207,21 @@ class Cells:
 
     @classmethod
     def of(cls, training: Floats, weights: Floats | None = None) -> Cells:
-        """Read the training values; none is missing."""
+        """Read known training values."""
         values = np.unique(training)
         inner = values[:-1] + (0.5 + _ABOVE) * np.diff(values)
         spacing = local_spacing(*sorted_with_weights(training, weights))
         return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), spacing)
 
     def check_state(self) -> None:
-        """Refuse edges that are not between the values."""
+        """Raise if the edges are not between the values."""
         ends = self.edges[[0, -1]]
-        require(ends[0] == -np.inf and ends[1] == np.inf, "edges does not begin and end at infinity")
+        require(ends[0] == -np.inf and ends[1] == np.inf, "edges does not start and end at infinity")
         inner = self.edges[1:-1]
         require((inner >= self.values[:-1]).all() and (inner <= self.values[1:]).all(), "edges are not between values")
 
     def draw(self, quantiles: PredictedQuantiles, uniform: Floats, low: Floats, high: Floats) -> Floats:
-        """Return a training value in [low, high] for each row; NaN where none can be drawn."""
+        """Return a training value in [low, high] for each row; NaN if there is none."""
         first, last = self._between(low, high)
         possible = first <= last
         first, last = np.where(possible, first, 0), np.where(possible, last, self.values.size - 1)
@@ -227,7 +230,7 @@ class Cells:
         return np.where(possible & ~np.isnan(drawn), self.values[place], np.nan)
 
     def mass(self, quantiles: PredictedQuantiles, low: Floats, high: Floats) -> Floats:
-        """Return the probability of the training values in [low, high], by row."""
+        """Return the probability of the training values in [low, high] for each row."""
         first, last = self._between(low, high)
         possible = first <= last
         first, last = np.where(possible, first, 0), np.where(possible, last, 0)
@@ -239,21 +242,18 @@ class Cells:
         return np.asarray(inside & (self.mass(quantiles, values - self.spacing, values + self.spacing) > IMPOSSIBLE))
 
     def _between(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-        """Return the places of the first and the last training value in [low, high]."""
+        """Return the positions of the first and the last training value in [low, high]."""
         first = np.searchsorted(self.values, low)
         return first, np.searchsorted(self.values, high, side="right") - 1
 
 
-_ONE_EACH = "The number of unique classes is greater"  # a warning of scikit-learn, where most levels have one row
-_LEAST = 1e-6  # the probability of a class that a fold has not seen
+_ONE_EACH = "The number of unique classes is greater"  # a warning of scikit-learn if most levels have one row
+_LEAST = 1e-6  # probability of a class that is missing in the other folds
 
 
 @dataclass(frozen=True)
 class Growing:
-    """How trees are grown: `options` of scikit-learn's estimators, `max_trees` iterations at most, seed of the folds.
-
-    `options` have a `max_iter`, which is replaced by the number of iterations.
-    """
+    """Grower of trees: options of scikit-learn's estimators, largest number of iterations, seed of the folds."""
 
     options: dict[str, Any]
     max_trees: int
@@ -262,7 +262,7 @@ class Growing:
     def quantiles(
         self, points: Floats, values: Floats, levels: Floats, weights: Floats | None = None
     ) -> tuple[list[BoostedTrees], Floats]:
-        """Return the trees of each level; for each row, also its outer quantiles by trees that have not seen it."""
+        """Return the trees of each quantile level, and held-out predictions of the outer quantiles of each row."""
         looked_at = np.unique([0, levels.size // 2, levels.size - 1])
         growers = [partial(self._quantile, level=float(levels[k]), n_trees=self.max_trees) for k in looked_at]
         staged = [self._held_out(points, values, weights, grow) for grow in growers]
@@ -276,7 +276,7 @@ class Growing:
         """Return the trees of a target with levels."""
         found = np.unique(codes)
         if found.size == 1:
-            return BoostedTrees.of_one_class(int(found[0]))
+            return BoostedTrees.constant([], found)
 
         def grow(x: Floats, y: Ints, w: Floats | None) -> BoostedTrees:
             return self._classes(x, y, w, self.max_trees)
@@ -301,7 +301,7 @@ class Growing:
         grow: Callable[[Floats, Any, Floats | None], BoostedTrees],
         predict: Callable[[BoostedTrees, Floats, Any], Floats] = lambda trees, x, y: trees.staged(x),
     ) -> Floats:
-        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations."""
+        """Return held-out predictions of each row after 0, 1, ... iterations."""
         n = points.shape[0]
         fold = deal_folds(n, self.seed)
         parts: list[tuple[Ints, Floats]] = []
@@ -320,10 +320,10 @@ class Growing:
 
         if n_trees == 0:
             lower = np.quantile(equal_chances(values, weights), level, method="lower")
-            return _constant([float(lower)], np.empty(0, dtype=np.int64))
+            return BoostedTrees.constant([float(lower)], np.empty(0, dtype=np.int64))
         estimator = HistGradientBoostingRegressor(loss="quantile", quantile=float(level), **self._options(n_trees))
         points = _with_values(points)
-        with without_warning(_ONE_EACH):  # that of another thread, whose filter scikit-learn's own may undo
+        with without_warning(_ONE_EACH):  # another thread may reset the filters of scikit-learn
             estimator.fit(points, values, sample_weight=weights)
         return read_trees(estimator, points)
 
@@ -332,11 +332,12 @@ class Growing:
 
         classes, place = np.unique(codes, return_inverse=True)
         if classes.size == 1:
-            return BoostedTrees.of_one_class(int(classes[0]))
+            return BoostedTrees.constant([], classes)
         if n_trees == 0:
             counts = np.bincount(place, weights)
             share = np.log(counts / counts.sum())
-            return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
+            baseline = [float(share[1] - share[0])] if classes.size == 2 else share.tolist()
+            return BoostedTrees.constant(baseline, classes)
         estimator = HistGradientBoostingClassifier(**self._options(n_trees))
         points = _with_values(points)
         with without_warning(_ONE_EACH):
@@ -348,60 +349,49 @@ class Growing:
 
 
 def _with_values(points: Floats) -> Floats:
-    """Return the columns with zeros for those that are missing throughout: no tree splits on either.
-
-    scikit-learn makes bins of the values that a column has, and fails where it has none; a column with a single value
-    has none in the folds without it.
-    """
+    """Return the design with zeros in columns without known values, whose binning fails in scikit-learn."""
     return np.where(np.isnan(points).all(axis=0), 0.0, points)
 
 
-def _constant(baseline: Sequence[float], classes: Ints) -> BoostedTrees:
-    """Return no trees at all: the same outputs for every row."""
-    nothing = BoostedTrees.of_one_class(0)
-    parts = (nothing.root, nothing.feature, nothing.threshold, nothing.missing_left, nothing.left, nothing.right)
-    return BoostedTrees(np.asarray(baseline, dtype=np.float64), *parts, nothing.value, classes.astype(np.int64))
-
-
 def pinball(above: Floats, level: float) -> Floats:
-    """Return the loss of a predicted quantile that the values lie so much above."""
+    """Return the pinball loss of a predicted quantile for residuals `above` it."""
     return np.maximum(level * above, (level - 1.0) * above)
 
 
 Self = TypeVar("Self", bound="BoostingSampler")
 
-_HALF_WIDTH = 0.125  # of an interval that a density is read from, in spreads
+_HALF_WIDTH = 0.125  # in spreads: half width of the interval of the surrogate density
 
 
 @register_sampler("boosting")
 class BoostingSampler(ConditionalSampler):
-    """Draws from quantiles or probabilities that gradient boosting predicts.
+    """Draws from quantiles or probabilities predicted by gradient boosting.
 
     Parameters
     ----------
     n_quantiles : int
-        Levels of which a number's quantiles are predicted.
+        Number of predicted quantiles of a number.
     max_trees : int
-        Most iterations of boosting; their number is chosen by held-out rows.
+        Largest number of boosting iterations; held-out rows choose it.
     learning_rate : float
-        What each tree's prediction is multiplied by.
+        Shrinkage of each tree's prediction.
     max_leaves : int
-        Most leaves of a tree.
+        Largest number of leaves of a tree.
     min_leaf : int
         Fewest rows of a leaf.
     random_state : int or None
-        Seed of the folds, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of the folds, combined with the chain's seed; a sampler fitted on its own uses this seed alone.
 
     Attributes
     ----------
     classes_ : codes of the levels, or the numbers that are classes.
-    class_trees_, quantile_trees_ : `mcce.samplers.boosting.BoostedTrees` of the classes, and one a quantile.
+    class_trees_, quantile_trees_ : `mcce.samplers.boosting.BoostedTrees` of the classes, and of each quantile.
 
     Notes
     -----
-    Trees are grown `n_quantiles` + 15 times for quantiles, six times for classes: seconds where `cart` takes hundredths
-    of them. Ordered levels are classes without order. The numbers drawn are observed values. Weights of training rows
-    weigh their losses; `min_leaf` counts rows, as scikit-learn does.
+    Trees are grown `n_quantiles` + 15 times for quantiles and six times for classes, about a hundred times as long as
+    `cart`. Ordered levels are classes without order. Draws are observed values. Losses are weighted by the weights of
+    training rows; `min_leaf` counts rows, as in scikit-learn.
 
     References
     ----------
@@ -423,9 +413,7 @@ class BoostingSampler(ConditionalSampler):
     thread_safe = True
     draws_observed = True
     takes_weights = True
-    discloses = (
-        "{classes_} frequent values of it and {cells_.values} others, beside trees that say how often each is drawn"
-    )
+    discloses = "{classes_} frequent values of it and {cells_.values} others, and trees with their probabilities"
 
     n_levels_: int = learned(int, least="levels", most="levels")
     always_missing_: bool = learned(bool)
@@ -536,7 +524,7 @@ class BoostingSampler(ConditionalSampler):
         density = log_probability(self._probabilities(given), self._codes(values))
         if not self.n_levels_:
             known = np.where(is_missing, self.column_.low, values)
-            density = self.column_.log_with_even_part(np.exp(density) * self._beside(given, known), known)
+            density = self.column_.log_with_even_part(np.exp(density) * self._within_class(given, known), known)
         missing = self._missing(given)
         return np.where(is_missing, log_of(missing), density + log_of(1.0 - missing))
 
@@ -577,24 +565,24 @@ class BoostingSampler(ConditionalSampler):
         check_rising(self.classes_, "classes_")
         if self.n_levels_:
             require(np.array_equal(self.classes_, np.arange(self.n_levels_)), "classes_ are not the target's levels")
-            require(not self.quantile_trees_, "quantile_trees_ are of a target with levels")
+            require(not self.quantile_trees_, "quantile_trees_ are set for a target with levels")
         else:
             check_type(self.column_, "column_", ColumnDensity)
         k = self.classes_.size
         check_type(self.class_trees_, "class_trees_", *([BoostedTrees] if k else [type(None)]))
-        if self.class_trees_ is not None:  # one class more where there are other numbers
+        if self.class_trees_ is not None:  # other numbers are one more class
             self.class_trees_.check_outputs(columns, k + bool(self.quantile_trees_))
         if not self.quantile_trees_:
-            require(k > 0, "classes_ are none, and there are no quantiles either")
+            require(k > 0, "both classes_ and quantile_trees_ are empty")
             return
-        require(len(self.quantile_trees_) == self.n_quantiles, "quantile_trees_ are not as many as the quantiles")
+        require(len(self.quantile_trees_) == self.n_quantiles, "the number of quantile_trees_ is not n_quantiles")
         for trees in self.quantile_trees_:
             trees.check_outputs(columns, 0)
         check_type(self.tails_, "tails_", Tails)
         check_type(self.cells_, "cells_", Cells)
 
     def _draw(self, given: Table, rng: RowStreams, within: Within) -> tuple[Floats, Floats]:
-        """Draw an allowed value that is not missing, NaN where there is none; return also the probability of these."""
+        """Draw an allowed known value, NaN if there is none; also return the probability of the allowed values."""
         n, k = given.n_rows, self.classes_.size
         low, high = within.bounds(n)
         weights = self._probabilities(given)
@@ -613,8 +601,8 @@ class BoostingSampler(ConditionalSampler):
         drawn[is_class] = self.classes_[code[is_class].astype(np.intp)]
         return np.where(np.isnan(code), np.nan, drawn), weights.sum(axis=1)
 
-    def _beside(self, given: Table, values: Floats) -> Floats:
-        """Return the density or probability of each number among those of its class."""
+    def _within_class(self, given: Table, values: Floats) -> Floats:
+        """Return the density or probability of each number within its class."""
         if not self.quantile_trees_:
             return np.ones(values.size)
         quantiles, column = self._quantiles(given), self.column_
@@ -640,7 +628,7 @@ class BoostingSampler(ConditionalSampler):
         return self.class_trees_.probabilities(indicator_design(given), self.classes_.size + 1)
 
     def _codes(self, values: Floats) -> Floats:
-        """Return the column of each value's class in `_probabilities`; NaN of a missing one."""
+        """Return the column of each value's class in `_probabilities`; NaN for a missing value."""
         codes = np.where(np.isin(values, self.classes_), np.searchsorted(self.classes_, values), self.classes_.size)
         return np.where(np.isnan(values), np.nan, codes)
 

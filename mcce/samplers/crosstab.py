@@ -2,14 +2,14 @@
 
 With the cells g of the givens, the levels t of the target and n(g, t) the sum of the weights of the training rows:
 
-1. A given with levels has a code for each, a number one for each of `n_groups` quantile groups; missing is a code of
-   its own. Only codes that occur count.
+1. A given with levels has one code per level, a number one per quantile group (`n_groups`); missing is one more code.
+   Only observed codes count.
 2. p(t | g) = (n(g, t) + a / (G T)) / (n(g) + a / G), with `prior` a, G cells (the product of the givens' numbers of
-   codes) and T levels of the target, a missing one included if it occurs.
-3. A chain in which all features are drawn so has the joint distribution (n + a / cells) / (N + a): the posterior mean
-   under synthpop's Dirichlet prior (`syn.catall`, its `priorn`), because a prior that is even over all cells is even
-   over those of fewer columns.
-4. A cell without training rows has even probabilities; without a prior, the shares of all rows.
+   codes) and T levels of the target, including missing if it occurs.
+3. A chain in which all features use this sampler has the joint distribution (n + a / cells) / (N + a): the posterior
+   mean under synthpop's Dirichlet prior (`syn.catall`, its `priorn`), because the margins of a uniform prior over cells
+   are uniform.
+4. A cell without training rows has uniform probabilities; without a prior, the shares of all rows.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ MOST_CELLS = 10**8  # synthpop's `maxtable`
 class CatallSampler(ConditionalSampler):
     """Levels by their counts in each combination of the givens: the saturated model (synthpop's `catall`).
 
-    1. Cross all givens; numbers count by quantile group (synthpop's `numtocat`).
-    2. Draw a level by its share in the row's cell, with a prior that is even over all cells
-       (`mcce.samplers.crosstab` has the formula).
+    1. Cross all givens, with numbers in quantile groups (synthpop's `numtocat`).
+    2. Draw a level by its share in the row's cell, with a uniform prior over all cells (`mcce.samplers.crosstab` has
+       the formula).
 
     Parameters
     ----------
     prior : float
-        Number of rows that the prior counts for, in the whole table.
+        Weight of the prior in rows, for the whole table.
     n_groups : int
-        Quantile groups of a number among the givens.
+        Number of quantile groups of a numeric given.
 
     Attributes
     ----------
-    cells_, counts_ : number of each cell that occurs, and the sums of its rows' weights by code of the target.
-    codes_ : codes of the target that occur; a missing value has the code after those of all levels.
-    columns_, cuts_ : the givens that are crossed, and the lower ends of all groups of a number but the first.
-    sizes_, used_ : how many codes each of them can have, and how many occur.
+    cells_, counts_ : observed cells, and the sums of the weights of their rows by code of the target.
+    codes_ : observed codes of the target; the code of a missing value follows those of the levels.
+    columns_, cuts_ : the crossed givens, and the lower ends of all groups of a number but the first.
+    sizes_, used_ : number of possible and of observed codes of each crossed given.
 
     Notes
     -----
-    For few givens: a cell that no training row has tells nothing, and tables of more than 1e8 cells are refused. Choose
-    the givens by ``ChainModel(predictors={...})``. synthpop's `ipf` fits two-way margins instead of the whole
-    table; so does `PolyregSampler`, for the margins of the target with each given.
+    Use it for few givens: cells without training rows have no information, and tables of more than 1e8 cells raise an
+    error. Choose the givens by ``ChainModel(predictors={...})``. synthpop's `ipf` fits two-way margins instead of the
+    whole table; so does `PolyregSampler`, for the margins of the target with each given.
 
     References
     ----------
@@ -108,7 +108,6 @@ class CatallSampler(ConditionalSampler):
         return np.arange(len(given.features))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Count the rows of each cell."""
         self.check_parameters()
         self.check_target(target.feature)
         self.n_levels_ = target.feature.n_levels
@@ -133,7 +132,7 @@ class CatallSampler(ConditionalSampler):
         return self
 
     def probabilities(self, given: Table) -> Floats:
-        """Return the probability of every level, and in the last column of a missing value, for each row."""
+        """Return the probability of every level, and of a missing value in the last column, for each row."""
         self.check_fitted("cells_")
         prior = self.prior / (float(np.prod(self.used_.astype(np.float64))) * self.codes_.size)
         cell = self._cell(self._coded(given))
@@ -145,14 +144,13 @@ class CatallSampler(ConditionalSampler):
         return out
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a level for each row, or a missing value."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         drawn = rng.categorical(self.probabilities(given))
         return np.where(drawn == self.n_levels_, np.nan, drawn)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one of the allowed levels, or a missing value where it is allowed."""
+        """Draw one of the allowed levels, or a missing value where allowed."""
         n = given.n_rows
         may = np.column_stack([within.level_mask(n, self.n_levels_), within.allows_missing(n)])
         weights = self.probabilities(given) * may
@@ -162,11 +160,10 @@ class CatallSampler(ConditionalSampler):
         return RestrictedDraw.of(values, mass == 0.0, log_of(np.minimum(mass, 1.0)))
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each level can be drawn for its row."""
         return np.exp(self.log_density(given, values)) > IMPOSSIBLE
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level, or of a missing value; -inf for what is no level."""
+        """Return the log probability of each level or missing value; -inf for values that are not levels."""
         self.check_fitted("cells_")
         self.refuse_training_rows(training_rows)
         codes = np.where(np.isnan(values), self.n_levels_, values)
@@ -175,37 +172,34 @@ class CatallSampler(ConditionalSampler):
         return np.where(places >= 0, log_of(self.probabilities(given)[np.arange(values.size), places]), -np.inf)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the cumulative probabilities of the levels."""
         return DistributionFunctions.of_levels(self.probabilities(given), missing_last=True)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("cells_")
         return "counting"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a table that is not of these columns."""
         self.check_parameters()
         super().check_state(given, target, n_rows)
-        require(self.columns_.max(initial=-1) < len(given), "columns_ holds a column that is not given")
+        require(self.columns_.max(initial=-1) < len(given), "columns_ holds a position beyond the givens")
         for j, cuts, size in zip(self.columns_, self.cuts_, self.sizes_):
             codes = cuts.size + 2 if given[j].is_numeric else given[j].n_levels + 1
-            require(size == codes and (given[j].is_numeric or not cuts.size), "sizes_ is not of the columns")
+            require(size == codes and (given[j].is_numeric or not cuts.size), "sizes_ does not match the columns")
         self._check_size(target)
-        require((self.used_ <= self.sizes_).all(), "used_ has more codes than there are")
-        require(int(self.cells_[-1]) < int(np.prod(self.sizes_)), "cells_ holds a cell that is none")
+        require((self.used_ <= self.sizes_).all(), "used_ exceeds sizes_")
+        require(int(self.cells_[-1]) < int(np.prod(self.sizes_)), "cells_ holds a cell that does not exist")
         require(bool((self.counts_.sum(axis=1) > 0.0).all()), "counts_ has an empty cell")
 
     def _check_size(self, feature: Feature) -> None:
         n_cells = float(np.prod(self.sizes_.astype(np.float64)))
         if n_cells > MOST_CELLS:
             raise SamplerError(
-                f"{self!r} of {feature.name!r} would cross {self.sizes_.size} givens to {n_cells:.3g} cells, and "
-                f"{MOST_CELLS:.0g} is the most. Give it fewer by predictors={{{feature.name!r}: [...]}}, or use 'cart'."
+                f"{self!r} of {feature.name!r} would cross {self.sizes_.size} givens to {n_cells:.3g} cells; the "
+                f"limit is {MOST_CELLS:.0g}. Reduce the givens by predictors={{{feature.name!r}: [...]}}, or use cart."
             )
 
     def _cuts(self, given: Table, j: int, weights: Floats | None) -> Floats:
-        """Return the inner limits of the quantile groups of a number; those of levels are empty."""
+        """Return the inner limits of the quantile groups of a number; empty for levels."""
         column = given.matrix[:, j]
         known = ~np.isnan(column)
         if not given.features[j].is_numeric or not known.any():
@@ -217,7 +211,7 @@ class CatallSampler(ConditionalSampler):
         return np.asarray(cuts[cuts > column[known].min()])
 
     def _coded(self, given: Table) -> Ints:
-        """Return the codes of the crossed givens; a missing value has the last one."""
+        """Return the codes of the crossed givens; a missing value has the last code."""
         out = np.empty((given.n_rows, self.columns_.size), dtype=np.int64)
         for k, (j, cuts) in enumerate(zip(self.columns_, self.cuts_)):
             column, feature = given.matrix[:, j], given.features[j]
@@ -236,22 +230,21 @@ class CatallSampler(ConditionalSampler):
 
 @register_sampler("nested")
 class NestedSampler(CatallSampler):
-    """A fine level by its share within the row's coarse one, whatever else is given (synthpop's `nested`).
+    """Draws a fine level by its share within the row's coarse level (synthpop's `nested`); other givens are ignored.
 
-    1. Find the coarse column: `within`, or else the given that the target tells most about, measured by the
-       uncertainty coefficient 1 - H(coarse | fine) / H(coarse). It is 1 for a column that the target is nested in.
-       Among equals the one with most levels is taken.
-    2. Draw a level by its share among the training rows with the same coarse level; a coarse level without training
-       rows has the shares of all rows.
+    1. Find the coarse column: `within`, or the given with the largest uncertainty coefficient 1 - H(coarse | fine) /
+       H(coarse), which is 1 if the target is nested in it. Ties are resolved for the most levels.
+    2. Draw a level by its share among the training rows with the same coarse level; for a coarse level without training
+       rows, by the shares of all rows.
 
     Parameters
     ----------
     within : str or None
-        Name of the coarse column, which has to be among the givens; None: found as above.
+        Name of the coarse column, which must be among the givens; None: found as above.
 
     Attributes
     ----------
-    columns_ : position of the coarse column among the givens; empty if none has levels.
+    columns_ : position of the coarse column among the givens; empty if no given has levels.
     cells_, counts_, codes_, cuts_, sizes_, used_ : as in `CatallSampler`.
 
     Examples
@@ -278,29 +271,31 @@ class NestedSampler(CatallSampler):
                 known = [str(names[j]) for j in with_levels]
                 raise SamplerError(
                     f"{self!r} of {target.feature.name!r} needs {self.within!r} among its givens, with levels; "
-                    f"{did_you_mean(self.within, known)} A given has to come before it in the visit sequence."
+                    f"{did_you_mean(self.within, known)} It must precede the target in the visit sequence."
                 )
             return np.array([names.index(self.within)])
         fine = np.where(np.isnan(target.values), -1, target.values)
         best = max(
-            ((_told(given.matrix[:, j], fine, target.weights), given.features[j].n_levels, j) for j in with_levels),
+            (
+                (_uncertainty(given.matrix[:, j], fine, target.weights), given.features[j].n_levels, j)
+                for j in with_levels
+            ),
             default=None,
         )
         return np.empty(0, dtype=np.int64) if best is None else np.array([best[2]])
 
 
-def _told(coarse: Floats, fine: Floats, weights: Floats | None) -> float:
-    """Return the uncertainty coefficient of the coarse column given the fine one; 0 for a constant one."""
+def _uncertainty(coarse: Floats, fine: Floats, weights: Floats | None) -> float:
+    """Return the uncertainty coefficient of the coarse column given the fine one; 0 if it is constant."""
     rows = np.unique(np.where(np.isnan(coarse), -1, coarse), return_inverse=True)[1].ravel()
     columns = np.unique(fine, return_inverse=True)[1].ravel()
     n_rows = int(rows.max(initial=0)) + 1
-    counts = np.bincount(columns * n_rows + rows, weights)
-    of_coarse = np.bincount(rows, weights)
-    of_fine = np.bincount(columns, weights)
 
     def entropy(sums: Floats | Ints) -> float:
         shares = sums[sums > 0.0] / sums.sum()
         return float(-(shares * np.log(shares)).sum())
 
-    whole = entropy(of_coarse)
-    return 1.0 - round((entropy(counts) - entropy(of_fine)) / whole, 9) if whole > 0.0 else 0.0
+    joint, fine_only, whole = (
+        entropy(np.bincount(codes, weights)) for codes in (columns * n_rows + rows, columns, rows)
+    )
+    return 1.0 - round((joint - fine_only) / whole, 9) if whole > 0.0 else 0.0

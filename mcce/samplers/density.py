@@ -1,15 +1,15 @@
-"""The density of one column by its training values: point masses, a kernel estimate of the rest, and a small even part.
+"""The marginal density of a column: point masses, a kernel estimate of other numbers, and a small uniform component.
 
-1. A number has point mass if at least one per cent of the training rows hold it; all numbers have it if there are at
-   most 100 distinct ones and nine rows in ten share theirs (`find_point_masses`). Their densities are with respect to
-   the counting measure, those of others to the Lebesgue measure, in encoded units.
-2. Other numbers have a normal kernel estimate with Silverman's bandwidth, read at 256 quantiles, linear in between, and
-   cut three bandwidths outside the data.
-3. A thousandth of the densities of normrank, pmm, and of norm with point masses is spread evenly over the training
-   values, so that means of log densities are finite. Draws do not have this part.
+1. A number has point mass if at least one per cent of the training rows hold it; all numbers have point mass if at most
+   100 are distinct and nine rows in ten share their value (`find_point_masses`). Their densities are with respect to
+   the counting measure, those of other numbers to the Lebesgue measure, in encoded units.
+2. Other numbers have a normal kernel estimate with Silverman's bandwidth, evaluated at 256 quantiles, linear in
+   between, and cut off three bandwidths outside the data.
+3. Densities of samplers are mixed with a uniform component over the training values with weight 0.001
+   (`log_with_even_part`), so that means of log densities are finite. Draws do not have this component.
 
-Where all numbers have point mass, other numbers have probability 0. Smoothed draws keep only what very many rows share
-(`DRAWN_AS_IT_IS`).
+If all numbers have point mass, other numbers have probability 0. Smoothed draws leave only very frequent numbers
+unchanged (`DRAWN_AS_IT_IS`).
 """
 
 from __future__ import annotations
@@ -22,23 +22,21 @@ import numpy.typing as npt
 import scipy
 
 from mcce.base.arrays import Bools, Floats
+from mcce.exceptions import SamplerError
 from mcce.samplers.base import BaseMeasure
 from mcce.storage.fields import FLOAT, check_number, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column
 from mcce.table.weights import count_distinct, deviation_of, quantiles
 
-DRAWN_AS_IT_IS = 0.05
+DRAWN_AS_IT_IS = 0.05  # share of the rows above which a number is not smoothed
 COUNTED = 0.01
 DISCRETE_SHARE = 0.9
 DISCRETE_VALUES = 100
 
 
 def find_point_masses(known: Floats, weights: Floats | None = None) -> tuple[Floats, npt.NDArray[Any], Bools]:
-    """Return the distinct numbers of a column in order, how often each occurs, and whether it has point mass.
-
-    With weights, a number occurs as often as they sum up to.
-    """
+    """Return the sorted distinct numbers, their counts or sums of weights, and whether each has point mass."""
     distinct, times = count_distinct(known, weights)
     total = known.size if weights is None else float(weights.sum())
     repeated = times[times > 1].sum() >= DISCRETE_SHARE * total
@@ -48,7 +46,7 @@ def find_point_masses(known: Floats, weights: Floats | None = None) -> tuple[Flo
 
 
 def silverman(sd: float, quartile_range: float, n: float) -> float:
-    """Return 0.9 min(sd, IQR / 1.34) n^(-1/5), without the one that is zero; 0 if both are."""
+    """Return 0.9 min(sd, IQR / 1.34) n^(-1/5), ignoring a spread of zero; 0 if both are zero."""
     spread = quartile_range / 1.34
     if spread <= 0.0 or 0.0 < sd < spread:
         spread = sd
@@ -56,19 +54,19 @@ def silverman(sd: float, quartile_range: float, n: float) -> float:
 
 
 EVEN_PART = 1e-3
-MOST_CLASSES = 20  # of numbers that all have point mass: each costs trees, or a probability a component
+MOST_CLASSES = 20  # of numbers that all have point mass; each class costs trees or parameters
 _KNOTS, _KERNELS = 256, 2048
 
 
 @stateful("ColumnDensity")
 @dataclass(frozen=True)
 class ColumnDensity:
-    """Point masses and margin of a numeric column.
+    """The marginal distribution of a numeric column.
 
     Attributes
     ----------
     atoms, shares : the numbers with point mass, ascending, and their shares of the training rows.
-    knots, below : where the distribution function of the other numbers is known, and its values; empty without such.
+    knots, below : knots and values of the distribution function of the other numbers; empty if there are none.
     low, high : range of the training values.
     """
 
@@ -81,19 +79,20 @@ class ColumnDensity:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None = None) -> ColumnDensity:
-        """Read the training values of a column; none is missing, and weights count as copies."""
+        """Read the known training values of a column; weights count as copies."""
         distinct, times, has_mass = find_point_masses(values, weights)
-        if weights is None:
-            knots, below = smooth_distribution(np.repeat(distinct[~has_mass], times[~has_mass]))
-        else:
-            knots, below = smooth_distribution(distinct[~has_mass], times[~has_mass])
+        others = (distinct[~has_mass], times[~has_mass])
+        smooth = smooth_distribution(np.repeat(*others)) if weights is None else smooth_distribution(*others)
         shares = times[has_mass] / (values.size if weights is None else weights.sum())
-        return cls(distinct[has_mass], shares, knots, below, float(distinct[0]), float(distinct[-1]))
+        return cls(distinct[has_mass], shares, *smooth, float(distinct[0]), float(distinct[-1]))
 
     def check_state(self) -> None:
-        """Refuse parts that are no distribution of a column."""
-        require(self.shares.sum() <= 1.0 + 1e-9, "shares are no shares of the rows")
-        require(self.knots.size != 1 and self.atoms.size + self.knots.size > 0, "knots has a single point, or nothing")
+        """Raise if the parts do not form a distribution."""
+        require(self.shares.sum() <= 1.0 + 1e-9, "shares sum to more than 1")
+        require(
+            self.knots.size != 1 and self.atoms.size + self.knots.size > 0,
+            "knots has a single point, or there are neither atoms nor knots",
+        )
         check_number(self.high, "high", self.low)
 
     @property
@@ -105,14 +104,14 @@ class ColumnDensity:
 
     @property
     def classes(self) -> Floats:
-        """The numbers that a model of levels does better by: those that many rows share; all, if they are few."""
+        """The numbers to model as classes: the frequent ones; all, if they are few."""
         if self.base_measure == "counting" and self.atoms.size <= MOST_CLASSES:
             return self.atoms
         return np.asarray(self.atoms[self.shares > DRAWN_AS_IT_IS])
 
     @property
     def spread_share(self) -> float:
-        """The share of the training rows whose number has no point mass."""
+        """The share of the training rows without point mass."""
         return 1.0 - float(self.shares.sum()) if self.knots.size else 0.0
 
     def has_mass(self, values: Floats) -> Bools:
@@ -120,7 +119,7 @@ class ColumnDensity:
         return np.isin(values, self.atoms)
 
     def margin(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the share of the column below each number, and the margin's density of numbers without point mass."""
+        """Return the share below each number, and the density at numbers without point mass."""
         shares = np.concatenate([[0.0], np.cumsum(self.shares)])
         below = shares[np.searchsorted(self.atoms, values)]
         if not self.knots.size:
@@ -132,7 +131,7 @@ class ColumnDensity:
         return below, np.where(inside, self.spread_share * slope, 0.0)
 
     def log_with_even_part(self, density: Floats, values: Floats) -> Floats:
-        """Return the log of a sampler's probability or density of each number, its even part included."""
+        """Return the log of a probability or density, mixed with the uniform component."""
         at = np.minimum(np.searchsorted(self.atoms, values), max(self.atoms.size - 1, 0))
         even = np.zeros(values.size)
         if self.spread_share > 0.0 and self.high > self.low:
@@ -144,10 +143,19 @@ class ColumnDensity:
             return np.log((1.0 - EVEN_PART) * density + EVEN_PART * even)
 
 
-def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, observed: Column) -> Floats | None:
-    """Return log scores with a thousandth of each density spread evenly over the column.
+def require_density(column: ColumnDensity | None, owner: object) -> ColumnDensity:
+    """Return the density of a sampler's target; raise if the sampler was saved without it."""
+    if column is None:
+        raise SamplerError(
+            f'{owner!r} was saved with donors="none", and its density is read from training values; save it with them.'
+        )
+    return column
 
-    None if the scores are not with respect to the measure of the training values, `target`.
+
+def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, observed: Column) -> Floats | None:
+    """Return log densities mixed with a uniform component of weight 0.001.
+
+    None if they are not with respect to the base measure of the training values, `target`.
     """
     feature, values = target.feature, observed.values
     known = target.take(~np.isnan(target.values))
@@ -166,7 +174,7 @@ def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, obse
 
 
 def smooth_distribution(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return knots and the distribution function of sorted values at them; empty without values."""
+    """Return knots and the smoothed distribution function of sorted values; empty without values."""
     if values.size == 0:
         return np.empty(0), np.empty(0)
     n = values.size if weights is None else max(float(weights.sum()), 1.0)

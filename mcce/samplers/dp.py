@@ -1,32 +1,31 @@
 """Differentially private sampling: noisy counts in the leaves of trees with random or privately chosen splits.
 
-1. The values of the target are put into bins that are public: intervals between public bounds, or public levels;
-   missing is one more bin, if it is public that values may be missing. What has no bin is not counted.
-2. Trees split the givens at public places: the edges of their bins, or sets of public levels. What `first` names, such
-   as the decision, is split before anything else. Splits are random (Jagannathan, Pillaipakkamnatt and Wright 2009),
-   or, with a share of the budget (`choosing`), chosen by the exponential mechanism: of `TRIED` random splits of each
-   given, one that tells the target apart is the more probable. The score of a split is
+1. Values of the target are assigned to public bins: intervals between public bounds, or public levels; missing is one
+   more bin, if it is public that values may be missing. Values without a bin are not counted.
+2. Trees split the givens at public positions: the edges of their bins, or sets of public levels. Givens named by
+   `first`, such as the decision, are split first. Splits are random (Jagannathan, Pillaipakkamnatt and Wright 2009) or,
+   with a share of the budget (`choosing`), chosen by the exponential mechanism among `TRIED` random splits of each
+   given. The score of a split is
 
        half the sum over sides and bins of |n(side, bin) - n(side) n(bin) / n|,  rounded down,
 
-   the rows to be moved until side and bin are independent. One row more changes it by less than 2 before it is rounded,
-   and so by 2 at most: with the shares p of the sides and q of the bins among n rows, and the new row in side s, bin b,
-   the differences n(side, bin) - n p q change by exactly n / (n + 1) (1[side = s] - p) (1[bin = b] - q), whose sizes
-   add up to 4 n / (n + 1) (1 - p(s)) (1 - q(b)). A row in a side and a bin of its own comes as near to it as one likes.
-   The splits to choose from are drawn from public rooms, and what was chosen above. A row is in one node of each level,
-   and the choices of all others do not depend on it: a level costs as much as a node, and levels, of which each sees
-   what the ones above have chosen, share what is for choosing.
-   The depth is fixed; or, if the number of rows is public or bought (`n_rows`), the greatest at which a leaf can expect
-   `ROWS_FOR_NOISE` times as many rows as step 4 draws it towards the node above.
-3. In each tree every training row is in one leaf and one bin. To each of these counts noise is added, exact and from a
-   cryptographic source (`mcce.privacy.noise`): one row changes one count by 1, so that the counts of a tree together
-   are as private as one of them. Trees share the budget (`mcce.privacy.account`).
-4. All that follows reads the noisy counts only, and costs nothing more. From the root down, the counts of a node are
-   made non-negative without changing their sum (Wang et al. 2020, "norm-sub") and drawn towards the shares of the node
-   above by as many rows as the noise has standard deviations: sqrt(noise variance x number of counts in the node).
-5. A row is drawn from the mean of its leaves' shares: a bin, then a number uniformly in it, or the level.
+   the number of rows to move until side and bin are independent. One more row changes it by less than 2 before
+   rounding, and so by at most 2: with the shares p of the sides and q of the bins among n rows, and the new row in side
+   s, bin b, the differences n(side, bin) - n p q change by exactly n / (n + 1) (1[side = s] - p) (1[bin = b] - q),
+   whose absolute values sum to 4 n / (n + 1) (1 - p(s)) (1 - q(b)). The bound is approached by a row that is alone in
+   its side and bin. Candidate splits depend on public ranges and on the choices above only. A row is in one node of
+   each level, so the choices of a level cost as much as one choice, and the levels share the budget for choosing. The
+   depth is fixed or, if the number of rows is public or bought (`n_rows`), the greatest at which the expected number of
+   rows of a leaf is `ROWS_FOR_NOISE` times the weight of the node above in step 4.
+3. In each tree every training row is in one leaf and one bin. Exact noise from a cryptographic source is added to these
+   counts (`mcce.privacy.noise`): one row changes one count by 1, so all counts of a tree together cost as much as one.
+   Trees share the budget (`mcce.privacy.account`).
+4. All further steps use the noisy counts only, at no cost. From the root down, the counts of a node are made
+   non-negative with unchanged sum (Wang et al. 2020, "norm-sub") and shrunk towards the shares of the node above, which
+   count as sqrt(noise variance x number of counts in the node) rows.
+5. A draw uses the mean of the shares of the row's leaves: a bin, then a uniform number in it, or the level.
 
-Trees and bins are kept apart from all others: neither may look at the data, except through noise.
+Trees and bins are separate from those of other samplers, because they must not depend on the data except through noise.
 """
 
 from __future__ import annotations
@@ -58,18 +57,18 @@ from mcce.table.grid import Grid
 Self = TypeVar("Self", bound="DPSampler")
 
 MOST_DEPTH, MOST_BINS, MOST_TREES = 12, 4096, 1000
-MOST_COUNT = 2**53  # beyond, noise is cut off: such counts do not exist
-SLACK = 0.1  # of a bin's width, that a supported number may be outside of it
-TRIED = 8  # splits of a given that a node chooses from
+MOST_COUNT = 2**53  # noisy counts are clipped to it
+SLACK = 0.1  # relative to the width of a bin: how far outside of it a number is supported
+TRIED = 8  # candidate splits of a given in a node
 SENSITIVITY = 2  # of the score of a split
 ROWS_FOR_NOISE = 8.0
-DEPTH, DEEPEST = 3, 9  # without a number of rows, and the most with it
+DEPTH, DEEPEST = 3, 9  # depth without `n_rows`, and the largest depth with it
 
 
 @stateful("dp.Bins")
 @dataclass(frozen=True)
 class PublicBins:
-    """The public bins of a target: intervals between `edges`, or levels by their `codes`; perhaps missing, the last."""
+    """The public bins of a target: intervals between `edges`, or levels by their `codes`; the last may be missing."""
 
     edges: Floats = stored(FLOAT, None, rising=True)
     codes: Ints = stored(INT, None, least=0, rising=True)
@@ -81,14 +80,14 @@ class PublicBins:
 
     @property
     def n_known(self) -> int:
-        """How many bins hold known values."""
+        """Number of bins of known values."""
         return self.edges.size - 1 if self.is_number else self.codes.size
 
     def __len__(self) -> int:
         return self.n_known + int(self.missing)
 
     def place(self, values: Floats) -> Ints:
-        """Return the bin of each value, -1 of those without one; numbers outside the bounds are in the outer bins."""
+        """Return the bin of each value, -1 without one; numbers outside the bounds are in the outer bins."""
         is_missing = np.isnan(values)
         known = np.where(is_missing, 0.0, values)
         if self.is_number:
@@ -99,7 +98,7 @@ class PublicBins:
         return np.where(is_missing, self.n_known if self.missing else -1, found)
 
     def even(self) -> Floats:
-        """Return the shares of the bins if nothing is known: by their widths, and nothing missing."""
+        """Return prior shares of the bins: proportional to their widths, with no missing values."""
         width = np.diff(self.edges) if self.is_number else np.ones(self.n_known)
         return np.append(width / width.sum(), np.zeros(int(self.missing)))
 
@@ -107,15 +106,15 @@ class PublicBins:
 @stateful("dp.RandomTrees")
 @dataclass(frozen=True)
 class RandomTrees:
-    """Complete trees of random splits: node k of a tree has the children 2k + 1 (left) and 2k + 2 (right).
+    """Complete binary trees: node k has the children 2k + 1 (left) and 2k + 2 (right).
 
     Attributes
     ----------
-    column : the given that is split, -1 where nothing is left to split and all go left.
+    column : the given that is split; -1 if no split is possible and all rows go left.
     cut : numbers above it go right.
     right : which levels go right.
     missing_right : whether a missing value goes right; a level that is not public goes left.
-    is_level : by given, whether it has levels.
+    is_level : whether each given has levels.
     """
 
     column: Ints = stored(INT, "trees", "nodes", least=-1)
@@ -125,10 +124,10 @@ class RandomTrees:
     is_level: Bools = stored(BOOL, "givens")
 
     def check_state(self) -> None:
-        """Refuse trees that are not complete, and columns that are not given."""
+        """Raise if the trees are not complete, or split columns that do not exist."""
         leaves = self.n_leaves
         require(leaves & (leaves - 1) == 0 and leaves <= 2**MOST_DEPTH, "the trees are not complete")
-        require((self.column < self.is_level.size).all(), "column is not of the givens")
+        require((self.column < self.is_level.size).all(), "column holds a position beyond the givens")
 
     @property
     def n_leaves(self) -> int:
@@ -159,7 +158,7 @@ class RandomTrees:
         return np.asarray(np.where(is_missing, self.missing_right[tree, node], goes) & (column >= 0))
 
     def reachable(self) -> Bools:
-        """Return which leaves a row can come to: (trees, leaves)."""
+        """Return which leaves are reachable: (trees, leaves)."""
         reached = np.zeros((self.column.shape[0], 2 * self.n_leaves - 1), dtype=bool)
         reached[:, 0] = True
         for node in range(self.n_leaves - 1):
@@ -170,7 +169,7 @@ class RandomTrees:
 
 @dataclass(frozen=True)
 class Room:
-    """What is left of a given in a node: places from `low` to `high` between its cuts, or the codes of levels."""
+    """The range of a given in a node: positions from `low` to `high` among its cuts, or the codes of levels."""
 
     feature: Feature
     cuts: Floats
@@ -183,7 +182,7 @@ class Room:
         return self.high > self.low if self.feature.is_numeric else self.codes.size > 1
 
     def halve(self, rng: np.random.Generator) -> Split:
-        """Return one random split, near the middle."""
+        """Return a random split near the middle."""
         if self.feature.is_numeric:
             width = self.high - self.low
             return self._cut(self.low + min(int((0.25 + 0.5 * rng.random()) * width), width - 1))
@@ -192,7 +191,7 @@ class Room:
         return self._divide(rng.permutation(self.codes.size) < self.codes.size // 2)
 
     def some_splits(self, rng: np.random.Generator) -> list[Split]:
-        """Return random splits, `TRIED` at most; of levels without an order, some are of one against the others."""
+        """Return at most `TRIED` random splits; for unordered levels, some of one level against the others."""
         if self.feature.is_numeric:
             places = rng.permutation(np.arange(self.low, self.high))[:TRIED]
             return [self._cut(int(place)) for place in np.sort(places)]
@@ -207,7 +206,7 @@ class Room:
         return [self._divide(goes) for goes in [*single, *halves]]
 
     def cells(self, values: Floats) -> Ints:
-        """Return the place or code of each value, one more than the last for those that are missing."""
+        """Return the cell of each value: its position or code; the last cell is for missing values."""
         is_missing = np.isnan(values)
         known = np.where(is_missing, 0.0, values)
         cell = np.searchsorted(self.cuts, known) if self.feature.is_numeric else known.astype(np.int64)
@@ -215,7 +214,7 @@ class Room:
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are, with that of missing values."""
+        """Number of cells, including that of missing values."""
         return (self.cuts.size + 1 if self.feature.is_numeric else self.feature.n_levels) + 1
 
     def _cut(self, place: int) -> Split:
@@ -231,7 +230,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Split:
-    """A split of a given: what is left of it on both sides, the cut of a number, and which cells go right."""
+    """A split of a given: its ranges on both sides, the cut of a number, and which cells go right."""
 
     left: Room
     right: Room
@@ -243,45 +242,45 @@ class Split:
 class DPSampler(ConditionalSampler):
     """Draws from noisy counts in random trees; the fit is differentially private.
 
-    The guarantee covers this conditional alone: its counts, for tables that differ in one row more or less. A chain
-    stores ranges, levels and training values, so it refuses a `DPSampler` that `mcce.Privacy` has not made, unless
-    `testing_seed` says that the fit is not private. Use ``sampler=mcce.Privacy(...)`` for a chain or an explainer.
+    The guarantee covers only the counts of this conditional, for tables that differ by one row. A chain also stores
+    ranges, levels and training values, so a `DPSampler` in a chain raises an error unless it was made by `mcce.Privacy`
+    or has a `testing_seed`. Use ``sampler=mcce.Privacy(...)`` for a chain or an explainer.
 
     Parameters
     ----------
     epsilon, delta : float
         The budget. With delta = 0 the noise is discrete Laplace, else discrete Gaussian.
     rho : float or None
-        The budget in zero-concentrated differential privacy, in place of both.
+        The budget in zero-concentrated differential privacy, instead of both.
     bounds : dict
-        Public bounds ``{column: (low, high)}`` of the numeric target and givens, as they are encoded; values outside
-        count as the bounds. More than two numbers are the edges of the target's bins.
+        Public bounds ``{column: (low, high)}`` of the numeric target and givens, in encoded units; values outside are
+        clipped. More than two numbers are the edges of the target's bins.
     levels : dict or "schema"
-        Public levels ``{column: [levels]}``; others are not counted. "schema": those that the columns declare are
-        public. Booleans need none.
+        Public levels ``{column: [levels]}``; others are not counted. "schema": the declared levels are public. Not
+        needed for booleans.
     missing : names or "schema"
-        Targets of which it is public that values may be missing; "schema": those that the columns declare. A missing
-        value of another target is not counted.
+        Targets for which it is public that values may be missing; "schema": as declared. A missing value of another
+        target is not counted.
     first : names
-        Givens to split before others.
+        Givens to split first.
     n_trees : int
         Number of trees, which share the budget.
     max_depth : int or None
-        How often each splits. None: as often as `n_rows` allows, else 3 times.
+        Depth of the trees. None: determined by `n_rows`, else 3.
     n_bins : int
-        Bins of a number between two bounds.
+        Number of bins between two bounds.
     n_rows : int or None
-        About how many rows there are, if that is public or was bought from the same account.
+        Approximate number of rows, if it is public or was bought from the same account.
     choosing : float
-        The share of the budget that splits are chosen with; 0 for random splits, which do not look at the data.
+        Share of the budget for choosing splits; 0 for random splits, which do not depend on the data.
     random_state : int
-        Seed of the random splits, which are public. It does not fix the noise, which no seed gives twice.
+        Seed of the random splits, which are public. It does not determine the noise.
     testing_seed : int or None
-        For tests only: noise from this seed. What is fitted is then **not private**, and says so.
+        For tests only: seed of the noise. The fit is then **not private**, and is marked so.
 
     Attributes
     ----------
-    counts_ : noisy counts (trees, leaves, bins), all that `fit` keeps of the rows
+    counts_ : noisy counts (trees, leaves, bins), the only trace of the rows
     account_ : PrivacyAccount
 
     Examples
@@ -373,7 +372,7 @@ class DPSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        return self.sample_within(given, rng, self._everything(given.n_rows) if within is None else within).values
+        return self.sample_within(given, rng, within or Within(missing=np.ones(given.n_rows, dtype=bool))).values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         self.check_fitted("counts_")
@@ -426,7 +425,7 @@ class DPSampler(ConditionalSampler):
         return log_of(density)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of each row: on the levels, or even inside the bins of numbers."""
+        """Return the distribution of each row: over the levels, or piecewise uniform over the bins of numbers."""
         self.check_fitted("counts_")
         bins, shares = self.bins_, self._row_shares(given)
         if not bins.is_number:
@@ -456,21 +455,21 @@ class DPSampler(ConditionalSampler):
     @property
     def noise(self) -> str:
         if self.account_.for_tests:
-            return "counts with noise of a testing seed, which is not private"
+            return "counts with noise from a testing seed, which are not private"
         delta = "" if self.account_.is_pure else f" at delta = {float(self.account_.delta):g}"
         return f"noisy counts, epsilon = {float(self.account_.epsilon_spent):.4g}{delta}"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         super().check_state(given, target, n_rows)
         bins, trees = self.bins_, self.trees_
-        require(bins.is_number == target.is_numeric, "bins_ is not of such a target")
-        require(bins.n_known > 0, "bins_ has none")
+        require(bins.is_number == target.is_numeric, "bins_ does not match the target")
+        require(bins.n_known > 0, "bins_ is empty")
         require(bins.is_number or int(bins.codes[-1]) < target.n_levels, "bins_ has a level that does not exist")
-        require(trees.is_level.tolist() == [not f.is_numeric for f in given], "trees_ is not of these givens")
+        require(trees.is_level.tolist() == [not f.is_numeric for f in given], "trees_ does not match the givens")
         most = max((f.n_levels for f in given), default=0)
-        require(trees.right.shape[2] == most, "trees_ has other levels than the givens")
+        require(trees.right.shape[2] == most, "trees_ does not match the levels of the givens")
         shape = (trees.column.shape[0], trees.n_leaves, len(bins))
-        require(self.counts_.shape == shape, "counts_ is not of the trees and bins")
+        require(self.counts_.shape == shape, "counts_ does not match the trees and bins")
 
     def _budget(self, n_trees: int) -> tuple[PrivacyAccount, Mechanism]:
         """Return a new account, and the mechanism of each tree."""
@@ -478,7 +477,7 @@ class DPSampler(ConditionalSampler):
         if self.rho is None:
             account = PrivacyAccount(self.epsilon, self.delta, for_tests=tested)
             return account, account.share(n_trees)
-        # of an account that others share: its epsilon is theirs together, and rho is what may be spent here
+        # the account is shared: epsilon is its total, and rho the part of this sampler
         rho = rational(self.rho, "rho")
         return PrivacyAccount(self.epsilon, self.delta, for_tests=tested), Mechanism(rho=rho / n_trees)
 
@@ -489,9 +488,9 @@ class DPSampler(ConditionalSampler):
         edges, none = self._public_edges(feature), np.empty(0, dtype=np.int64)
         if not _is_whole(feature):
             edges = np.linspace(edges[0], edges[1], self.n_bins + 1) if edges.size == 2 else edges
-            return PublicBins(np.unique(edges), none, bool(missing))  # which a narrow range does not tell apart
+            return PublicBins(np.unique(edges), none, bool(missing))  # edges of a narrow range may coincide
         low, high = edges[0], edges[-1]
-        if edges.size == 2:  # bins of whole numbers, as many in each as there can be
+        if edges.size == 2:  # bins with about equally many whole numbers
             points = high - low + 1.0
             edges = low + np.floor(np.linspace(0.0, points, int(min(points, self.n_bins)) + 1))
         else:
@@ -503,7 +502,7 @@ class DPSampler(ConditionalSampler):
         if given is None:
             raise SamplerError(
                 f"DPSampler has no public bounds of {feature.name!r}, and does not read them from the data; give "
-                f"bounds={{{feature.name!r}: (low, high)}}, or use mcce.Privacy, which gives them to all."
+                f"bounds={{{feature.name!r}: (low, high)}}, or use mcce.Privacy."
             )
         sound = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) > 1
         sound = sound and all(is_number(each) and np.isfinite(each) for each in given)
@@ -512,8 +511,7 @@ class DPSampler(ConditionalSampler):
             edges = np.floor(edges)
         if not sound or (np.diff(edges) <= 0).any() or edges.size > MOST_BINS:
             raise SamplerError(
-                f"the public bounds of {feature.name!r} are {given!r}; give two numbers or more, each above the one "
-                "before."
+                f"the public bounds of {feature.name!r} are {given!r}; give two or more ascending numbers."
             )
         return edges
 
@@ -525,7 +523,7 @@ class DPSampler(ConditionalSampler):
         if given is None:
             raise SamplerError(
                 f"DPSampler has no public levels of {feature.name!r}, and does not read them from the data; give "
-                f"levels={{{feature.name!r}: [...]}}, or use mcce.Privacy, which gives them to all."
+                f"levels={{{feature.name!r}: [...]}}, or use mcce.Privacy."
             )
         codes = feature.levels.astype(object).get_indexer(pd.Index(list(given), dtype=object, tupleize_cols=False))
         if (codes < 0).any() or not codes.size:
@@ -539,10 +537,10 @@ class DPSampler(ConditionalSampler):
     def _shares_of_the_budget(
         self, mechanism: Mechanism, givens: tuple[Feature, ...]
     ) -> tuple[Mechanism, Fraction | None, int]:
-        """Return the mechanism of a tree's counts, epsilon of the choices of a level, None for none, and the depth."""
+        """Return the mechanism of a tree's counts, epsilon of the choices of a level (or None), and the depth."""
         share = Fraction(repr(check_share(self.choosing, "choosing of DPSampler")))
         depth = self._depth(mechanism.part(1 - share))
-        # what `first` names is split at the root, where nothing is chosen then
+        # a given named by `first` is split at the root without a choice
         forced = any(f.name in self.first and self._room(f).can_split for f in givens)
         levels = depth - int(forced)
         if not share or not givens or levels <= 0:
@@ -559,7 +557,7 @@ class DPSampler(ConditionalSampler):
         return int(np.clip(np.log2(max(leaves, 1.0)), 0, DEEPEST))
 
     def _room(self, feature: Feature) -> Room:
-        """Return what is public of a given: its levels, or the places between the edges of its bins."""
+        """Return the public range of a given: its levels, or the edges of its bins."""
         none = np.empty(0, dtype=np.int64)
         if not feature.is_numeric:
             return Room(feature, np.empty(0), 0, 0, self._public_codes(feature))
@@ -569,7 +567,7 @@ class DPSampler(ConditionalSampler):
     def _grow(
         self, given: Table, place: Ints, depth: int, epsilon: Fraction | None, source: NoiseSource
     ) -> RandomTrees:
-        """Return trees that split the givens inside what is public of them (step 2)."""
+        """Return trees that split the givens within their public ranges (step 2)."""
         rng = np.random.default_rng(self.fit_seed(self.random_state) % 2**64)
         givens, n_nodes, n_trees = given.features, 2**depth - 1, self.n_trees
         rooms = [self._room(f) for f in givens]
@@ -619,7 +617,7 @@ class DPSampler(ConditionalSampler):
         return np.asarray(found / leaves.shape[0])
 
     def _share_of(self, shares: Floats, values: Floats) -> Floats:
-        """Return the share of each row's value, 0 where it has no bin or is outside the bounds."""
+        """Return the share of each row's value; 0 if it has no bin or is outside the bounds."""
         place = self.bins_.place(values)
         found = np.where(place >= 0, shares[np.arange(values.size), place], 0.0)
         if self.bins_.is_number:
@@ -629,21 +627,18 @@ class DPSampler(ConditionalSampler):
 
     @property
     def _inside(self) -> tuple[float, float]:
-        """The least and greatest number of the bins that is nearer to a whole number inside than to one outside."""
+        """The least and greatest number strictly between the outer edges, which rounds to a value inside."""
         edges = self.bins_.edges
         return float(np.nextafter(edges[0], np.inf)), float(np.nextafter(edges[-1], -np.inf))
 
-    def _everything(self, n: int) -> Within:
-        return Within(missing=np.ones(n, dtype=bool))
-
 
 def _is_whole(feature: Feature) -> bool:
-    """Say whether a dtype holds whole numbers or dates only; decimals that were read from values do not count."""
+    """Return whether the dtype holds whole numbers or dates only; decimals read from values are ignored."""
     return Grid.of_dtype(feature.dtype, None, feature.origin, feature.unit).decimals == 0
 
 
 class Choosing:
-    """Choices of splits by the exponential mechanism, node by node, with the rows that are in each."""
+    """Choices of splits by the exponential mechanism, node by node."""
 
     def __init__(
         self, epsilon: Fraction, source: NoiseSource, place: Ints, n_bins: int, given: Table, rooms: Sequence[Room]
@@ -655,7 +650,7 @@ class Choosing:
         self.rows: dict[int, Ints] = {}
 
     def begin(self) -> None:
-        """Put all rows into the root of a tree."""
+        """Assign all rows to the root of a tree."""
         self.rows = {0: np.arange(self.place.size)}
 
     def choose(self, node: int, splits: Sequence[tuple[int, Split]], missing_right: bool) -> int:
@@ -670,7 +665,7 @@ class Choosing:
         return choose(scores, self.epsilon, SENSITIVITY, self.source)
 
     def divide(self, node: int, j: int, split: Split | None, missing_right: bool) -> None:
-        """Send the rows of a node to its children; to the left if it has no split."""
+        """Assign the rows of a node to its children; to the left one if there is no split."""
         rows = self.rows.pop(node)
         goes = np.zeros(rows.size, dtype=bool)
         if split is not None:
@@ -679,11 +674,11 @@ class Choosing:
 
 
 def split_scores(right: Ints, total: Ints) -> Ints:
-    """Return the scores of splits from the counts of the bins on the right, (splits, bins), and of both sides."""
+    """Return the scores of splits from the counts by bin of the right side (splits, bins), and of both sides."""
     n = int(total.sum())
     if n == 0:
         return np.zeros(right.shape[0], dtype=np.int64)
-    # |n(side, bin) - n(side) n(bin) / n| is the same on both sides; in whole numbers, times n
+    # |n(side, bin) - n(side) n(bin) / n| is the same on both sides; multiplied by n, it is an integer
     away = np.abs(n * right - right.sum(axis=1, keepdims=True) * total)
     return np.asarray(away.sum(axis=1) // n)
 
@@ -705,7 +700,7 @@ def _leaf_shares(counts: Ints, reachable: Bools, variance: float, even: Floats) 
 
 
 def _not_negative(counts: Floats) -> Floats:
-    """Return the nearest counts with the same sum of which none is negative; zeros if the sum is not positive."""
+    """Return the nearest non-negative counts with the same sum; zeros if the sum is not positive."""
     total = counts.sum()
     if total <= 0.0:
         return np.zeros(counts.size)

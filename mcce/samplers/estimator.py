@@ -1,19 +1,20 @@
 """Any scikit-learn estimator as a conditional.
 
-Unordered categories enter as 0/1 columns (`indicator_design`). Every `random_state` that is None becomes a seed derived
-from the sampler's. Each row is also predicted by a clone fitted on the other four of five folds.
+Unordered categories enter as 0/1 columns (`indicator_design`). Every `random_state` that is None is replaced by a seed
+derived from the sampler's. Held-out predictions use five folds.
 
-A classifier draws a level by its predicted probability p. `log_density` uses (1 - a) p + a s, s the level's share: a
-has the greatest likelihood of held-out rows (deleted interpolation, Jelinek and Mercer 1980), at least c / (n + c) for
-n rows and c = 5 pseudo-donors.
+A classifier draws a level by its predicted probability p. `log_density` uses (1 - a) p + a s, with the level's share s;
+a maximises the likelihood of held-out rows (deleted interpolation, Jelinek and Mercer 1980), and is at least c / (n +
+c) for n rows and c = 5 pseudo-donors.
 
 A regressor draws by `method`:
 
-"residuals"  prediction plus a held-out residual (`Residuals`), whose scale may change with the prediction
-"pmm"        one of the `n_donors` training values with the nearest held-out predictions, compared by the fit of the
-             donor's fold (`mcce.samplers.matching`)
-"quantiles"  a fit for each of `n_quantiles` levels (its parameter `quantile` or `alpha`), linear in between, beyond the
-             outer ones by held-out exceedances (`predictions`); numbers that many rows share keep it (`SharedNumbers`)
+"residuals"  prediction plus a held-out residual (`Residuals`), whose scale may depend on the prediction
+"pmm"        one of the `n_donors` training values with the nearest held-out predictions, by the fit of the donor's fold
+             (`mcce.samplers.matching`)
+"quantiles"  a fit for each of `n_quantiles` levels (its parameter `quantile` or `alpha`), linear in between, with
+             held-out exceedances beyond the outer ones (`predictions`); frequent numbers keep their share
+             (`SharedNumbers`)
 """
 
 from __future__ import annotations
@@ -59,18 +60,18 @@ from mcce.table import Column, Feature, Table
 from mcce.table.weights import deviation_of, equal_chances, mean_of
 
 N_FOLDS = 5
-FEWEST_TO_SHRINK = 20  # rows; of fewer, the folds do not tell how much predictions vary
+FEWEST_TO_SHRINK = 20  # rows; with fewer, the folds do not estimate the variance of predictions
 ROWS_OF_A_SCALE, MOST_SCALES = 100, 20
 SCALE_LEVEL = 0.01
-HALVINGS = 30  # of an interval, to find a reach or a weight
-LEAST_SCALE = 0.05  # of the mean scale
+HALVINGS = 30  # steps of a bisection
+LEAST_SCALE = 0.05  # relative to the mean scale
 _SEED = "random_state"
-# parameters by which a regressor chooses what it fits; without the value "quantile" its level has no effect
+# parameters that must be "quantile" for the level of a quantile regressor to have an effect
 _CHOOSERS = ("loss", "strategy")
 
 
 def seeded_clone(estimator: Any, seed: int) -> Any:
-    """Return an unfitted copy without any random state of its own."""
+    """Return an unfitted copy in which every random state is set."""
     from sklearn.base import clone
 
     copy = clone(estimator)
@@ -79,7 +80,7 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
 
 
 def takes_sample_weight(estimator: Any) -> bool:
-    """Return whether the `fit` of an estimator has a parameter `sample_weight`; that of a pipeline has none."""
+    """Return whether the `fit` of an estimator takes `sample_weight`; that of a pipeline does not."""
     from sklearn.utils.validation import has_fit_parameter
 
     return bool(has_fit_parameter(estimator, "sample_weight"))
@@ -93,7 +94,7 @@ def deal_folds(n: int, seed: int, n_folds: int = N_FOLDS) -> Ints:
 
 @dataclass(frozen=True)
 class CrossFit:
-    """The fold of each training row, its prediction, and the fits that have predicted the folds."""
+    """The fold and held-out prediction of each training row, and the fits of the folds."""
 
     fold: Ints
     predictions: Floats
@@ -101,7 +102,7 @@ class CrossFit:
 
 
 def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights: Floats | None = None) -> CrossFit:
-    """Predict each row by a fit that has not seen it."""
+    """Predict each row by a fit on the other folds."""
     n = values.size
     fold = deal_folds(n, seed)
     predictions = np.empty(n)
@@ -113,16 +114,15 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights
         fits.append(fit_seeded(estimator, design[training], values[training], seed, of_part, n))
         try:
             predictions[inside] = predict(fits[-1], design[inside])
-        except ValueError as error:  # nearest neighbours say here that they are too few
+        except ValueError as error:  # raised by nearest neighbours with too few rows
             raise _not_fitted(estimator, design[training], n, error) from error
     return CrossFit(fold, predictions, tuple(fits))
 
 
 def held_out_weight(estimator: Any, design: Floats, codes: Ints, seed: int, weights: Floats | None) -> float:
-    """Return the weight of the margin that predicts the levels of held-out rows best.
+    """Return the weight of the margin that maximises the likelihood of held-out rows.
 
-    Rows of a fold whose estimator cannot be fitted, or cannot predict them, take no part, nor do levels that no other
-    row has.
+    Folds whose estimator fails, and levels that occur in one fold only, are ignored.
     """
     n, n_levels = codes.size, int(codes.max()) + 1
     counts = np.ones(n) if weights is None else weights
@@ -139,22 +139,22 @@ def held_out_weight(estimator: Any, design: Floats, codes: Ints, seed: int, weig
             else:
                 of_part = None if weights is None else weights[others]
                 fitted = fit_seeded(estimator, design[others], codes[others], seed, of_part, n)
-                probabilities[:, fitted.classes_] = ask_estimator(fitted, "predict_proba", design[inside])
+                probabilities[:, fitted.classes_] = call_estimator(fitted, "predict_proba", design[inside])
         except (SamplerError, ValueError):
             continue
         predicted[inside] = probabilities[np.arange(len(probabilities)), codes[inside]]
-    told = ~np.isnan(predicted) & (margin > 0.0)
-    return best_weight(predicted[told], margin[told], counts[told], PSEUDO_DONORS / (counts.sum() + PSEUDO_DONORS))
+    used = ~np.isnan(predicted) & (margin > 0.0)
+    return best_weight(predicted[used], margin[used], counts[used], PSEUDO_DONORS / (counts.sum() + PSEUDO_DONORS))
 
 
 def best_weight(predicted: Floats, margin: Floats, counts: Floats, least: float) -> float:
-    """Return the a from `least` to 1 at which the sum of counts log((1 - a) predicted + a margin) is greatest."""
+    """Return the a in [`least`, 1] that maximises the sum of counts log((1 - a) predicted + a margin)."""
 
     def slope(a: float) -> float:
         return float((counts * (margin - predicted) / (predicted + a * (margin - predicted))).sum())
 
     low, high = least, 1.0
-    if slope(low) <= 0.0:  # the sum is concave
+    if slope(low) <= 0.0:  # the objective is concave
         return low
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
@@ -164,20 +164,19 @@ def best_weight(predicted: Floats, margin: Floats, counts: Floats, least: float)
 
 @dataclass(frozen=True)
 class Residuals:
-    """The noise that is added to a prediction, as far as it can be told from the errors of the predictions.
+    """The noise added to a prediction, estimated from held-out errors.
 
-    1. The error of a prediction by a fit that has not seen the row has the variance of the noise plus V, that of the
-       predictions. V is estimated by the jackknife over the folds (Efron and Stein 1981): (K - 1) / K times the sum of
-       squares of the K fits' predictions of a row around their mean, averaged over the rows. Residuals are shrunk
-       towards their mean to the variance that is left, at least half: no mean of values varies more than a value.
-       Draws lie around the true mean with the variance of the noise plus V, no longer plus 2 V. Of fewer than 20 rows V
-       cannot be told, and the residuals stay as they are.
-    2. Their scale, the mean absolute residual, is that of groups of at least 100 rows with like predictions, straight
-       between the groups' medians, if it differs among these (analysis of variance, level 0.01); else the same for all.
-    3. A draw beyond the least or the greatest training value becomes that value, as with "quantiles": a target that is
-       never negative is never drawn so.
+    1. A held-out error has the variance of the noise plus V, the variance of the prediction. V is estimated by the
+       jackknife over the folds (Efron and Stein 1981): (K - 1) / K times the sum of squares of the K fits' predictions
+       of a row around their mean, averaged over the rows. Residuals are shrunk towards their mean to the remaining
+       variance, at least half, so that draws have the variance of the noise plus V, not plus 2 V. With fewer than 20
+       rows they are not shrunk.
+    2. Their scale, the mean absolute residual, is estimated in groups of at least 100 rows with similar predictions and
+       interpolated between the medians of the groups, if it differs (analysis of variance, level 0.01); else it is
+       constant.
+    3. Draws are clipped to the range of the training values, as with "quantiles".
 
-    `values` are in order, and multiples of the scale of their rows; `at` and `scale` say where it is what.
+    `values` are sorted, in units of the scale of their rows; the scale at the predictions `at` is `scale`.
     """
 
     values: Floats
@@ -188,7 +187,7 @@ class Residuals:
 
     @classmethod
     def read(cls, crossed: CrossFit, design: Floats, values: Floats, weights: Floats | None) -> Residuals:
-        """Learn the residuals from the errors of predictions."""
+        """Learn the residuals from held-out predictions."""
         left = values - crossed.predictions
         at, scale = _scale_by_prediction(crossed.predictions, left)
         of_row = np.interp(crossed.predictions, at, scale)
@@ -201,7 +200,7 @@ class Residuals:
         return cls(equal_chances(left, weights), at, scale, float(values.min()), float(values.max()))
 
     def between(self, predicted: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-        """Return the first residual that leads inside each row's bounds, and the one after the last."""
+        """Return the range of residuals that lead inside the bounds of each row: first, and one after the last."""
         scale, slack = self._scale(predicted), self._slack(predicted)
         low, high = np.where(low <= self.lowest, -np.inf, low), np.where(high >= self.highest, np.inf, high)
         first = np.searchsorted(self.values, (low - predicted - slack) / scale)
@@ -210,7 +209,7 @@ class Residuals:
         return first, np.where(possible, after, first)
 
     def draw(self, predicted: Floats, rng: RowStreams, low: Floats, high: Floats) -> Floats:
-        """Draw one allowed value for each row; NaN where no residual leads to one."""
+        """Draw one allowed value for each row; NaN if there is none."""
         first, after = self.between(predicted, low, high)
         place = np.minimum(first + rng.integer(np.maximum(after - first, 1)), self.values.size - 1)
         drawn = predicted + self._scale(predicted) * self.values[place]
@@ -218,7 +217,7 @@ class Residuals:
         return np.where(after > first, drawn, np.nan)
 
     def distribution(self, predicted: Floats) -> DistributionFunctions:
-        """Return the distribution of the residuals around each prediction: their order statistics."""
+        """Return the empirical distribution of prediction plus residual."""
         n, ends = self.values.size, np.full(predicted.size, np.inf)
 
         def upto(high: Floats) -> Floats:
@@ -234,7 +233,7 @@ class Residuals:
         return DistributionFunctions(upto, inverse, n_donors=n, before=before)
 
     def supports(self, predicted: Floats, values: Floats) -> Bools:
-        """Return whether each value can be drawn, or is as close to what can as residuals are to each other."""
+        """Return whether each value can be drawn, or is within the local spacing of the residuals."""
         scale, slack = self._scale(predicted), self._slack(predicted)
         near = supported_by(self.values, (values - predicted) / scale, is_number=True, slack=slack / scale)
         first, after = self.between(predicted, values, values)
@@ -245,12 +244,12 @@ class Residuals:
         return np.asarray(np.interp(predicted, self.at, self.scale))
 
     def _slack(self, predicted: Floats) -> Floats:
-        # prediction + residual may round across a bound that was itself a draw
+        # prediction + residual may round across a bound that is itself a draw
         return np.asarray(ROUNDING * (np.abs(predicted) + self._scale(predicted) * np.abs(self.values[[0, -1]]).max()))
 
 
 def _scale_by_prediction(predictions: Floats, left: Floats) -> tuple[Floats, Floats]:
-    """Return the scale of residuals and the predictions at which they have it; 1 for all, if it does not differ."""
+    """Return predictions and the scale of the residuals there; a constant 1 if it does not differ."""
     n_groups = min(left.size // ROWS_OF_A_SCALE, MOST_SCALES)
     size = np.abs(left - left.mean())
     same = np.zeros(1), np.ones(1)
@@ -269,12 +268,11 @@ def _scale_by_prediction(predictions: Floats, left: Floats) -> tuple[Floats, Flo
 @stateful("estimator.SharedNumbers")
 @dataclass(frozen=True)
 class SharedNumbers:
-    """Numbers that many rows share, and how far from each a draw becomes it.
+    """Frequent numbers, and the reach within which draws are set to them.
 
-    1. A number that more than a twentieth of the rows share (`mcce.samplers.density`) has point mass. Predictions are
-       seldom exactly there, and a straight line that starts from it leaves it at once.
-    2. What is drawn within a reach of it becomes the number. The reach is the smallest with which draws for the
-       training rows are this number as often as the rows are; it ends before half of the way to the next such number.
+    A number held by more than a twentieth of the rows (`mcce.samplers.density`) has point mass, but interpolated
+    quantiles rarely equal it. So draws within a reach of it are set to the number. The reach is the smallest for which
+    draws for the training rows have this number with its share; it is less than half of the gap to the next one.
     """
 
     numbers: Floats = stored(FLOAT, "numbers", rising=True)
@@ -282,7 +280,7 @@ class SharedNumbers:
 
     @classmethod
     def read(cls, quantiles: PredictedQuantiles, values: Floats, weights: Floats | None) -> SharedNumbers:
-        """Learn the reach of each number from the training rows' distributions and their values."""
+        """Learn the reach of each number from the distributions and values of the training rows."""
         column = ColumnDensity.of(values, weights)
         numbers = column.atoms[column.shares > DRAWN_AS_IT_IS] if column.base_measure == "mixed" else column.atoms[:0]
         shares = column.shares[np.isin(column.atoms, numbers)]
@@ -304,7 +302,7 @@ class SharedNumbers:
         return cls(numbers, reach)
 
     def bounds(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return bounds of what may be drawn so that what it becomes lies in [low, high]."""
+        """Return bounds on draws such that they are in [low, high] after `become`."""
         for number, reach in zip(self.numbers, self.reach):
             below, above = number - reach, number + reach
             low, high = (
@@ -316,7 +314,7 @@ class SharedNumbers:
         return low, high
 
     def become(self, drawn: Floats) -> Floats:
-        """Return draws with those in reach of a number as this number."""
+        """Return the draws, set to a number if they are within its reach."""
         for number, reach in zip(self.numbers, self.reach):
             drawn = np.where(np.abs(drawn - number) <= reach, number, drawn)
         return drawn
@@ -330,11 +328,11 @@ def fit_seeded(
     weights: Floats | None = None,
     n_all: int | None = None,
 ) -> Any:
-    """Return a seeded copy that is fitted to rows, some of `n_all`; refuse with what it says against them."""
+    """Return a seeded copy fitted to some of `n_all` rows; raise with the reason if the fit fails."""
     copy = seeded_clone(estimator, seed)
     weighted = {} if weights is None else {"sample_weight": weights}
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # trees cast to float32, then say what is too large
+        with np.errstate(over="ignore", invalid="ignore"):  # trees cast to float32 and report overflow themselves
             return copy.fit(design, values, **weighted)
     except ValueError as error:
         raise _not_fitted(estimator, design, n_all or len(design), error) from error
@@ -347,22 +345,22 @@ def _not_fitted(estimator: Any, design: Floats, n_all: int, error: ValueError) -
 
 
 def _too_large(design: Floats) -> str:
-    """Say that numbers do not fit into float32, in which many estimators compute; nothing if they do."""
+    """Return a remedy if numbers overflow float32, which many estimators use; else an empty text."""
     largest = float(np.nanmax(np.abs(design), initial=0.0))
     if largest <= float(np.finfo(np.float32).max):
         return ""
-    return f"What it is given has numbers up to {largest:g}: rescale them, or use a sampler that takes them (cart)."
+    return f"The predictors have numbers up to {largest:g}: rescale them, or use a sampler that takes them (cart)."
 
 
 def predict(estimator: Any, design: Floats) -> Floats:
-    """Return the predictions as a vector; scikit-learn refuses to predict no rows at all."""
+    """Return the predictions as a vector, also for no rows, where scikit-learn raises."""
     if not len(design):
         return np.empty(0)
-    return np.asarray(ask_estimator(estimator, "predict", design), dtype=np.float64).ravel()
+    return np.asarray(call_estimator(estimator, "predict", design), dtype=np.float64).ravel()
 
 
-def ask_estimator(estimator: Any, method: str, design: Floats) -> Any:
-    """Return what a method of a fitted estimator says; many refuse missing values, which training rows may lack."""
+def call_estimator(estimator: Any, method: str, design: Floats) -> Any:
+    """Call a prediction method of a fitted estimator; explain failures by missing values or overflow."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return getattr(estimator, method)(design)
@@ -372,14 +370,14 @@ def ask_estimator(estimator: Any, method: str, design: Floats) -> Any:
         if not np.isnan(design).any():
             raise
         raise SamplerError(
-            f"{estimator!r} cannot predict rows with missing values, which a fixed feature or one drawn before has "
-            f"here, and no training row had: {str(error).splitlines()[0]} Fill them, or use a sampler that takes "
+            f"{estimator!r} cannot predict rows with missing values, which a fixed or previously drawn feature has "
+            f"here, but no training row: {str(error).splitlines()[0]} Fill them, or use a sampler that takes "
             f"them ({samplers_that_handle_missing()})."
         ) from error
 
 
 def at_quantile(estimator: Any, level: float) -> Any:
-    """Return an unfitted copy of a quantile regressor for one level; refuse one that would ignore the level."""
+    """Return an unfitted copy of a quantile regressor for one level; raise if it would ignore the level."""
     from sklearn.base import clone
 
     copy = clone(estimator)
@@ -401,7 +399,7 @@ def at_quantile(estimator: Any, level: float) -> Any:
 
 
 def indicator_design(given: Table) -> Floats:
-    """Write the given columns as numbers: 0/1 columns for unordered levels; one constant column if there are none."""
+    """Return the design: 0/1 columns for unordered levels, other columns unchanged; a constant without givens."""
     columns: list[Floats] = []
     for j, feature in enumerate(given.features):
         column = given.matrix[:, j]
@@ -413,7 +411,7 @@ def indicator_design(given: Table) -> Floats:
 
 
 def n_design_columns(features: Sequence[Feature]) -> int:
-    """Return how many columns `indicator_design` makes of columns with these features."""
+    """Return the number of columns of `indicator_design` for these features."""
     return sum(f.n_levels if f.kind == "categorical" and f.n_levels > 2 else 1 for f in features) or 1
 
 
@@ -428,25 +426,24 @@ class EstimatorSampler(ConditionalSampler):
     Parameters
     ----------
     estimator : scikit-learn classifier or regressor
-        Cloned before fitting. A `random_state` of None in it, or in a step of a pipeline, becomes a seed derived from
-        this sampler's, so that the same data give the same fit; one that is set stays.
+        Cloned before fitting. A `random_state` of None in it, or in a step of a pipeline, is replaced by a seed derived
+        from this sampler's, so that the same data give the same fit.
     method : "residuals", "pmm" or "quantiles"
-        How a regressor becomes a distribution; ignored for a classifier.
+        How draws are made from a regressor; ignored for a classifier.
     n_donors : int
-        Donors that "pmm" chooses from.
+        Number of donors of "pmm".
     n_quantiles : int
-        Levels that "quantiles" fits.
+        Number of levels of "quantiles".
     random_state : int or None
-        Seed of the folds and of estimators without one; None for a fresh one. The chain's own seed is that of the
-        draws, and does not reach a fit.
+        Seed of the folds and of estimators without one; None for a fresh one. The chain's seed is used for draws only.
 
     Notes
     -----
     A classifier is fitted 6 times, a regressor 6 times ("residuals"), 5 times ("pmm") or `n_quantiles` + 10 times
     ("quantiles").
 
-    Weights of training rows are handed to the estimator as `sample_weight`; one whose `fit` does not take it, as that
-    of a pipeline, is refused. Residuals and exceedances are drawn by weight; "pmm" takes counts only.
+    Weights of training rows are passed to the estimator as `sample_weight`; an estimator whose `fit` does not take it,
+    such as a pipeline, raises an error. Residuals and exceedances are drawn by weight; "pmm" takes counts only.
 
     Examples
     --------
@@ -465,8 +462,8 @@ class EstimatorSampler(ConditionalSampler):
 
     takes_weights = True
     unstorable = (
-        "it holds a scikit-learn estimator, which cannot be written as arrays and JSON: it is made of code. Fit again "
-        "where it is needed, or use a sampler without an estimator."
+        "it holds a scikit-learn estimator, which cannot be written as arrays and JSON. Refit it where needed, or use "
+        "a sampler without an estimator."
     )
 
     def __init__(
@@ -498,16 +495,12 @@ class EstimatorSampler(ConditionalSampler):
             self.level_shares_ = np.bincount(codes, weights, minlength=self.n_levels_) / target.total
             self.share_of_margin_ = 0.0
             self.first_level_ = int(codes[0])
-            if np.unique(codes).size > 1:  # a single level needs no classifier, and many refuse it
+            if np.unique(codes).size > 1:  # many classifiers do not accept a single level
                 self.estimators_ = [fit_seeded(self.estimator, design, codes, seed, weights)]
                 self.share_of_margin_ = held_out_weight(self.estimator, design, codes, seed, weights)
             return self
         if self.method == "pmm":
-            rows = (
-                np.arange(values.size)
-                if weights is None
-                else np.repeat(np.arange(values.size), copies_of(target, self))
-            )
+            rows = np.repeat(np.arange(values.size), 1 if weights is None else copies_of(target, self))
             crossed = cross_fit(self.estimator, design, values, seed, weights)
             self.estimators_ = list(crossed.fits)
             parts = (crossed.predictions[rows], values[rows], crossed.fold[rows])
@@ -529,7 +522,7 @@ class EstimatorSampler(ConditionalSampler):
         if not takes_sample_weight(self.estimator):
             raise SamplerError(
                 f"{self!r} for {feature.name!r} does not take sample_weight, because the fit of its estimator has no "
-                "such parameter; use an estimator that has, another sampler ("
+                "such parameter; use an estimator that has it, another sampler ("
                 f"{samplers_of_weights()}), or leave it out."
             )
 
@@ -551,10 +544,10 @@ class EstimatorSampler(ConditionalSampler):
         return RestrictedDraw(drawn, np.isnan(drawn), mass)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the method could draw the level or number, or one as close as training values are.
+        """Return whether each level or number can be drawn, or is within the local spacing of such a number.
 
-        That is near one of the row's donors ("pmm"), near a residual around the prediction ("residuals"), or between
-        the outer predictions and near an exceedance beyond them ("quantiles").
+        That is near a donor ("pmm"), near prediction plus residual ("residuals"), or between the outer predictions or
+        near an exceedance beyond them ("quantiles").
         """
         self.check_fitted("estimators_")
         if self.is_classifier_:
@@ -597,7 +590,7 @@ class EstimatorSampler(ConditionalSampler):
         return "counting" if self.is_classifier_ else super().base_measure()
 
     def _log_mass(self, given: Table, within: Within, drawn: Floats) -> Floats:
-        """Return the log probability of what is allowed; with "pmm", the log weight of each draw."""
+        """Return the log probability of the allowed values; with "pmm", the log importance weight of each draw."""
         n = given.n_rows
         if self.is_classifier_:
             return log_mass_of_levels(self._probabilities(given), within)
@@ -610,14 +603,14 @@ class EstimatorSampler(ConditionalSampler):
         return log_of(np.maximum(after - first, 0) / self.residuals_.values.size)
 
     def _probabilities(self, given: Table) -> Floats:
-        """Probabilities of all levels, those the classifier has not seen included."""
+        """Return the probabilities of all levels; 0 for levels unknown to the classifier."""
         probabilities = np.zeros((given.n_rows, self.n_levels_))
         if not self.estimators_:
             probabilities[:, self.first_level_] = 1.0
             return probabilities
         estimator = self.estimators_[0]
         if given.n_rows:
-            probabilities[:, estimator.classes_] = ask_estimator(estimator, "predict_proba", indicator_design(given))
+            probabilities[:, estimator.classes_] = call_estimator(estimator, "predict_proba", indicator_design(given))
         return probabilities
 
     def _predict(self, given: Table) -> Floats:
@@ -628,7 +621,7 @@ class EstimatorSampler(ConditionalSampler):
         return PredictedQuantiles.arrange(self._predict(given), self.quantiles_, self.tails_)
 
     def _check_estimator(self, feature: Feature) -> None:
-        """Refuse an estimator of the wrong type for the target."""
+        """Raise if the estimator does not suit the target."""
         from sklearn.base import is_classifier, is_regressor
 
         needed = "regressor" if feature.is_numeric else "classifier"

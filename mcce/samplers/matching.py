@@ -1,8 +1,8 @@
-"""Predictive mean matching: the donors of a row, one of them drawn, and the share that has a value.
+"""Predictive mean matching: the donors of a row, draws from them, and shares of values among them.
 
 A row's donors are the `n_donors` with the nearest predictions; ties with the last are broken at random. If donors are
-predicted by several fits (folds), the row's prediction by the donor's fit is compared. Predictions beyond those of all
-donors are moved to the outermost, which changes no order. A restricted draw uses the nearest allowed donors.
+predicted by several fits (folds), the row's prediction by the donor's fit is compared. Predictions are clipped to the
+range of the donors', which preserves the order of distances. A restricted draw uses the nearest allowed donors.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from mcce.table.weights import whole_counts
 
 Places = npt.NDArray[np.intp]
 
-MOST_DONORS = 10_000_000  # that rows and their copies may be
-_CELLS = 4_000_000  # donors looked at in one go
-_TIE = 1e-9  # of the largest prediction: distances that differ by less are tied
+MOST_DONORS = 10_000_000  # rows including copies
+_CELLS = 4_000_000  # donors per block
+_TIE = 1e-9  # relative to the largest prediction: distances that differ by less are tied
 
 
 @dataclass(frozen=True)
 class Donors:
-    """Training rows fit by fit, those of one fit in the order of their predictions; `n_donors` are drawn from.
+    """Training rows by fit, sorted by prediction within each fit; draws use the nearest `n_donors`.
 
-    The donors of fit f are those from ``starts[f]`` to ``starts[f + 1]``; none is without donors.
+    The donors of fit f are those from ``starts[f]`` to ``starts[f + 1]``; every fit has donors.
     """
 
     predictions: Floats
@@ -43,19 +43,19 @@ class Donors:
 
     @classmethod
     def of_one_fit(cls, predictions: Floats, values: Floats, n_donors: int) -> Donors:
-        """Take donors that one fit has predicted, already in the order of their predictions."""
+        """Return donors of one fit, already sorted by prediction."""
         return cls(predictions, values, np.array([0, values.size]), n_donors)
 
     @classmethod
     def arrange(cls, predictions: Floats, values: Floats, fit: Places, n_donors: int) -> Donors:
-        """Put donors in order, with the number of the fit that has predicted each."""
+        """Sort donors by the fit that predicted each, and by prediction."""
         order = np.lexsort((values, predictions, fit))
         return cls(predictions[order], values[order], np.concatenate([[0], np.cumsum(np.bincount(fit))]), n_donors)
 
     def draw(self, predicted: Floats, rng: RowStreams, low: Floats | None = None, high: Floats | None = None) -> Floats:
-        """Draw one donor's value for each row, between the row's bounds; NaN where no donor is.
+        """Draw one donor's value for each row, between the row's bounds; NaN if there is no donor.
 
-        `predicted` has one row for each row to draw, one column a fit.
+        `predicted` has one column per fit.
         """
         if low is None or high is None:
             near = self.nearest(predicted)
@@ -68,15 +68,15 @@ class Donors:
                 streams = rng.take(rows)
                 picked = near.pick(streams.integer(near.n_donors), streams.integer(near.n_tied))
                 out[rows] = self.values[allowed[picked]]
-        for _ in range(2):  # the numbers that a row draws next are others than those that picked its donor
+        for _ in range(2):  # advance the streams as the branch above does
             rng.next_key()
         return out
 
     def log_weight(self, predicted: Floats, drawn: Floats, low: Floats, high: Floats) -> Floats:
-        """Return the log of how much likelier each restricted draw is without its restriction; -inf for no draw.
+        """Return the log importance weight of each restricted draw; -inf without a draw.
 
-        The nearest allowed donors are others than those of the nearest that are allowed, so the draw is no truncated
-        one: its weight depends on the value. Its mean is the probability of what is allowed.
+        The nearest allowed donors are not the allowed ones among the nearest donors, so the draw is not a truncated
+        one, and its weight depends on the value. The mean weight is the probability of the allowed values.
         """
         weight = np.full(drawn.size, -np.inf)
         for lowest, highest, rows in _rows_by_limits(low, high):
@@ -88,14 +88,14 @@ class Donors:
         return weight
 
     def log_share(self, predicted: Floats, values: Floats, allowed: Places | None = None) -> Floats:
-        """Return the log probability that each row's draw is this value; -inf if none of its donors has it."""
+        """Return the log probability of each value; -inf if none of the row's donors has it."""
         near = self.nearest(predicted, allowed)
         donors = self.values if allowed is None else self.values[allowed]
         n = donors.size
         seen, rank = np.unique(donors, return_inverse=True)
         place = np.searchsorted(seen, values)
         known = (place < seen.size) & (seen[np.minimum(place, seen.size - 1)] == values)
-        # donors sorted by value, then by place: those of one value between two places are a range
+        # donors sorted by value, then by position: those of one value between two positions are a range
         keys = np.sort(rank * (n + 1) + np.arange(n))
 
         def count(first: Places, after: Places) -> Places:
@@ -106,7 +106,7 @@ class Donors:
         return np.log(share, out=np.full(values.size, -np.inf), where=known & (share > 0.0))
 
     def mean_over(self, predicted: Floats, values: Floats, weigh: Callable[[Floats, Floats], Floats]) -> Floats:
-        """Return the mean of ``weigh(donor values, value)`` over each row's donors, by their chances to be drawn."""
+        """Return the mean of ``weigh(donor values, value)`` over each row's donors, weighted by their probabilities."""
         near = self.nearest(predicted)
         sure, tied = 1.0 / near.n_donors, np.zeros(values.size)
         some = near.n_tied > 0
@@ -125,7 +125,7 @@ class Donors:
         return mean
 
     def share_within(self, predicted: Floats, low: Floats, high: Floats) -> Floats:
-        """Return the probability that each row's draw, which is not restricted, lies between the row's bounds."""
+        """Return the probability that each row's unrestricted draw is between the row's bounds."""
         near = self.nearest(predicted)
         share = np.empty(predicted.shape[0])
         for lowest, highest, rows in _rows_by_limits(low, high):
@@ -138,7 +138,7 @@ class Donors:
         return self.mean_over(predicted, high, lambda donors, bound: (donors <= bound).astype(np.float64))
 
     def distribution(self, predicted: Floats) -> DistributionFunctions:
-        """Return the distribution of each row's donors: their order statistics."""
+        """Return the empirical distribution of each row's donors."""
         return DistributionFunctions.of_atoms(
             np.unique(self.values),
             lambda high: self.share_upto(predicted, high),
@@ -146,12 +146,12 @@ class Donors:
         )
 
     def supports(self, predicted: Floats, values: Floats, supported: Callable[[Floats, Floats], Bools]) -> Bools:
-        """Return whether each row's donors support its value, as ``supported(donors, values)`` says for some rows."""
+        """Return whether each row's donors support its value, by ``supported(donors, values)``."""
         near = self.nearest(predicted)
         return supported_in_segments(supported, self.values, near.first, near.after, values)
 
     def nearest(self, predicted: Floats, allowed: Places | None = None) -> Nearest:
-        """Find each row's donors, by their places among all donors or among the allowed ones."""
+        """Return each row's donors, by their positions among all donors or among the allowed ones."""
         inside = np.clip(predicted, self.predictions.min(), self.predictions.max())
         donors, starts = self.predictions, self.starts
         if allowed is not None:
@@ -176,22 +176,22 @@ class Donors:
 
 
 def copies_of(target: Column, owner: object) -> Places:
-    """Return how many donors each row is by its weight; refuse weights that are no counts, or too many."""
+    """Return the number of copies of each row; raise if weights are not counts, or their sum is too large."""
     assert target.weights is not None
     counts = whole_counts(target.weights, MOST_DONORS)
     if counts is None:
         is_sum = target.total > MOST_DONORS
         found = f"weights that sum to {target.total:,.0f}" if is_sum else "weights that are not whole numbers"
         raise SamplerError(
-            f"{owner!r} for {target.feature.name!r} takes the nearest donors, of which a row of weight 2 is two; got "
-            f"{found}; give counts that sum to {MOST_DONORS:,} at most, or use another sampler "
+            f"{owner!r} for {target.feature.name!r} counts a row of weight 2 as two donors; got {found}; give counts "
+            f"with a sum of at most {MOST_DONORS:,}, or use another sampler "
             f"({samplers_of_weights()})."
         )
     return counts
 
 
 def _rows_by_limits(low: Floats, high: Floats) -> Iterator[tuple[float, float, Places]]:
-    """Yield each pair of bounds, and the rows that have it."""
+    """Yield each distinct pair of bounds with its rows."""
     limits, group = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)
     rows_by_limits = np.split(np.argsort(group.ravel(), kind="stable"), np.cumsum(np.bincount(group.ravel()))[:-1])
     for (lowest, highest), rows in zip(limits, rows_by_limits):
@@ -214,9 +214,9 @@ def _distance_of_last(fits: Sequence[Floats], inside: Floats, k: int) -> Floats:
 
 @dataclass(frozen=True)
 class Nearest:
-    """Each row's donors by place, one column a fit.
+    """Each row's donors by position, one column per fit.
 
-    Sure ones stand from `sure_first` to `sure_after`, those tied with the last on both sides of them.
+    Those nearer than the last are from `sure_first` to `sure_after`; those tied with the last are on both sides.
     """
 
     first: Places
@@ -227,13 +227,13 @@ class Nearest:
 
     @property
     def n_sure(self) -> Places:
-        """How many donors are nearer than the last one."""
+        """Number of donors nearer than the last one."""
         total: Places = (self.sure_after - self.sure_first).sum(axis=1)
         return total
 
     @property
     def n_tied(self) -> Places:
-        """How many donors are as near as the last one."""
+        """Number of donors tied with the last one."""
         total: Places = (self.after - self.first).sum(axis=1)
         return total - self.n_sure
 
@@ -242,13 +242,13 @@ class Nearest:
         return Nearest(first[rows], sure_first[rows], sure_after[rows], after[rows], self.n_donors)
 
     def share(self, count: Callable[[Places, Places], Places]) -> Floats:
-        """Return the share of each row's donors that something holds for; `count` counts them between two places."""
+        """Return the share of each row's donors with some property; `count` counts them between two positions."""
         sure = count(self.sure_first, self.sure_after).sum(axis=1)
         tied = (count(self.first, self.sure_first) + count(self.sure_after, self.after)).sum(axis=1)
         return np.asarray((sure + (self.n_donors - self.n_sure) * tied / self.n_tied) / self.n_donors)
 
     def pick(self, which: npt.NDArray[np.int64], which_tied: npt.NDArray[np.int64]) -> Places:
-        """Return the place of one donor: the sure one number `which`, or beyond these a tied one."""
+        """Return the position of the donor number `which`; if it is not a sure one, the tied one `which_tied`."""
         sure = self.sure_after - self.sure_first
         row, fit, number = _locate(which, sure)
         picked = self.sure_first[row, fit] + number
@@ -259,7 +259,7 @@ class Nearest:
 
 
 def _locate(which: npt.NDArray[np.int64], counts: Places) -> tuple[Places, Places, Places]:
-    """Return row, column and number within the column of the item `which` of each row, `counts` items a column."""
+    """Return row, column and index within the column of the item `which` of each row, for `counts` per column."""
     row = np.arange(which.size)
     upto = np.cumsum(counts, axis=1)
     fit = np.minimum((upto <= which[:, None]).sum(axis=1), counts.shape[1] - 1)

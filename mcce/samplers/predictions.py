@@ -1,11 +1,11 @@
 """Draws and scores from predictions: the probabilities of levels, or the quantiles of a number.
 
-1. A row has predictions at the levels q_1 < ... < q_m, put in order. Its spread is the distance of the outer two, at
-   least a tenth of the mean spread. The quantile function is linear between predictions.
+1. A row has sorted predictions at the levels q_1 < ... < q_m. Its spread is the distance of the outer two, at least a
+   tenth of the mean spread. The quantile function is linear between predictions.
 2. Beyond the outer ones a draw is the outer prediction plus an exceedance of a training value over its held-out
    prediction, in spreads (in units of the target if all spreads are zero). Training values equal to their outer
-   prediction are exceedances of zero, as many as the tail has room for.
-3. Predictions and draws are cut at the least and the greatest training value.
+   prediction are exceedances of zero, up to the share of the tail.
+3. Predictions and draws are clipped to the range of the training values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mcce.table.weights import equal_chances, mean_of
 
 
 def draw_levels(probabilities: Floats, rng: RowStreams, within: Within | None) -> Floats:
-    """Draw a level for each row, an allowed one if the draw is restricted; NaN where none can be drawn."""
+    """Draw an allowed level for each row; NaN if there is none."""
     if within is None:
         return rng.categorical(probabilities).astype(np.float64)
     n, n_levels = probabilities.shape
@@ -41,26 +41,26 @@ def log_mass_of_levels(probabilities: Floats, within: Within) -> Floats:
 
 
 def log_probability(probabilities: Floats, values: Floats) -> Floats:
-    """Return the log probability of each row's level; -inf of a missing one."""
+    """Return the log probability of each row's level; -inf for a missing value."""
     is_missing = np.isnan(values)
     codes = np.where(is_missing, 0.0, values).astype(np.intp)
     return np.where(is_missing, -np.inf, log_of(probabilities[np.arange(values.size), codes]))
 
 
 def supported_levels(probabilities: Floats, values: Floats) -> Bools:
-    """Return whether each row could draw its level (`mcce.samplers.base`); a missing one it could not."""
+    """Return whether the probability of each row's level is above `IMPOSSIBLE`; False for a missing value."""
     known = np.where(np.isnan(values), 0, values).astype(np.intp)
     return np.asarray((probabilities[np.arange(values.size), known] > IMPOSSIBLE) & ~np.isnan(values))
 
 
-ROUNDING = 1e-9  # relative: what predictions and sums may differ by and count as equal
-_LEAST_SPREAD = 0.1  # of the mean spread
+ROUNDING = 1e-9  # relative tolerance for equal predictions and sums
+_LEAST_SPREAD = 0.1  # relative to the mean spread
 
 
 @stateful("quantiles.Tails")
 @dataclass(frozen=True)
 class Tails:
-    """Exceedances in spreads, in order, negative ones in `below`, positive ones in `above`; the observed range."""
+    """Sorted exceedances in spreads, negative in `below`, positive in `above`, and the observed range."""
 
     below: Floats = stored(FLOAT, None, rising="weakly")
     above: Floats = stored(FLOAT, None, rising="weakly")
@@ -70,9 +70,9 @@ class Tails:
 
     @classmethod
     def read(cls, outer: Floats, values: Floats, share: float, weights: Floats | None = None) -> Tails:
-        """Learn the tails from each training row's outer predictions and its value.
+        """Learn the tails from the outer predictions and the value of each training row.
 
-        With weights, an exceedance is there as often as its row's weight says (`mcce.table.weights.equal_chances`).
+        With weights, exceedances are repeated by weight (`mcce.table.weights.equal_chances`).
         """
         outer = np.sort(outer, axis=1)
         mean_spread = float(mean_of(outer[:, 1] - outer[:, 0], weights))
@@ -85,14 +85,14 @@ class Tails:
         return cls(-below[::-1], above, least, float(values.min()), float(values.max()))
 
     def check_state(self) -> None:
-        """Refuse tails without exceedances, and a range without an order."""
+        """Raise if a tail is empty, or the range is not ascending."""
         for name in ("below", "above"):
             require(getattr(self, name).size > 0, f"{name} has no exceedance")
         check_number(self.highest, "highest", self.lowest)
 
 
 def _exceedances(beyond: Floats, spread: Floats, tie: float, room: float, weights: Floats | None) -> Floats:
-    """Return the exceedances of one tail in order; a single zero if there are none."""
+    """Return the sorted exceedances of one tail; a single zero if there are none."""
     outside, tied = beyond > tie, np.abs(beyond) <= tie
     found = equal_chances(beyond[outside] / spread[outside], None if weights is None else weights[outside])
     if weights is None:
@@ -106,7 +106,7 @@ def _exceedances(beyond: Floats, spread: Floats, tie: float, room: float, weight
 
 @dataclass(frozen=True)
 class PredictedQuantiles:
-    """The distributions of some rows; `knots` has one row each, one column a level."""
+    """The distributions of some rows; `knots` has one column per level."""
 
     levels: Floats
     knots: Floats
@@ -115,45 +115,45 @@ class PredictedQuantiles:
 
     @classmethod
     def arrange(cls, predicted: Floats, levels: Floats, tails: Tails) -> PredictedQuantiles:
-        """Put the predictions in order."""
+        """Sort and clip the predictions."""
         predicted = np.clip(predicted, tails.lowest, tails.highest)
         outer = np.sort(predicted[:, [0, -1]], axis=1)
         knots = np.clip(np.sort(predicted, axis=1), outer[:, :1], outer[:, 1:])
         return cls(levels, knots, np.maximum(outer[:, 1] - outer[:, 0], tails.least_spread), tails)
 
     def draw(self, uniform: Floats, low: Floats, high: Floats) -> Floats:
-        """Invert the distribution functions restricted to [low, high]; NaN where they have no mass there."""
+        """Invert the distribution functions restricted to [low, high]; NaN if [low, high] has no mass."""
         lowest, highest = self.tails.lowest, self.tails.highest
         first, last, possible = self._between(low, high)
         low, high = np.maximum(low, lowest), np.minimum(high, highest)
         drawn = self._invert(np.where(possible, first + uniform * (last - first), 0.5))
-        return np.where(possible, np.clip(drawn, low, high), np.nan)  # inverting there and back rounds
+        return np.where(possible, np.clip(drawn, low, high), np.nan)  # the inversion rounds
 
     def mass(self, low: Floats, high: Floats) -> Floats:
         first, last, possible = self._between(low, high)
         return np.where(possible, last - first, 0.0)
 
     def _between(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Bools]:
-        """Return the probabilities below [low, high] and up to its end, and whether it has any itself."""
+        """Return the probabilities below and up to the end of [low, high], and whether it has positive mass."""
         lowest, highest = self.tails.lowest, self.tails.highest
-        # what lies beyond the range is drawn as its end
+        # draws beyond the range are clipped to its ends
         first = self._mass_before(np.where(low <= lowest, -np.inf, low))
         last = self._mass_upto(np.where(high >= highest, np.inf, high))
         return first, last, (last > first) & (low <= np.minimum(high, highest)) & (high >= lowest)
 
     def supports(self, values: Floats) -> Bools:
-        """Return whether each row could draw its value, or one as close as exceedances are to each other."""
+        """Return whether each row can draw its value, or one within the local spacing of the exceedances."""
         tails, slack = self.tails, self._slack()
         below, above = values - self.knots[:, 0], values - self.knots[:, -1]
         found = (below >= -slack) & (above <= slack)
         for beyond, exceedances in ((below, tails.below), (above, tails.above)):
-            reached = np.sort(np.append(exceedances, 0.0))  # what the tail begins with
+            reached = np.sort(np.append(exceedances, 0.0))  # the start of the tail
             place, rounding = beyond / self.spread, slack / self.spread
             inside = (place >= reached[0] - rounding) & (place <= reached[-1] + rounding)
             found |= inside & (distance_to(reached, place) <= local_spacing(exceedances) + rounding)
         least = self.knots[:, 0] + self.spread * tails.below[0]
         greatest = self.knots[:, -1] + self.spread * tails.above[-1]
-        # what lies beyond an end is drawn as the end
+        # draws beyond the range are clipped to its ends
         from_lowest, from_highest = values - tails.lowest, tails.highest - values
         found |= (least <= tails.lowest + slack) & (from_lowest <= local_spacing(tails.below) * self.spread)
         found |= (greatest >= tails.highest - slack) & (from_highest <= local_spacing(tails.above) * self.spread)
@@ -181,7 +181,7 @@ class PredictedQuantiles:
         return tails + self._inner_mass(bound, (self.knots < bound[:, None]).sum(axis=1))
 
     def _mass_upto(self, bound: Floats) -> Floats:
-        """Return the probability up to each row's bound, the bound itself included."""
+        """Return the probability up to and including each row's bound."""
         tails = self._tail_mass(bound + self._slack(), "right")
         return tails + self._inner_mass(bound, (self.knots <= bound[:, None]).sum(axis=1))
 
@@ -192,7 +192,7 @@ class PredictedQuantiles:
         return np.asarray(self.levels[0] * n_below / below.size + (1.0 - self.levels[-1]) * n_above / above.size)
 
     def _inner_mass(self, bound: Floats, n_passed: Ints) -> Floats:
-        """Return the probability between the outer knots that a bound has passed, with the number of knots passed."""
+        """Return the probability between the outer knots up to a bound; `n_passed` knots are below it."""
         rows = np.arange(bound.size)
         last = self.levels.size - 1
         before, after = np.clip(n_passed - 1, 0, last), np.clip(n_passed, 0, last)
@@ -202,5 +202,5 @@ class PredictedQuantiles:
         return np.asarray(self.levels[before] - self.levels[0] + np.clip(part, 0.0, 1.0) * step)
 
     def _slack(self) -> Floats:
-        # prediction + exceedance may round across a bound that was itself a draw
+        # prediction + exceedance may round across a bound that is itself a draw
         return np.asarray(ROUNDING * (np.abs(self.knots[:, 0]) + np.abs(self.knots[:, -1]) + self.spread))

@@ -3,20 +3,18 @@
 For a row with the distribution function F(y) = P(Y <= y) of its known values and the probability m of a missing one:
 
 1. The rank of a number or level y is (1 - m) [F(y-) + V (F(y) - F(y-))], V uniform: it is randomised within point
-   masses, so that the rank of a draw is uniform. Levels stand in the order of their codes, which is that of
-   ``feature.levels``.
-2. A missing value stands after all others: its rank is 1 - m + V m.
-3. A number between the n donors of a row, or outside them, is treated as one more donor: F(y-) and F(y) become
-   n F(y) / (n + 1) and (n F(y) + 1) / (n + 1). So the ranks of new rows are uniform, too, if these are exchangeable
-   with the donors. The value at such a rank is a neighbouring donor.
+   masses, so that the rank of a draw is uniform. Levels are ordered by their codes, as in ``feature.levels``.
+2. A missing value follows all others: its rank is 1 - m + V m.
+3. A number that is not one of the n donors of a row is treated as one more donor: F(y-) and F(y) become n F(y) / (n +
+   1) and (n F(y) + 1) / (n + 1). So the ranks of new rows are also uniform, if these are exchangeable with the donors.
+   The value at such a rank is a neighbouring donor.
 4. The value at rank u is missing if u > 1 - m; else it is the least y with F(y) >= u / (1 - m).
 
-So the value at the rank of y is y: exactly for levels and donors, to rounding for other numbers. A rank has the
-resolution of a float near 1, 1e-16: of values more than 8 standard deviations above their prediction it only tells that
-they are extreme.
+So the value at the rank of y is y: exactly for levels and donors, up to rounding for other numbers. The resolution of a
+rank near 1 is 1e-16, which does not distinguish values more than 8 standard deviations above their prediction.
 
-For unordered levels the order is a convention. It decides which of them a row gets at its own rank under other givens;
-no data can tell whether another order would be right.
+For unordered levels the order is a convention. It determines the level of a row at its rank under other givens, and
+cannot be checked against data.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ from mcce.base.arrays import Bools, Floats
 
 LEAST_RANK = 2.0**-54
 MOST_RANK = 1.0 - 2.0**-53
-_MARGIN = 1e-9  # of a point mass: randomised ranks stay this far inside it, so that rounding does not leave it
-_HALVINGS = 200  # at most: floats are equal after fewer
+_MARGIN = 1e-9  # relative to a point mass: randomised ranks stay inside it in spite of rounding
+_HALVINGS = 200  # limit; floats are equal after fewer steps
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class DistributionFunctions:
         missing: Floats | float = 0.0,
         n_donors: Floats | int | None = None,
     ) -> DistributionFunctions:
-        """Return distributions on some values, ascending and the same for all rows; the inverse is a bisection."""
+        """Return distributions over ascending values common to all rows; the inverse is by bisection."""
         return cls(upto, lambda u: _bisect_atoms(atoms, upto, u), missing, n_donors)
 
     @classmethod
@@ -93,7 +91,7 @@ class DistributionFunctions:
         codes : array or None
             The level of each column, ascending; None: 0, 1, ...
         missing_last : bool
-            Whether the last column is that of missing values.
+            Whether the last column is the probability of a missing value.
         """
         shares = probabilities / probabilities.sum(axis=1, keepdims=True)
         missing = shares[:, -1] if missing_last else 0.0
@@ -115,15 +113,12 @@ class DistributionFunctions:
 
     @classmethod
     def always_missing(cls, n_rows: int) -> DistributionFunctions:
-        """Return distributions of which every value is missing."""
+        """Return distributions whose values are all missing."""
         return cls(np.ones_like, lambda u: np.full(u.size, np.nan), np.ones(n_rows))
 
     @classmethod
     def mixed(cls, parts: Sequence[DistributionFunctions], weights: Floats) -> DistributionFunctions:
-        """Return mixtures of distributions, by weights that sum to 1.
-
-        The value at a rank lies between those of the parts, where a bisection finds it.
-        """
+        """Return mixtures of distributions, with weights that sum to 1; values at ranks are found by bisection."""
         known = [weight * (1.0 - part.missing) for part, weight in zip(parts, weights)]
         total = np.asarray(sum(known))
 
@@ -138,11 +133,11 @@ class DistributionFunctions:
         return cls(upto, inverse, 1.0 - total)
 
     def with_missing(self, missing: Floats) -> DistributionFunctions:
-        """Return the same distributions of known values, with probabilities of missing ones."""
+        """Return the distributions with other probabilities of missing values."""
         return replace(self, missing=missing)
 
     def ranks(self, values: Floats, uniform: Floats) -> Floats:
-        """Return the randomised rank of each row's value, by a uniform number for each row (steps 1 to 3)."""
+        """Return the randomised rank of each row's value, from one uniform number per row (steps 1 to 3)."""
         is_missing = np.isnan(values)
         known = np.where(is_missing, 0.0, values)
         below = self.upto(np.nextafter(known, -np.inf)) if self.before is None else self.before(known)
@@ -165,7 +160,7 @@ class DistributionFunctions:
 
 
 def _bisect_atoms(atoms: Floats, upto: Callable[[Floats], Floats], u: Floats) -> Floats:
-    """Return the first of some ascending values that the probability u of each row is reached at; else the last."""
+    """Return the first of the ascending values with a probability of at least u, for each row; else the last."""
     if not atoms.size:
         return np.full(u.size, np.nan)
     first, last = np.zeros(u.size, dtype=np.intp), np.full(u.size, atoms.size - 1)
@@ -178,7 +173,7 @@ def _bisect_atoms(atoms: Floats, upto: Callable[[Floats], Floats], u: Floats) ->
 
 
 def _bisect_numbers(low: Floats, high: Floats, upto: Callable[[Floats], Floats], u: Floats) -> Floats:
-    """Return the least number between bounds at which the probability u of each row is reached."""
+    """Return the least number between bounds with a probability of at least u, for each row."""
     reached_at_low: Bools = upto(low) >= u
     high = np.where(reached_at_low, low, high)
     for _ in range(_HALVINGS):

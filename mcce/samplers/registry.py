@@ -1,4 +1,4 @@
-"""Samplers by name: ours, the user's, and those of installed plug-ins (entry-point group `mcce.samplers`)."""
+"""Samplers by name: built-in, user-defined, and those of plug-ins (entry-point group `mcce.samplers`)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def register_sampler(name: str) -> Callable[[Class], Class]: ...
 @overload
 def register_sampler(name: str, sampler: Class) -> Class: ...
 def register_sampler(name: str, sampler: Any = ...) -> Any:
-    """Make a sampler class available by name; without a class it is a decorator.
+    """Make a sampler class available by name; without a class, return a decorator.
 
-    A name can be given once; registering the same class again is allowed.
+    Each name is registered once; registering the same class again is allowed.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def register_sampler(name: str, sampler: Any = ...) -> Any:
 
 
 def available_samplers() -> dict[str, type[ConditionalSampler]]:
-    """Return the sampler classes by name, plug-ins included.
+    """Return the sampler classes by name, including plug-ins.
 
     Examples
     --------
@@ -52,9 +52,9 @@ def available_samplers() -> dict[str, type[ConditionalSampler]]:
 
 
 def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
-    """Return a fresh sampler for a name, or an unfitted copy of the given one.
+    """Return a new sampler for a name, or an unfitted copy of the given one.
 
-    A name may have a formula, as in "norm(~ age * sex)": so a job file or the command line can give one.
+    A name may include a formula, as in "norm(~ age * sex)", for job files and the command line.
     """
     if isinstance(sampler, ConditionalSampler):
         return sampler.clone()
@@ -74,7 +74,7 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
 
 
 def read_candidates(candidates: Any, where: str) -> dict[str, ConditionalSampler]:
-    """Return fresh samplers by the names that the user reads; objects in a list are named as they are written."""
+    """Return unfitted samplers by display name; objects in a list are named by their representation."""
     if isinstance(candidates, (str, ConditionalSampler)) or not isinstance(candidates, (Sequence, Mapping)):
         raise InputError(f"{where}: got {spell(candidates)}; give a list of samplers, or a dict of them by name.")
     if not candidates:
@@ -83,9 +83,9 @@ def read_candidates(candidates: Any, where: str) -> dict[str, ConditionalSampler
     made: dict[str, ConditionalSampler] = {}
     for name, candidate in named:
         if not isinstance(name, str):
-            raise InputError(f"{where}: the name {spell(name)} is no text; name the samplers by texts.")
+            raise InputError(f"{where}: the name {spell(name)} is not a string; name the samplers by strings.")
         if name in made:
-            raise InputError(f"{where}: {name!r} is there twice; name each once, or give a dict of samplers by name.")
+            raise InputError(f"{where}: {name!r} occurs twice; name each once, or give a dict of samplers by name.")
         made[name] = make_sampler(candidate)
     return made
 
@@ -95,17 +95,17 @@ def _name(candidate: Any) -> str:
 
 
 def name_of_sampler(sampler: ConditionalSampler) -> str:
-    """Return the name that the class of a sampler is registered by; one without a name is an error."""
-    for loaded in (True, False):  # plug-ins are loaded only if the sampler is none of those that are
+    """Return the registered name of the class of a sampler; raise if it has none."""
+    for loaded in (True, False):  # load plug-ins only if necessary
         for name, each in (SAMPLERS.known if loaded else SAMPLERS.all()).items():
             if each is type(sampler):
                 return name
-    raise InputError("a sampler without a name; give its class one by register_sampler().")
+    raise InputError("the class of a sampler is not registered; register it by register_sampler().")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A sampler that is not fitted, as state: it comes back as the sampler itself."""
+    """An unfitted sampler as state; it is read back as the sampler itself."""
 
     sampler: ConditionalSampler
 
@@ -118,7 +118,7 @@ def _write_recipe(recipe: Recipe) -> Fields:
 
 
 def _write(sampler: ConditionalSampler) -> Fields:
-    """Return a sampler as its registered name, its parameters and what it has learned, None before `fit`."""
+    """Return the registered name, the parameters and the fitted state of a sampler; None before `fit`."""
     try:
         check_storable(sampler)
     except SamplerError as error:
@@ -129,7 +129,7 @@ def _write(sampler: ConditionalSampler) -> Fields:
 def _read(fields: Fields) -> ConditionalSampler:
     name, params, fitted = fields["name"], fields["params"], fields.get("fitted")
     if not isinstance(name, str) or not isinstance(params, dict) or not isinstance(fitted, (dict, type(None))):
-        raise InputError("a sampler needs a name, its parameters and its state; one of these is something else.")
+        raise InputError("a sampler needs a name, its parameters and its state; one of these has another type.")
     return set_learned(type(make_sampler(name))(**params), fitted or {})
 
 

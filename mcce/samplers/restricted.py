@@ -1,9 +1,9 @@
-"""Restricted draws: what each row is allowed, drawing again until it is, and the probability that it is.
+"""Restricted draws: the values allowed in each row, rejection sampling, and the probability of allowed values.
 
-`draw_until_allowed` draws a row until a draw is allowed. To estimate the probability p of what is allowed it goes on to
-the second allowed draw, number n: 1 / (n - 1) has the mean p (Girshick, Mosteller and Savage 1946, "Unbiased estimates
-for certain binomial sampling problems"). After `most` draws a row with one allowed draw has the estimate 1 / most, with
-none it is rejected with 0; the mean stays p. Estimate and value are independent.
+`draw_until_allowed` redraws a row until a draw is allowed. To estimate the probability p of the allowed values it
+continues to the second allowed draw, number n: 1 / (n - 1) has mean p (Girshick, Mosteller and Savage 1946, "Unbiased
+estimates for certain binomial sampling problems"). After `most` draws, a row with one allowed draw has the estimate 1 /
+most, and a row without any is rejected with the estimate 0; the mean is still p. Estimate and value are independent.
 """
 
 from __future__ import annotations
@@ -28,24 +28,22 @@ class Within:
     low, high : array or None
         Closed bounds of each row, in encoded units (a level's code for an ordered target).
     levels : (rows, levels) boolean array or None
-        Levels allowed in each row.
+        Allowed levels of each row.
     missing : boolean array or None
-        Whether each row's draw may be missing; None: no row's may.
+        Whether each row's draw may be missing; None: not allowed in any row.
     step : array or None
-        Numbers are multiples of it; NaN where they need not be.
+        Numbers must be multiples of it; NaN: no such restriction.
     kept : array or None
-        The value that each row has already, NaN where there is none. It need not be a multiple of the step, and stays
-        if nothing else that is allowed can be drawn.
+        The present value of each row, or NaN. It need not be a multiple of the step, and is kept if no other allowed
+        value can be drawn.
     never : (rows, values) array or None
-        Numbers that each row's draw may not be; NaN stands for none.
+        Excluded numbers of each row; NaN is ignored.
     weighted : bool
-        Whether the draw is to say how probable what is allowed is (`RestrictedDraw.log_mass`), which takes time.
+        Whether to compute the probability of the allowed values (`RestrictedDraw.log_mass`), which takes time.
 
-    Samplers know of bounds, levels and missing values; `mcce.samplers.rounding.draw_allowed` does the rest for all of
-    them.
+    Samplers handle bounds, levels and missing values; `mcce.samplers.rounding.draw_allowed` handles the rest.
 
-    A row with infinite bounds, all levels and missing values allowed is free: the chain draws it as if there were no
-    restriction at all.
+    A row with infinite bounds and all levels and missing values allowed is drawn as if unrestricted.
 
     Examples
     --------
@@ -80,7 +78,7 @@ class Within:
         if self.high is not None:
             allowed &= values <= self.high
         if self.levels is not None:
-            known = np.flatnonzero(allowed)  # a column without levels has none
+            known = np.flatnonzero(allowed)  # missing values have no level
             allowed[known] = self.levels[known, values[known].astype(np.intp)]
         if self.step is not None:
             allowed &= self._may_be_off(values) | is_multiple(values, self.step)
@@ -110,7 +108,7 @@ class Within:
         )
 
     def known_to_samplers(self) -> Within:
-        """Return the part that samplers know of: bounds, levels and missing values."""
+        """Return the part that samplers handle: bounds, levels and missing values."""
         return replace(self, step=None, kept=None, never=None)
 
     def off_grid(self) -> Within:
@@ -118,14 +116,14 @@ class Within:
         return replace(self, step=None, kept=None)
 
     def put(self, values: Floats) -> Floats:
-        """Return the nearest multiples of `step` between the bounds; missing where there are none."""
+        """Return the nearest multiples of `step` between the bounds; NaN if there are none."""
         if self.step is None:
             return values
         off = self._may_be_off(values)
         return np.where(off, values, put_on_multiples(values, self.step, *self.bounds(values.size)))
 
     def excludes(self, feature: Feature, n_rows: int, *, observed: bool) -> Bools:
-        """Return which rows' restrictions exclude something: of the training values, or of all that could be drawn.
+        """Return which rows' restrictions exclude a training value, or a value that could be drawn.
 
         Parameters
         ----------
@@ -133,7 +131,7 @@ class Within:
             The target.
         n_rows : int
         observed : bool
-            Whether unrestricted draws are training values (`ConditionalSampler.draws_observed`); else any number.
+            Whether unrestricted draws are training values (`ConditionalSampler.draws_observed`) or any number.
         """
         excludes = feature.has_missing & ~self.allows_missing(n_rows)
         if not feature.is_numeric:
@@ -148,7 +146,7 @@ class Within:
         return np.asarray(excludes)
 
     def single_values(self, feature: Feature, n_rows: int) -> tuple[Bools, Floats]:
-        """Return which rows have a single value that is allowed, missing being one, and these values."""
+        """Return which rows have a single allowed value, which may be missing, and these values."""
         may_miss = self.allows_missing(n_rows) & feature.has_missing
         low, high = self.bounds(n_rows)
         if feature.is_numeric:
@@ -160,20 +158,20 @@ class Within:
         return (one & ~may_miss) | (none & may_miss), np.where(none, np.nan, value)
 
     def _may_be_off(self, values: Floats) -> Bools:
-        """Return which values need not be multiples."""
+        """Return which values need not be multiples of the step."""
         assert self.step is not None
         free = np.isnan(self.step) | np.isnan(values)
         return free if self.kept is None else free | (values == self.kept)
 
     def bounds(self, n_rows: int) -> tuple[Floats, Floats]:
-        """Return the bounds of each row, infinite where there are none."""
+        """Return the bounds of each row, infinite without bounds."""
         return (
             np.full(n_rows, -np.inf) if self.low is None else np.ascontiguousarray(self.low, dtype=np.float64),
             np.full(n_rows, np.inf) if self.high is None else np.ascontiguousarray(self.high, dtype=np.float64),
         )
 
     def level_mask(self, n_rows: int, n_levels: int) -> Bools:
-        """Return which levels each row allows, by its bounds and its set of levels: (rows, levels)."""
+        """Return the allowed levels of each row, by its bounds and its set of levels: (rows, levels)."""
         low, high = self.bounds(n_rows)
         codes = np.arange(n_levels)
         allowed = (codes >= low[:, None]) & (codes <= high[:, None])
@@ -195,13 +193,13 @@ class RestrictedDraw:
     Attributes
     ----------
     values : array
-        One draw for each row. NaN is a missing value where the restriction allows one, and stands in rejected rows.
+        One draw for each row; NaN for an allowed missing value and in rejected rows.
     rejected : boolean array
-        Rows of which nothing that is allowed can be drawn.
+        Rows without an allowed value that can be drawn.
     log_mass : array or None
-        Log of the probability that the unrestricted draw of each row is allowed, or of an unbiased estimate of it;
-        -inf in rejected rows. It is the weight that a truncated draw has to carry. May be None if it is not
-        asked for (`Within.weighted`), or if the sampler cannot say: the chain then estimates it by unrestricted draws.
+        Log of the probability that the unrestricted draw of each row is allowed, or of an unbiased estimate of it; -inf
+        in rejected rows. It is the importance weight of a truncated draw. May be None if it is not requested
+        (`Within.weighted`), or not known to the sampler: the chain then estimates it by unrestricted draws.
 
     Examples
     --------
@@ -217,7 +215,7 @@ class RestrictedDraw:
 
     @classmethod
     def of(cls, values: Floats, rejected: Bools, log_mass: Floats | None = None) -> RestrictedDraw:
-        """Return the draws, NaN in the rejected rows whatever stands there, and without mass."""
+        """Return the draws with NaN and mass 0 in the rejected rows."""
         mass = None if log_mass is None else np.where(rejected, -np.inf, log_mass)
         return cls(np.where(rejected, np.nan, values), rejected, mass)
 
@@ -227,21 +225,21 @@ class RestrictedDraw:
         return RestrictedDraw(self.values[rows], self.rejected[rows], mass)
 
     def or_missing(self, value_weight: Floats, missing_weight: Floats, uniform: Floats) -> RestrictedDraw:
-        """Return draws that are missing instead, in proportion to two weights.
+        """Return draws that are replaced by missing values with probability in proportion to two weights.
 
         Parameters
         ----------
         value_weight, missing_weight : array
-            Probabilities that the unrestricted draw is one of the allowed values, and that it is missing and may be.
+            Probabilities that the unrestricted draw is an allowed value, and an allowed missing value.
         uniform : array
-            A uniform number for each row.
+            One uniform number per row.
         """
         value_weight = np.where(self.rejected, 0.0, value_weight)
         total = value_weight + missing_weight
         is_missing = uniform * total < missing_weight
         log_mass = None
         if self.log_mass is not None:
-            # a value is now drawn by value_weight / total as often as before
+            # a known value is now drawn with probability value_weight / total
             gain = np.log(total, out=np.zeros(total.size), where=total > 0.0)
             rarer = gain - np.log(value_weight, out=gain.copy(), where=value_weight > 0.0)
             log_mass = np.where(is_missing, gain, self.log_mass + rarer)
@@ -255,10 +253,10 @@ def log_of(probability: Floats) -> Floats:
 def draw_until_allowed(
     draw: Callable[[Ints, int], RestrictedDraw], n_rows: int, most: int, *, estimate: bool
 ) -> RestrictedDraw:
-    """Return the first allowed draw of each row, of `most` at most.
+    """Return the first allowed draw of each row, among at most `most` draws.
 
-    ``draw(rows, attempt)`` draws some of the rows once more, and rejects those whose draw is not allowed. Its log
-    masses are those of what it draws from; with `estimate`, that of what is allowed of it is added to them.
+    ``draw(rows, attempt)`` redraws some of the rows, and rejects those whose draw is not allowed. Its log masses are
+    those of its own distribution; with `estimate`, the estimated log probability of an allowed draw is added.
     """
     values, log_mass = np.full(n_rows, np.nan), np.full(n_rows, -np.inf)
     has_mass = estimate
@@ -275,7 +273,7 @@ def draw_until_allowed(
         has_mass = tried.log_mass is not None
         if tried.log_mass is not None:
             log_mass[first] = tried.log_mass[~tried.rejected][is_first]
-        log_mass[second] -= np.log(max(attempt, 1))  # the second one is never that of attempt 0
+        log_mass[second] -= np.log(max(attempt, 1))  # the second allowed draw is never attempt 0
         n_found[allowed] += 1
         waiting = waiting[n_found[waiting] < (2 if estimate else 1)]
     rejected = n_found == 0

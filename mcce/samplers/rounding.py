@@ -1,10 +1,10 @@
-"""Drawn values checked, put on the column's grid, and kept inside what each row is allowed.
+"""Check draws, round them to the grid of the column, and enforce the restrictions of each row.
 
-1. There is one value for each row, a number, an existing level code or missing; anything else is the sampler's error.
-2. Numbers are put on the column's grid (`mcce.table.grid`), inside the row's bounds, so that later conditionals and
-   measures see the values that the user sees. Samplers with `draws_observed` are on it already.
-3. Multiples of a step: the nearest one inside the bounds; if that value is excluded, the row is drawn again.
-4. Where nothing allowed can be drawn, a row keeps its own value if it may, and is rejected otherwise.
+1. A draw has one value per row: a number, an existing level code or missing; anything else is an error of the sampler.
+2. Numbers are rounded to the column's grid (`mcce.table.grid`), inside the row's bounds, so that later conditionals and
+   measures use the displayed values. Draws of samplers with `draws_observed` are on the grid already.
+3. With a step, numbers are rounded to the nearest multiple inside the bounds; excluded values are redrawn.
+4. If no allowed value can be drawn, a row keeps its present value if that is allowed, and is rejected otherwise.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import REJECTION_ROUNDS, ConditionalSampler, RestrictedDraw, Within
 from mcce.table import Feature, Table
 
-_SAME_RANK = 1e-12  # a rank that differs by less is not randomised
+_SAME_RANK = 1e-12  # ranks that differ by less are not randomised
 
 
 class Drawing(Protocol):
-    """A sampler, or a generator of whole rows, that has drawn."""
+    """A sampler, or a generator of whole rows."""
 
     @property
     def draws_observed(self) -> bool:
-        """Whether what is drawn are training values only."""
+        """Whether draws are training values only."""
 
 
 def put_on_grid(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, within: Within | None = None) -> Floats:
-    """Return the draws of a feature, checked and put on its grid."""
+    """Return the draws of a feature, checked and rounded to its grid."""
     if np.shape(drawn) != (n_rows,):
         raise SamplerError(
             f"{sampler!r} drew an array of shape {np.shape(drawn)} for {feature.name!r} and {n_rows} rows; "
-            "sample() returns one value a row."
+            "sample() must return one value per row."
         )
     drawn = np.asarray(drawn, dtype=np.float64)
     _check(drawn, sampler, feature)
@@ -50,10 +50,9 @@ def put_on_grid(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, 
 def draw_allowed(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> RestrictedDraw:
-    """Return restricted draws on the grid; numbers never to be used are drawn again, 200 times at most.
+    """Return restricted draws on the grid; excluded numbers are redrawn, at most 200 times.
 
-    Where a single value is allowed there is nothing to draw: the row has it, as it has its fixed values. Only for a
-    weight it is asked how probable the value is.
+    A row with a single allowed value gets this value without a draw, unless its probability is needed for a weight.
     """
     single, value = within.single_values(feature, given.n_rows)
     if single.any() and not within.weighted:
@@ -81,7 +80,7 @@ def draw_allowed(
 
 
 def _with_kept_values(found: RestrictedDraw, within: Within) -> RestrictedDraw:
-    """Return the draws with the value that a rejected row has already, where it is allowed to keep it."""
+    """Return the draws; rejected rows keep their present value if it is allowed."""
     if within.kept is None or within.weighted or not found.rejected.any():
         return found
     stays = found.rejected & ~np.isnan(within.kept) & within.allows(within.kept)
@@ -91,9 +90,9 @@ def _with_kept_values(found: RestrictedDraw, within: Within) -> RestrictedDraw:
 def _draw_once(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> RestrictedDraw:
-    """Draw inside what is allowed; a row is rejected, too, if no point of the grid lies inside its bounds."""
-    asked = before_rounding(sampler, feature, within.known_to_samplers(), given.n_rows)
-    found = sampler.sample_within(given, streams, asked)
+    """Draw allowed values; also reject rows without a grid point inside their bounds."""
+    unrounded = before_rounding(sampler, feature, within.known_to_samplers(), given.n_rows)
+    found = sampler.sample_within(given, streams, unrounded)
     values = put_on_grid(found.values, sampler, feature, found.rejected.size, within)
     return RestrictedDraw.of(values, found.rejected | (np.isnan(values) & ~np.isnan(found.values)), found.log_mass)
 
@@ -103,7 +102,7 @@ def ranks_on_grid(
 ) -> Floats:
     """Return the ranks of values on the grid.
 
-    A number that has no point mass for the sampler stands for all that are put on it: its rank is one of theirs.
+    A number without point mass represents all numbers that are rounded to it: its rank is randomised among theirs.
     """
     ranks = sampler.ranks(given, values, streams.child("rank"))
     if sampler.draws_observed or not feature.is_numeric or feature.grid.decimals is None:
@@ -120,7 +119,7 @@ def ranks_on_grid(
 
 
 def before_rounding(sampler: Drawing, feature: Feature, within: Within, n_rows: int) -> Within:
-    """Return what may be drawn so that it is allowed on the grid: of whole numbers up to 4, all below 4.5."""
+    """Return the restriction before rounding: for whole numbers up to 4, numbers below 4.5."""
     if sampler.draws_observed or not feature.is_numeric:
         return within
     low, high = feature.grid.basin(*within.bounds(n_rows))
@@ -130,7 +129,7 @@ def before_rounding(sampler: Drawing, feature: Feature, within: Within, n_rows: 
 def _check(drawn: Floats, sampler: Drawing, feature: Feature) -> None:
     if not drawn.size:
         return
-    low, high = drawn.min(), drawn.max()  # nearly always these tell that all is well, and nothing missing
+    low, high = drawn.min(), drawn.max()  # a cheap check that suffices for most draws
     if feature.is_numeric:
         if np.isfinite(low) and np.isfinite(high):
             return
@@ -138,13 +137,13 @@ def _check(drawn: Floats, sampler: Drawing, feature: Feature) -> None:
         return
     known = drawn[~np.isnan(drawn)]
     if feature.is_numeric:
-        wrong, remedy = known[np.isinf(known)], "finite, or NaN for a missing one"
+        wrong, remedy = known[np.isinf(known)], "finite, or NaN for a missing value"
     else:
         exists = (known >= 0) & (known < feature.n_levels) & (np.floor(known) == known)
         wrong = known[~exists]
-        remedy = f"the code of a level, a whole number from 0 to {feature.n_levels - 1}, or NaN for a missing one"
+        remedy = f"the code of a level, a whole number from 0 to {feature.n_levels - 1}, or NaN for a missing value"
     if wrong.size:
         raise SamplerError(
-            f"{sampler!r} drew {wrong[0]:g} for {feature.name!r} ({wrong.size} such of {drawn.size} draws); "
+            f"{sampler!r} drew {wrong[0]:g} for {feature.name!r} ({wrong.size} of {drawn.size} draws); "
             f"every draw must be {remedy}."
         )

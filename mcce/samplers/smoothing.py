@@ -1,8 +1,8 @@
 """Kernel smoothing of donors (synthpop's `syn.smooth`, method "density"), and normal draws inside an interval.
 
-The bandwidth h is that of Sheather and Jones (1991), equation (12), R's `bw.SJ`, else Silverman's rule (`bw.nrd0`). A
-donor y becomes a normal draw with mean y and standard deviation h inside the observed range, rounded to the decimals of
-the data. Values that more than 5 % of the rows share stay as they are.
+The bandwidth h is that of Sheather and Jones (1991), equation (12), R's `bw.SJ`, with Silverman's rule (`bw.nrd0`) as
+fallback. A donor y is replaced by a normal draw with mean y and standard deviation h inside the observed range, rounded
+to the decimals of the data. Values held by more than 5 % of the rows are not smoothed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Smoothing = Literal["density"] | None
 _BINS = 1000
 _WIDENINGS = 10
 _LEAST_UNIFORM = 2.0**-54
-_FAR = 40.0  # bandwidths from a point, where its kernel is 0 in floats
+_FAR = 40.0  # in bandwidths: kernels underflow beyond
 
 
 @stateful("Smoother")
 @dataclass(frozen=True)
 class Smoother:
-    """Kernel smoothing of drawn donors; see the module's docstring."""
+    """Kernel smoothing of drawn donors."""
 
     bandwidth: float = stored(float, least=0.0)
     low: float = stored(float)
@@ -45,7 +45,7 @@ class Smoother:
 
     @classmethod
     def read(cls, observed: Floats, weights: Floats | None = None) -> Smoother:
-        """Choose bandwidth, range, decimals and point masses by the observed values, copies by weight."""
+        """Learn bandwidth, range, decimals and point masses from the observed values; weights count as copies."""
         values, counts = count_distinct(observed, weights)
         atoms = values[counts > DRAWN_AS_IT_IS * (observed.size if weights is None else weights.sum())]
         is_spread = ~np.isin(observed, atoms)
@@ -55,7 +55,7 @@ class Smoother:
         return cls(width, float(values[0]), float(values[-1]), MOST_DECIMALS if places is None else places, atoms)
 
     def check_state(self) -> None:
-        """Refuse a range without an order."""
+        """Raise if the range is not ascending."""
         check_number(self.high, "high", self.low)
 
     def smooth(self, donors: Floats, rng: RowStreams) -> Floats:
@@ -68,7 +68,7 @@ class Smoother:
         return np.where(np.isin(donors, self.atoms), donors, around)
 
     def supports(self, donors: Floats, values: Floats) -> Bools:
-        """Return whether each value can come of one of the donors: in the observed range, and within reach."""
+        """Return whether each value is in the observed range and within the reach of a donor's kernel."""
         reach = REACH * self.bandwidth + 0.5 * 10.0**-self.decimals if self.bandwidth else 0.0
         inside = (values >= self.low) & (values <= self.high)
         return np.asarray(inside & (distance_to(np.sort(donors), values) <= reach))
@@ -80,7 +80,7 @@ def check_smoothing(smoothing: object, owner: object) -> None:
 
 
 def smoothed_without_ranks(owner: object) -> SamplerError:
-    """Return the error that smoothed draws have no distribution function."""
+    """Return the error for smoothed draws, which have no distribution function."""
     return SamplerError(Value(owner), " has no ranks, because its draws are smoothed; leave smoothing out.")
 
 
@@ -93,12 +93,12 @@ def bandwidth(values: Floats, weights: Floats | None = None) -> float:
     scale = min(sd, iqr) if iqr > 0.0 else sd
     if scale == 0.0:
         return 0.0
-    unit = 2.0 ** int(np.frexp(scale)[1])  # the seventh power of a bandwidth near 1e45 is beyond all floats
+    unit = 2.0 ** int(np.frexp(scale)[1])  # the seventh power of a bandwidth near 1e45 overflows
     return unit * _sheather_jones(values / unit, scale / unit, n, weights)
 
 
 def _sheather_jones(values: Floats, scale: float, n: float, weights: Floats | None) -> float:
-    """Return the bandwidth of values whose spread, `scale`, is about 1."""
+    """Return the bandwidth of values whose spread `scale` is about 1."""
     gaps, pairs = _binned_gaps(values, weights)
 
     def s(a: float) -> float:
@@ -123,7 +123,7 @@ def _sheather_jones(values: Floats, scale: float, n: float, weights: Floats | No
         inner = s(ratio * h ** (5 / 7))
         return float((2.0 * np.sqrt(np.pi) * n * inner) ** -0.2 - h) if inner > 0.0 else np.inf
 
-    high = 1.144 * scale * float(n) ** -0.2  # the best for a normal density of which `scale` is the spread
+    high = 1.144 * scale * float(n) ** -0.2  # optimal for a normal density with spread `scale`
     low = 0.1 * high
     for _ in range(_WIDENINGS):
         low, high = (low if equation(low) > 0.0 else low / 2.0), (high if equation(high) < 0.0 else high * 2.0)
@@ -133,19 +133,19 @@ def _sheather_jones(values: Floats, scale: float, n: float, weights: Floats | No
 
 
 def _binned_gaps(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Return the distances between bins and how many pairs of values lie that far apart."""
+    """Return the distances between bins and the number of pairs of values at each distance."""
     width = (values.max() - values.min()) * 1.01 / _BINS
     bins = np.trunc(values / width)
     counts = np.bincount((bins - bins.min()).astype(np.intp), weights, minlength=_BINS).astype(np.float64)
     pairs = np.correlate(counts, counts, "full")[counts.size - 1 :]
-    pairs[0] = np.maximum(counts * (counts - 1.0), 0.0).sum() / 2.0  # less than one copy has no other
+    pairs[0] = np.maximum(counts * (counts - 1.0), 0.0).sum() / 2.0  # weights may be below 1
     return np.arange(pairs.size) * width, pairs
 
 
 def truncated_normal(mean: Floats, sd: float | Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
-    """Return normal draws restricted to [low, high], by inversion, exact far out in the tails too."""
+    """Return normal draws restricted to [low, high] by inversion, accurate far in the tails."""
     a, b = (low - mean) / sd, (high - mean) / sd
-    mirrored = a > -b  # work in the lower tail, where logarithms of probabilities lose nothing
+    mirrored = a > -b  # work in the lower tail, where logarithms of probabilities are accurate
     a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
     u = np.maximum(uniform, _LEAST_UNIFORM)
     log_p = np.logaddexp(scipy.special.log_ndtr(a) + np.log1p(-u), scipy.special.log_ndtr(b) + np.log(u))
@@ -154,8 +154,8 @@ def truncated_normal(mean: Floats, sd: float | Floats, low: Floats, high: Floats
 
 
 def truncated_normal_quantile(mean: Floats, sd: float | Floats, low: Floats, high: Floats, u: Floats) -> Floats:
-    """Return quantiles of normal distributions restricted to [low, high]; they increase with `u`."""
-    falls = (low - mean) / sd > -(high - mean) / sd  # where `truncated_normal` works in the mirrored tail
+    """Return quantiles of normal distributions restricted to [low, high], increasing in `u`."""
+    falls = (low - mean) / sd > -(high - mean) / sd  # `truncated_normal` mirrors these
     return truncated_normal(mean, sd, low, high, np.where(falls, 1.0 - u, u))
 
 

@@ -1,18 +1,18 @@
-"""Stacking: a mixture of conditionals, with weights by the held-out log score.
+"""Stacking: a mixture of conditionals weighted by their held-out log score.
 
-1. The training rows, at most `max_rows` of them, are dealt to folds. Every candidate is fitted on the rows outside a
-   fold and gives the log density of the rows inside (`mcce.samplers.density.comparable`: a thousandth of each density
-   is spread evenly over the column, so that no score is infinite).
+1. At most `max_rows` training rows are split into folds. Every candidate is fitted on the rows outside a fold and
+   scored by the log density of the rows inside, mixed with a small uniform component
+   (`mcce.samplers.density.comparable`), so that no score is infinite.
 2. The weights w >= 0, sum w = 1, maximise the mean over the rows of log sum_k w_k p_k(y | x) (Yao et al. 2018,
    equation 5). The function is concave; the EM algorithm for the weights of a mixture with known components climbs it.
 3. Candidates with a weight below `NEGLIGIBLE` are dropped, the others are fitted on all rows.
 
-The density is sum_k w_k p_k(y | x), and a draw is that of a component chosen by weight. A restricted draw is that of a
-component chosen in proportion to its weight times its probability of what is allowed. It is exact if the components'
-restricted draws and their `log_mass` are; where a component only estimates its mass, the choice follows the estimate.
+The density is sum_k w_k p_k(y | x), and a draw is from a component chosen by weight. A restricted draw is from a
+component chosen in proportion to its weight times its probability of the allowed values. It is exact if the restricted
+draws of the components and their `log_mass` are.
 
-A candidate that cannot model the target, fails, or has no density with respect to the column's measure is left out,
-with its reason in `left_out_`. With fewer than two rows a fold the weights are equal.
+A candidate that cannot model the target, fails, or has no density with respect to the base measure of the column is
+left out, with the reason in `left_out_`. With fewer than two rows per fold the weights are equal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mcce.base.checks import check_count
 from mcce.exceptions import MCCEError, SamplerError
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.copula.sampler import place_in_root
+from mcce.samplers.copula.sampler import joint_table, place_in_root
 from mcce.samplers.density import comparable
 from mcce.samplers.dp import DPSampler
 from mcce.samplers.estimator import deal_folds
@@ -46,7 +46,7 @@ Self = TypeVar("Self", bound="StackSampler")
 CANDIDATES = ("ctree", "parametric", "mixture")
 NEGLIGIBLE = 0.01
 EM_STEPS = 500
-ONE = np.zeros(1, dtype=np.int64)  # a row to ask whether there is a density
+ONE = np.zeros(1, dtype=np.int64)  # one row, to check that there is a density
 
 
 def stacking_weights(log_densities: Floats, row_weights: Floats | None = None) -> Floats:
@@ -61,25 +61,25 @@ def stacking_weights(log_densities: Floats, row_weights: Floats | None = None) -
 
 @register_sampler("stack")
 class StackSampler(ConditionalSampler):
-    """Draws from a mixture of other samplers, weighted by how well they predict held-out rows.
+    """Draws from a mixture of samplers, weighted by their held-out log score.
 
     Parameters
     ----------
     candidates : list, or dict by name
-        Names of samplers or samplers.
+        Names of samplers, or samplers.
     n_folds : int
-        Each fold is predicted by candidates that were fitted on the others.
+        Number of folds.
     max_rows : int
-        Training rows that the weights are learned from at most, taken at random.
+        Largest number of training rows to learn the weights from, chosen at random.
     random_state : int or None
-        Seed of the folds. All features of a chain share them, so the chain's own seed does not enter.
+        Seed of the folds. The seed of the chain is not used, because all features of a chain share the folds.
 
     Attributes
     ----------
     labels_, weights_, components_ : tuple of str, array, tuple of fitted samplers
-        The candidates that are kept, with weights that sum to 1.
+        The kept candidates, with weights that sum to 1.
     left_out_ : dict
-        Why a candidate has no weight, by its label.
+        The reason why a candidate has no weight, by its label.
 
     References
     ----------
@@ -121,16 +121,14 @@ class StackSampler(ConditionalSampler):
 
     @property
     def thread_safe(self) -> bool:  # type: ignore[override]
-        """Whether all candidates are thread-safe."""
         return all(candidate.thread_safe for candidate in self._read_candidates().values())
 
     @property
     def disclosed_by_components(self) -> str:
-        """What the components' states reveal of training values."""
+        """The training values disclosed by the components."""
         return "; ".join(f"{label}: {disclosed(part)}" for label, part in zip(self.labels_, self.components_))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Learn the weights and fit the components (steps 1 to 3)."""
         self._check_parameters()
         self.check_target(target.feature)
         scores: dict[str, Floats] = {}
@@ -164,7 +162,6 @@ class StackSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row, from a component chosen by weight."""
         self.check_fitted("components_")
         if within is not None:
             return self.sample_within(given, rng, within).values
@@ -177,7 +174,7 @@ class StackSampler(ConditionalSampler):
         return values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, from a component chosen by weight and mass of what is allowed."""
+        """Draw one allowed value for each row, from a component chosen by weight and mass of the allowed values."""
         self.check_fitted("components_")
         weighted = replace(within, weighted=True)
         found = [
@@ -192,29 +189,24 @@ class StackSampler(ConditionalSampler):
         return RestrictedDraw.of(values, rejected, log_of(total))
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a component could have produced each value."""
         self.check_fitted("components_")
         return np.asarray(np.any([component.supports(given, values) for component in self.components_], axis=0))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log of the weighted sum of the components' densities."""
         self.check_fitted("components_")
         self.refuse_training_rows(training_rows)
         each = np.column_stack([component.log_density(given, values) for component in self.components_])
         return np.asarray(scipy.special.logsumexp(each, axis=1, b=self.weights_))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the mixture of the components' distributions."""
         self.check_fitted("components_")
         return DistributionFunctions.mixed([each.distribution(given) for each in self.components_], self.weights_)
 
     def base_measure(self) -> BaseMeasure:
-        """Return the components' measure, which is the same for all."""
         self.check_fitted("components_")
         return self.components_[0].base_measure()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Raise if the weights are not a distribution, or a component does not belong to these features."""
         self._check_parameters()
         super().check_state(given, target, n_rows)
         require(abs(self.weights_.sum() - 1.0) < 1e-9, "weights_ do not sum to 1")
@@ -227,8 +219,8 @@ class StackSampler(ConditionalSampler):
         private = [label for label, each in read.items() if isinstance(each, DPSampler)]
         if private:
             raise SamplerError(
-                f"candidates of StackSampler names {private[0]!r}, a DPSampler, beside which the weights and the other "
-                "candidates are not private. Use sampler=mcce.Privacy(...) instead of a stack."
+                f"candidates of StackSampler includes {private[0]!r}, a DPSampler; the weights and the other "
+                "candidates would not be private. Use sampler=mcce.Privacy(...) instead of a stack."
             )
         return read
 
@@ -238,16 +230,15 @@ class StackSampler(ConditionalSampler):
         self._read_candidates()
 
     def _cut(self, given: Table, target: Column) -> Iterator[tuple[Table, Column, Table, Column]]:
-        """Yield the givens and values to learn from and to predict, fold by fold (step 1).
+        """Yield the givens and values to learn from and to predict for each fold (step 1).
 
-        The tables of a chain's folds are the same for all features, so that candidates with a joint model of all
-        columns fit it once a fold.
+        All features of a chain share the tables of the folds, so that candidates with a joint model of all columns fit
+        it once per fold.
         """
         place, positions, joint = place_in_root(given, target), given.positions, given.root
         if place is None or joint is None:
             place, positions = len(given.features), tuple(range(len(given.features)))
-            matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
-            joint = Table((*given.features, target.feature), matrix, weights=target.weights)
+            joint = joint_table(given, target)
         seed = resolve_seed(self.random_state)
 
         def deal(table: Table) -> list[tuple[Table, Table]]:
@@ -273,7 +264,7 @@ class StackSampler(ConditionalSampler):
 
 
 def _check_suited(candidate: ConditionalSampler, given: Table, target: Column) -> None:
-    """Raise if a candidate does not model targets of this kind, with these missing values or weights."""
+    """Raise if a candidate does not handle the kind, missing values or weights of the target."""
     candidate.check_target(target.feature)
     if target.weights is not None:
         candidate.check_weights(target.feature)
@@ -282,7 +273,7 @@ def _check_suited(candidate: ConditionalSampler, given: Table, target: Column) -
 
 
 def _log_scores(fitted: ConditionalSampler, target: Column, new: Table, observed: Column) -> Floats:
-    """Return the log densities of new values; raise if they cannot be compared."""
+    """Return the log densities of new values; raise if they are not comparable."""
     measure = fitted.base_measure()
     is_coarse = measure == "counting" and target.feature.is_numeric and fitted.has_coarse_probabilities
     scores = None if is_coarse else comparable(fitted.log_density(new, observed.values), measure, target, observed)
@@ -292,7 +283,7 @@ def _log_scores(fitted: ConditionalSampler, target: Column, new: Table, observed
 
 
 def _draw_weighted(component: ConditionalSampler, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-    """Return restricted draws with their masses, estimated where the component has none."""
+    """Return restricted draws with their masses, estimated if the component does not provide them."""
     drawn = component.sample_within(given, rng, within)
     if drawn.log_mass is not None:
         return drawn

@@ -260,8 +260,8 @@ def test_an_explainer_chooses_given_its_decision():
     [
         (Auto([]), InputError, "candidates of Auto: the list is empty; give at least one"),
         (Auto("cart"), InputError, "candidates of Auto: got 'cart'; give a list of samplers"),
-        (Auto(["cart", "cart"]), InputError, "'cart' is there twice; name each once"),
-        (Auto({1: "cart"}), InputError, "the name 1 is no text"),
+        (Auto(["cart", "cart"]), InputError, "'cart' occurs twice; name each once"),
+        (Auto({1: "cart"}), InputError, "the name 1 is not a string"),
         (Auto(["crat"]), SamplerError, "no sampler 'crat'; did you mean 'cart'"),
         (Auto(score="crps"), InputError, "score of Auto is 'crps'; it must be 'log' or 'draws'"),
         (Auto(n_folds=1), InputError, "n_folds of Auto is 1; it must be a whole number of at least 2"),
@@ -280,7 +280,7 @@ def test_what_is_refused(auto, error, message):
 
 
 def test_nobody_else_can_be_called_auto():
-    with pytest.raises(SamplerError, match="the sampler name 'auto' has a meaning of its own"):
+    with pytest.raises(SamplerError, match="the sampler name 'auto' is reserved"):
         mcce.register_sampler("auto", MarginalSampler)
 
 

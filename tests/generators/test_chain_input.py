@@ -186,7 +186,7 @@ class TestBadCalls:
                 return super().sample(given, rng)[1:]
 
         chain = ChainModel(sampler=TooFew(), fixed=["g"]).fit(self.X)
-        with pytest.raises(SamplerError, match=r"TooFew.*'x'.*one value a row"):
+        with pytest.raises(SamplerError, match=r"TooFew.*'x'.*one value per row"):
             chain.sample(5)
 
 

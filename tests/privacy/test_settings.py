@@ -411,7 +411,7 @@ def test_what_a_private_explainer_refuses(call, said):
         ({"missing": "job"}, r"missing of Privacy is 'job'; give a list of columns: \['job'\]"),
         ({"bounds": {**BOUNDS, "day": (0, 1)}}, "what is stated of 'day', .*: numbers are no dates"),
         ({"bounds": {**BOUNDS, "day": ("soon", "late")}}, "what is stated of 'day', .* does not convert to its dtype"),
-        ({"bounds": {**BOUNDS, "pay": (9, 1)}}, "public bounds of 'pay' are .*; give two numbers or more"),
+        ({"bounds": {**BOUNDS, "pay": (9, 1)}}, "public bounds of 'pay' are .*; give two or more ascending numbers"),
         ({"decimals": {"pay": 99}}, "decimals of 'pay' is 99"),
         ({"bounds": [1, 2]}, r"bounds of Privacy is \[1, 2\]; give a dict by column"),
         ({"epsilon": -1}, "epsilon is -1; it must be a number above 0"),

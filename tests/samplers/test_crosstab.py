@@ -127,5 +127,5 @@ def test_refusals_name_the_fix():
     with pytest.raises(SamplerError, match=r"needs 'regin' among its givens, with levels; did you mean 'region'"):
         mcce.NestedSampler(within="regin").fit(given, target)
     wide = pd.DataFrame({f"x{j}": np.arange(20.0) for j in range(12)} | {"y": ["a", "b"] * 10})
-    with pytest.raises(SamplerError, match=r"would cross 12 givens to .* cells.*Give it fewer by predictors={'y'"):
+    with pytest.raises(SamplerError, match=r"would cross 12 givens to .* cells.*Reduce the givens by predictors={'y'"):
         mcce.CatallSampler().fit(*encode(wide))

@@ -124,7 +124,7 @@ def test_draws_beyond_a_dtype_are_its_ends():
         (
             [1.5, 2.5],
             np.inf,
-            r"Draws\(value=inf\) drew inf for 'x' \(7 such of 7 draws\); every draw must be finite, or",
+            r"Draws\(value=inf\) drew inf for 'x' \(7 of 7 draws\); every draw must be finite, or",
         ),
         ([1, 2], -np.inf, r"drew -inf for 'x'"),
         (["u", "v"], -1.0, r"drew -1 for 'x' .*must be the code of a level, a whole number from 0 to 1, or NaN"),

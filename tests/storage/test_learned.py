@@ -59,7 +59,7 @@ class Locked(Undeclared):
 def test_known_values_are_counted_in_words():
     assert disclosed(Declared().fit(None, None)) == "2 values and 4 others, all rounded"
     assert disclosed(Wrapped().fit(None, None)) == "2 values and 4 others, all rounded"
-    assert disclosed(Undeclared().fit(None, None)) == "a state of its own, which may be training values"
+    assert disclosed(Undeclared().fit(None, None)) == "a state that may contain training values"
 
 
 def test_training_values_are_left_out_as_declared():

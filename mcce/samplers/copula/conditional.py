@@ -1,13 +1,13 @@
-"""The conditional of a target's latent variables given what was observed of the other columns.
+"""The conditional of the latent variables of a target given observed values of the other columns.
 
-1. The givens' latents z are points where the value is continuous; others are drawn inside their intervals and cones by
-   Gibbs sweeps (`mcce.samplers.copula.kernels`).
+1. The givens' latents z are known for continuous values; others are drawn inside their intervals and cones by Gibbs
+   sweeps (`mcce.samplers.copula.kernels`).
 2. The target's latents are z_t | z ~ N(B'z, C), with B = R_gg^-1 R_gt and C = R_tt - R_tg B.
-3. A restricted number joins the Gibbs variables, because z must follow the restriction. Of restricted levels one is
-   drawn by its probability.
-4. A probability or density is the mean over weighted lattice particles of z. A row whose particles count for less than
-   a tenth of their number uses Gibbs states instead (`_average_swept`). With utilities, C = delta I + E: a draw of N(0,
-   E) leaves independent utilities, whose argmax probabilities are one-dimensional integrals.
+3. A restricted number is one of the Gibbs variables, because z depends on the restriction. A restricted level is drawn
+   by its probability.
+4. A probability or density is the mean over weighted lattice particles of z. A row whose effective number of particles
+   is below a tenth uses Gibbs states instead (`_average_swept`). With utilities, C = delta I + E: given a draw of N(0,
+   E), the utilities are independent, and their argmax probabilities are one-dimensional integrals.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.samplers.copula.kernels import start_rows, sweep_rows, weigh_rows
 from mcce.samplers.copula.margins import Margin, Utilities, choice_probabilities
 
-_LARGE_AXIS = 1.3  # variance along an axis, the variables' own being 1
+_LARGE_AXIS = 1.3  # variance along an axis, relative to single variables
 
 
 def lattice(points: int, dimensions: int) -> Floats:
@@ -34,7 +34,7 @@ def lattice(points: int, dimensions: int) -> Floats:
 
 
 def times(rows: Floats, matrix: Floats) -> Floats:
-    """Matrix product whose rows do not depend on each other to the last bit, as those of a BLAS may."""
+    """Return a matrix product whose rows are bitwise independent of each other, unlike those of a BLAS."""
     product = np.zeros((len(rows), matrix.shape[1]))
     for k in range(matrix.shape[0]):
         product += rows[:, k : k + 1] * matrix[k]
@@ -42,7 +42,7 @@ def times(rows: Floats, matrix: Floats) -> Floats:
 
 
 def main_axes(precision: Floats, free: Bools) -> Floats:
-    """Return the directions in which the free variables, given the others, vary clearly more than one by one."""
+    """Return the principal axes of the free variables, given the others, with a large variance."""
     if free.sum() < 2:
         return np.empty((0, free.size))
     covariance = np.linalg.inv(precision[np.ix_(free, free)])
@@ -54,17 +54,17 @@ def main_axes(precision: Floats, free: Bools) -> Floats:
     return axes
 
 
-RESTRICTED_PARTICLES = 4  # times as many: the target's restriction is one more thing to meet
+RESTRICTED_PARTICLES = 4  # factor of the number of particles with a restricted target
 RESTRICTED_POINTS = 64
-GIVEN_CALLS = 2  # on a row's streams, to draw the givens' latents: a first state, and the sweeps
-LEAST_WEIGHT = 0.1  # of the particles, by their effective number
-FIRST_SWEEPS = 20  # before states count
-STATES = 0.5  # that count, for each point
+GIVEN_CALLS = 2  # calls on the streams to draw the givens' latents: initial state and sweeps
+LEAST_WEIGHT = 0.1  # effective number of particles, relative to their number
+FIRST_SWEEPS = 20  # burn-in
+STATES = 0.5  # Gibbs states per point
 
 
 @dataclass
 class GibbsState:
-    """Latents of some rows, what they are restricted to, and how they depend on each other."""
+    """Latents of some rows, their restrictions and their precision matrix."""
 
     z: Floats
     low: Floats
@@ -77,43 +77,32 @@ class GibbsState:
     axes: Floats
 
     def sweep(self, sweeps: int, rng: RowStreams) -> None:
+        groups = self.group_start, self.group_end, self.offset
         sweep_rows(
-            self.z,
-            self.low,
-            self.high,
-            self.allowed,
-            self.precision,
-            self.axes,
-            self.axes @ self.precision,
-            self.group_start,
-            self.group_end,
-            self.offset,
-            sweeps,
-            rng.next_key(),
-            rng.draws,
-            rng.rows,
+            *(self.z, self.low, self.high, self.allowed, self.precision, self.axes, self.axes @ self.precision),
+            *(*groups, sweeps, rng.next_key(), rng.draws, rng.rows),
         )
 
     @property
     def is_known(self) -> bool:
-        """Whether all latents are points, so that there is nothing to draw."""
+        """Whether all latents are known."""
         return bool((self.group_end == 0).all() and (self.low == self.high).all())
 
 
 class LatentConditional:
-    """The conditional for given margins, a target margin, and the correlations of their latents, the target's last."""
+    """The conditional for margins of givens and target, and the correlations of their latents, the target's last."""
 
     def __init__(
         self, givens: Sequence[Margin | Utilities], target: Margin | Utilities, correlation: Floats, particles: int
     ) -> None:
         self.givens, self.target, self.particles = givens, target, particles
-        # points first, utilities last: a first state conditions on what comes before
+        # points first, utilities last: the initial state conditions on the variables before
         order = sorted(range(len(givens)), key=lambda j: _freedom(givens[j]))
         self.columns = [j for j in order if givens[j].n_latents]
         first = np.cumsum([0, *(margin.n_latents for margin in givens)])
         d = int(first[-1])
         moved = [first[j] + k for j in self.columns for k in range(givens[j].n_latents)]
-        self.back = np.argsort(moved)  # from the order here to that of the columns
+        self.back = np.argsort(moved)  # from this order to that of the columns
         moved += range(d, d + target.n_latents)
         R = correlation[np.ix_(moved, moved)] if moved else np.empty((0, 0))
         self.joint_precision: Floats = np.asarray(np.linalg.inv(R), dtype=np.float64)
@@ -131,7 +120,7 @@ class LatentConditional:
         self._read_groups([*(givens[j] for j in self.columns), target])
 
     def _read_groups(self, margins: list[Margin | Utilities]) -> None:
-        """Note which latents are utilities of one column, with their offsets."""
+        """Set the groups of latents that are utilities of one column, and their offsets."""
         sizes = [margin.n_latents for margin in margins]
         ends = np.cumsum(sizes)
         is_utility = np.array([isinstance(margin, Utilities) for margin in margins])
@@ -143,14 +132,14 @@ class LatentConditional:
                 self.offset[end - margin.n_latents : end] = margin.offsets
 
     def start(self, given: Floats, rng: RowStreams) -> GibbsState:
-        """Read what the givens say of their latents, and draw a first state."""
+        """Return the initial Gibbs state for some rows."""
         return self._start(*self._read(given), rng)
 
     def draw_given(self, given: Floats, sweeps: int, rng: RowStreams) -> Floats:
-        """Draw the givens' latents, in the order of the columns; takes `GIVEN_CALLS` calls on the streams."""
+        """Draw the givens' latents, in the order of the columns, by `GIVEN_CALLS` calls on the streams."""
         state = self.start(given, rng)
         if state.is_known:
-            rng.next_key()  # else a row's later numbers would depend on the rows beside it
+            rng.next_key()  # otherwise later random numbers of a row would depend on other rows
         else:
             state.sweep(sweeps, rng)
         return state.z[:, self.back]
@@ -172,25 +161,25 @@ class LatentConditional:
         return joint.z[:, -1]
 
     def mass_within(self, given: Floats, low: Floats, high: Floats, rng: RowStreams) -> Floats:
-        """Return the probability of a single target latent between bounds, from points of each row's own."""
+        """Return the probability of a single target latent between bounds, with random lattice shifts."""
         return self.interval_probability(given, low, high, RESTRICTED_POINTS, self._shifts(rng.child("mass")))
 
     def draw_level_within(self, given: Floats, levels: Bools, rng: RowStreams) -> tuple[Ints, Floats]:
-        """Draw the position of one of the allowed levels of the target; return also their probability."""
+        """Draw the position of an allowed level of the target; also return the probability of the allowed levels."""
         probabilities = self.level_probabilities(given, RESTRICTED_POINTS, self._shifts(rng))
         weights = np.where(levels, probabilities, 0.0)
-        # levels too improbable to have a number are as probable as in the margin
+        # if all allowed probabilities underflow, use the marginal shares
         shares = self.target.shares if isinstance(self.target, Utilities) else np.diff(self.target.shares)
         lost = ~(weights > 0.0).any(axis=1, keepdims=True)
         mass = weights.sum(axis=1) / probabilities.sum(axis=1)
         return rng.categorical(np.where(lost, levels * shares, weights)), mass
 
     def _shifts(self, rng: RowStreams) -> Floats:
-        """Return by how much each row moves the points of the lattice."""
+        """Return the random lattice shift of each row."""
         return np.column_stack([rng.uniform() for _ in range(len(self.precision) + len(self.rest))])
 
     def _read(self, given: Floats) -> tuple[Floats, Floats, Bools]:
-        """Return bounds of the givens' latents, and which of their utilities may be largest."""
+        """Return bounds of the givens' latents, and which of their utilities may be the largest."""
         n, d = given.shape[0], len(self.precision)
         low, high = np.full((n, d), -np.inf), np.full((n, d), np.inf)
         allowed = np.ones((n, d), dtype=bool)
@@ -206,43 +195,34 @@ class LatentConditional:
         return low, high, allowed
 
     def _start(self, low: Floats, high: Floats, allowed: Bools, rng: RowStreams) -> GibbsState:
-        """Draw a first state of the givens' latents, or of these and the target's."""
+        """Draw the initial state of the givens' latents, or of the givens' and the target's."""
         d = low.shape[1]
         joint = d > len(self.precision)
         z = np.empty_like(low)
         groups = self.group_start[:d], self.group_end[:d], self.offset[:d]
-        start_rows(
-            z,
-            low,
-            high,
-            allowed,
-            np.ascontiguousarray(self.start_slopes[:d, :d]),
-            self.start_sd[:d],
-            *groups,
-            self.particles * (RESTRICTED_PARTICLES if joint else 1),
-            rng.next_key(),
-            rng.draws,
-            rng.rows,
-        )
+        regressions = np.ascontiguousarray(self.start_slopes[:d, :d]), self.start_sd[:d]
+        particles = self.particles * (RESTRICTED_PARTICLES if joint else 1)
+        streams = rng.next_key(), rng.draws, rng.rows
+        start_rows(z, low, high, allowed, *regressions, *groups, particles, *streams)
         moves = (self.joint_precision, self.joint_axes) if joint else (self.precision, self.axes)
         return GibbsState(z, low, high, allowed, *groups, *moves)
 
     def interval_probability(
         self, given: Floats, low: Floats, high: Floats, points: int, shift: Floats | None = None
     ) -> Floats:
-        """Return the probability that the target's single latent lies between low and high."""
+        """Return the probability that the single latent of the target is between low and high."""
         sd = float(np.sqrt(self.rest[0, 0]))
 
         def mass(means: Floats, extra: Floats) -> Floats:
             a, b = (low - means[:, 0]) / sd, (high - means[:, 0]) / sd
-            upper = a > 0.0  # a difference of small numbers, not of numbers near 1
+            upper = a > 0.0  # avoid cancellation near 1
             a, b = np.where(upper, -b, a), np.where(upper, -a, b)
             return np.asarray(scipy.special.ndtr(b) - scipy.special.ndtr(a))
 
         return self._average(mass, given, points, shift=shift)
 
     def point_density(self, given: Floats, at: Floats, points: int) -> Floats:
-        """Return the density of the target's single latent, relative to the standard normal one."""
+        """Return the density of the single latent of the target, relative to the standard normal density."""
         sd = float(np.sqrt(self.rest[0, 0]))
 
         def density(means: Floats, extra: Floats) -> Floats:
@@ -251,7 +231,7 @@ class LatentConditional:
         return self._average(density, given, points)
 
     def level_probabilities(self, given: Floats, points: int, shift: Floats | None = None) -> Floats:
-        """Return the probability of each level of the target; with `shift`, from points of each row's own."""
+        """Return the probability of each level of the target; `shift` moves the lattice points of each row."""
         if isinstance(self.target, Margin):
             sd, cuts = float(np.sqrt(self.rest[0, 0])), self.target.cuts
 
@@ -278,9 +258,9 @@ class LatentConditional:
         extra: int = 0,
         shift: Floats | None = None,
     ) -> Floats:
-        """Return the mean of a function of the target's conditional means, and of `extra` normal numbers.
+        """Return the mean of a function of the target's conditional means and of `extra` normal numbers.
 
-        One point is enough if the givens' latents are known, and there is nothing extra.
+        One point is used if the givens' latents are known and `extra` is 0.
         """
         low, high, allowed = self._read(given)
         n, d = low.shape
@@ -305,7 +285,7 @@ class LatentConditional:
         mean = np.asarray(total / _across(total_weight, total))
         poor = np.flatnonzero(total_weight**2 < LEAST_WEIGHT * points * squares) if points > 1 else np.empty(0, np.intp)
         if poor.size:
-            # random numbers of each row's own, the same at every call
+            # random numbers that depend on the row only, the same at every call
             rng = RowStreams(
                 derive_key(0, "copula"),
                 hash_rows(np.column_stack([given, shift])[poor]),
@@ -326,7 +306,7 @@ class LatentConditional:
         extra: int,
         rng: RowStreams,
     ) -> Floats:
-        """Return the mean of a function of all `n` rows over states of Gibbs sweeps, for the rows at `which`."""
+        """Return the mean of a function of all `n` rows over Gibbs states, for the rows at `which`."""
         state = self._start(*observed, rng)
         state.sweep(FIRST_SWEEPS, rng)
         means, noise = np.zeros((n, self.slopes.shape[1])), np.zeros((n, extra))
@@ -341,10 +321,10 @@ class LatentConditional:
 
 
 def _across(rows: Floats, like: Floats) -> Floats:
-    """Return one number a row in the shape that multiplies `like`, a vector or a matrix."""
+    """Return one number per row in a shape that broadcasts with `like`, a vector or a matrix."""
     return rows if like.ndim == 1 else rows[:, None]
 
 
 def _freedom(margin: Margin | Utilities) -> int:
-    """0 for a margin of points, 1 with intervals, 2 for utilities."""
+    """Return 0 for a margin of points, 1 with intervals, 2 for utilities."""
     return 2 if isinstance(margin, Utilities) else int(margin.atoms.any())

@@ -1,14 +1,14 @@
 """The latent correlation matrix of a table with columns of mixed kinds.
 
 1. Complete columns have one latent variable, or one utility for each of three or more unordered levels (`margins`).
-2. Two continuous columns: the correlation of the normal scores, semiparametrically efficient (Klaassen and Wellner
-   1997) and positive semidefinite. Continuous and discrete: polyserial; two discrete: polychoric, both by two-step
-   maximum likelihood (Olsson 1979; Olsson, Drasgow and Dorans 1982), on at most 16 cells and 256 scores.
-3. Unordered levels: by matching moments E[s_a s_b'] of indicators (or cell means); linear in the correlations for a
-   continuous partner, else by damped Gauss-Newton on Latin hypercube points, with the ridge |G|^2 / n.
-4. Project to the nearest correlation matrix with uncorrelated utilities (Higham 2002, with Dykstra's correction),
-   eigenvalues at least 1e-4 and (d / n)^2, a quarter at most, for d latents and n rows: the smallest eigenvalue of a
-   sample is too small by about (1 - sqrt(d / n))^2.
+2. Two continuous columns: the correlation of the normal scores, which is semiparametrically efficient (Klaassen and
+   Wellner 1997) and positive semidefinite. Continuous and discrete: polyserial; two discrete: polychoric, both by
+   two-step maximum likelihood (Olsson 1979; Olsson, Drasgow and Dorans 1982), on at most 16 cells and 256 scores.
+3. Unordered levels: by matching moments E[s_a s_b'] of indicators (or cell means); in closed form with a continuous
+   column, else by damped Gauss-Newton on Latin hypercube points, with the ridge |G|^2 / n.
+4. Project to the nearest correlation matrix with uncorrelated utilities (Higham 2002, with Dykstra's correction) and
+   eigenvalues of at least 1e-4 and (d / n)^2 (at most 0.25) for d latents and n rows: the smallest sample eigenvalue is
+   too small by about (1 - sqrt(d / n))^2.
 
 Weights of rows count as copies; n is then their sum.
 """
@@ -30,17 +30,17 @@ from mcce.table import Table
 from mcce.table.weights import deviation_of, mean_of
 
 SMALLEST_EIGENVALUE, LARGEST_FLOOR = 1e-4, 0.25
-_DISCRETE_SHARE = 0.05  # of the rows in atoms: from there on a column is discrete for the estimator
+_DISCRETE_SHARE = 0.05  # share of the rows in atoms from which a column counts as discrete
 _CELLS, _SCORES = 16, 256
-_LARGEST = 0.999  # of a polychoric or polyserial correlation: tables without a contradiction have none
+_LARGEST = 0.999  # largest polychoric or polyserial correlation: the likelihood may have no maximum below 1
 _LARGEST_NORM = 0.98
-_POINTS = 32_768  # of the utilities' noise; a few times fewer where each one needs an integral
+_POINTS = 32_768  # of the utilities' noise; an eighth if each point needs an integral
 _ALMOST_ZERO = 1e-15
 
 
 @dataclass(frozen=True)
 class LatentModel:
-    """Margins and latent correlations of the columns of a table; `first[j]` is the place of column j's latents."""
+    """Margins and latent correlations of the columns of a table; the latents of column j begin at `first[j]`."""
 
     margins: tuple[Margin | Utilities | None, ...]
     first: tuple[int, ...]
@@ -49,7 +49,7 @@ class LatentModel:
 
 @dataclass(frozen=True)
 class _ObservedColumn:
-    """A column as the estimator sees it: rows coded by cells, with scores, and the margin's linear map."""
+    """A column coded by cells, with their scores and thresholds."""
 
     margin: Margin | Utilities
     codes: Ints
@@ -64,12 +64,12 @@ class _ObservedColumn:
 
     @cached_property
     def noise(self) -> Floats:
-        """The utilities' noise given each level: the same for all columns of cells that it is compared with."""
+        """The utilities' noise given each level."""
         return self._noise(_POINTS)
 
     @cached_property
     def thin_noise(self) -> Floats:
-        """Fewer points of it, for comparisons that need an integral at every point."""
+        """Noise at fewer points, where every point needs an integral."""
         return self._noise(_POINTS // 8)
 
     def _noise(self, points: int) -> Floats:
@@ -111,7 +111,7 @@ def bivariate_normal_cdf(h: Floats, k: Floats, rho: float) -> Floats:
 
 
 def polychoric(counts: Floats, row_cuts: Floats, column_cuts: Floats) -> float:
-    """Return the correlation that maximises the likelihood of a table of counts, thresholds being known."""
+    """Return the correlation that maximises the likelihood of a table of counts, with known thresholds."""
     h, k = row_cuts[:, None], column_cuts[None, :]
 
     def minus_log_likelihood(rho: float) -> float:
@@ -148,13 +148,13 @@ def nearest_correlation(matrix: Floats, groups: Ints, least: float = SMALLEST_EI
         if np.abs(projected - definite).max() < 1e-7:
             break
     smallest = np.linalg.eigvalsh(projected)[0]
-    # what the iteration left is taken by the identity, which keeps the unit blocks
+    # shrink towards the identity, which preserves the identity blocks
     weight = max(0.0, (least - smallest) / (1.0 - smallest))
     return np.asarray((1.0 - weight) * projected + weight * np.eye(len(matrix)))
 
 
 def check_correlations(matrix: Floats, size: int) -> None:
-    """Refuse numbers that are no correlation matrix of so many latents, with eigenvalues as large as they are made."""
+    """Raise if the matrix is not a positive definite correlation matrix of `size` latents."""
     check_array(matrix, "correlation_", FLOAT, size, size)
     if size:
         require(np.abs(np.diag(matrix) - 1.0).max() < 1e-6, "correlation_ has no unit diagonal")
@@ -194,7 +194,7 @@ def _see(margin: Margin | Utilities, values: Floats, weights: Floats | None) -> 
 
 
 def _coarsen(masses: Floats) -> Ints:
-    """Return the cell of each value: neighbours joined, at most 16, of as equal a mass as possible."""
+    """Return the cell of each value: at most 16 cells of neighbouring values with about equal mass."""
     if masses.size <= _CELLS:
         return np.arange(masses.size)
     middle = np.cumsum(masses) - masses / 2
@@ -204,7 +204,7 @@ def _coarsen(masses: Floats) -> Ints:
 def _correlate(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
     """Return the block of correlations between the latents of two columns."""
     if isinstance(a.margin, Utilities) or isinstance(b.margin, Utilities):
-        # the column of more levels gives the strata; the other one's levels need an integral at every point
+        # stratify by the column with more levels; the levels of the other need an integral at every point
         if not isinstance(a.margin, Utilities) or (isinstance(b.margin, Utilities) and len(a.scores) < len(b.scores)):
             return _correlate(b, a, n).T
         return _match_moments(a, b, n)
@@ -227,7 +227,7 @@ def _cross(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
 
 
 def _match_moments(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
-    """Match moments for the utilities of `a`, unordered: a damped Gauss-Newton iteration on E[s_a s_b']."""
+    """Match the moments E[s_a s_b'] for the utilities of `a` by a damped Gauss-Newton iteration."""
     assert isinstance(a.margin, Utilities)
     map_a, spread_a = a.margin.jacobian, a.margin.shares
     if isinstance(b.margin, Utilities):
@@ -274,13 +274,13 @@ def _match_moments(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
 
 
 def _shorten(block: Floats) -> Floats:
-    """Keep the block a possible one: its largest singular value below 1."""
+    """Return the block, scaled so that its largest singular value is below 1."""
     norm = float(np.linalg.norm(block, 2))
     return block * min(1.0, _LARGEST_NORM / max(norm, _ALMOST_ZERO))
 
 
 def _levels_by_cells(a: Utilities, noise: Floats, scores: Floats, cuts: Floats) -> Callable[[Floats], Floats]:
-    """Return the model's E[1{level k} s(Z)], a function of the correlations of the utilities with Z."""
+    """Return E[1{level k} s(Z)] as a function of the correlations of the utilities with Z."""
     inner, jumps = cuts[1:-1], np.diff(scores)
 
     def moments(block: Floats) -> Floats:
@@ -293,12 +293,12 @@ def _levels_by_cells(a: Utilities, noise: Floats, scores: Floats, cuts: Floats) 
 
 
 def _levels_by_levels(a: Utilities, b: Utilities, noise: Floats) -> Callable[[Floats], Floats]:
-    """Return the model's P(k, m) - p_k q_m, a function of the correlations between two columns' utilities."""
+    """Return P(k, m) - p_k q_m as a function of the correlations between the utilities of two columns."""
     uniforms = _latin_hypercube(noise.shape[1], a.n_latents + b.n_latents)
     rest = scipy.special.ndtri(uniforms[:, a.n_latents :])
 
     def moments(block: Floats) -> Floats:
-        # what the first column leaves of the second one's noise: a common part, and equal independent ones
+        # residual noise of the second column: a common part, and independent parts of equal variance
         values, vectors = np.linalg.eigh(np.eye(b.n_latents) - block.T @ block)
         common = vectors * np.sqrt(np.maximum(values - values[0], 0.0)) @ vectors.T
         means = b.offsets + noise @ block + rest @ common
@@ -310,7 +310,7 @@ def _levels_by_levels(a: Utilities, b: Utilities, noise: Floats) -> Callable[[Fl
 
 
 def _latin_hypercube(points: int, dimensions: int) -> Floats:
-    """Return points of (0, 1)^dimensions with even margins; the same ones at every call."""
+    """Return a Latin hypercube sample of (0, 1)^dimensions, the same at every call."""
     rng = np.random.default_rng(0)
     columns = [rng.permutation(points) for _ in range(dimensions)]
     return np.column_stack(columns).astype(np.float64) / points + 0.5 / points

@@ -1,10 +1,10 @@
-"""Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
+"""Margins of the Gaussian copula: how observed values and latent standard normal variables correspond.
 
-1. An ordered column (numbers, ordered levels, two levels) is a cut standard normal Z: v is seen when Phi(Z) lies
-   between F(v-) and F(v). A continuous value is the point Phi^-1((F(v-) + F(v)) / 2); a level, or a value with point
+1. An ordered column (numbers, ordered levels, two levels) is a discretised standard normal Z: v is observed when Phi(Z)
+   is between F(v-) and F(v). A continuous value is the point Phi^-1((F(v-) + F(v)) / 2); a level, or a value with point
    mass (`mcce.samplers.density`), is the whole interval.
 2. Three or more unordered levels are the argmax of utilities U_k = a_k + e_k, e ~ N(0, I), with offsets a that solve
-   P(argmax U = k) = share of level k. Levels are numbered by frequency, so that relabelling changes nothing.
+   P(argmax U = k) = share of level k. Levels are numbered by frequency, so relabelling has no effect.
 
 With W(u) = prod_m Phi(u - a_m), G_k = phi(u - a_k) / Phi(u - a_k), P_k = integral of G_k W du, and J_kl = dP_k / da_l =
 -integral of G_k G_l W du (k != l) = E[e_l 1{level k}]; integrals are sums over an even grid.
@@ -23,6 +23,7 @@ import numpy.typing as npt
 import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.samplers.base import BaseMeasure
 from mcce.samplers.copula.kernels import CDF, choose_rows
 from mcce.samplers.density import EVEN_PART, find_point_masses, smooth_distribution
 from mcce.storage.fields import BOOL, FLOAT, check_codes, check_rising, require, stored
@@ -42,10 +43,10 @@ class Margin:
     ----------
     values : the distinct training values, in latent order
     shares : shares of the rows below each value, and 1 at the end
-    atoms : whether a value stands for an interval of the latent variable, not for a point
-    ordered : whether `values` is sorted; else two levels in the order of their frequency
+    atoms : whether each value corresponds to an interval of the latent variable, not to a point
+    ordered : whether `values` is sorted; else two levels by frequency
     n_rows : number of training rows
-    weight : sum of their weights; None if they have none
+    weight : sum of their weights; None without weights
     """
 
     values: Floats = stored(FLOAT, "values", finite=True, distinct=True, filled=True)
@@ -57,7 +58,7 @@ class Margin:
 
     @classmethod
     def from_column(cls, column: Column) -> Margin:
-        """Read the margin of a column; an unordered one has at most two levels."""
+        """Read the margin of a column; an unordered column has at most two levels."""
         ordered = column.feature.kind != "categorical"
         if ordered:
             values, counts = count_distinct(column.values, column.weights)
@@ -72,16 +73,16 @@ class Margin:
         return cls(values, shares, atoms, ordered, column.values.size, weight)
 
     def check_state(self) -> None:
-        """Refuse parts that are no margin: shares go up from 0 to 1, by the count of each value."""
+        """Raise if the parts do not form a margin."""
         require(self.values.size <= (self.n_rows if self.ordered else 2), "values are too many")
         if self.ordered:
             check_rising(self.values, "values")
         require(self.shares[0] == 0.0 and abs(self.shares[-1] - 1.0) < 1e-9, "shares do not go from 0 to 1")
 
     def check_column(self, feature: Feature, n_rows: int) -> None:
-        """Refuse a margin that is not of this column and so many training rows."""
+        """Raise if the margin does not belong to this column and number of training rows."""
         require(self.n_rows == n_rows, f"n_rows is {self.n_rows}, and there are {n_rows} training rows")
-        require(self.ordered == (feature.kind != "categorical"), "ordered is not as in the column")
+        require(self.ordered == (feature.kind != "categorical"), "ordered does not match the column")
         if not feature.is_numeric:
             check_codes(self.values, "values", feature.n_levels)
 
@@ -90,16 +91,23 @@ class Margin:
         return int(self.values.size > 1)
 
     @property
+    def base_measure(self) -> BaseMeasure:
+        """The measure that densities of this column are with respect to."""
+        if self.atoms.all():
+            return "counting"
+        return "mixed" if self.atoms.any() else "lebesgue"
+
+    @property
     def count(self) -> float:
         """Number of training rows, or the sum of their weights."""
         return self.n_rows if self.weight is None else self.weight
 
     @property
     def training_values(self) -> tuple[Floats, Floats | None]:
-        """The training values, one for each row and no weights; or the distinct ones with their weights."""
+        """The training values, one per row, and None; with weights, the distinct values and their weights."""
         times = np.diff(self.shares) * self.count
         if self.weight is not None:
-            whole = np.rint(times)  # shares have rounded counts
+            whole = np.rint(times)  # shares are rounded
             return self.values, np.where(np.abs(times - whole) < 1e-6, whole, times)
         return np.repeat(self.values, np.rint(times).astype(np.int64)), None
 
@@ -109,18 +117,17 @@ class Margin:
         return _quantile(self.shares)
 
     def position(self, values: Floats) -> Ints:
-        """Return the position of each value among the training values; -1 if it is none of them."""
+        """Return the position of each value among the training values; -1 if it is not among them."""
         if self.ordered:
             at = np.minimum(np.searchsorted(self.values, values), self.values.size - 1)
             return np.where(self.values[at] == values, at, -1)
-        matches = values[:, None] == self.values
-        return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+        return _position(self.values, values)
 
     def bounds(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the interval of the latent variable that each value stands for; equal ends for a point.
+        """Return the interval of the latent variable that corresponds to each value; equal ends for a point.
 
-        A number or an ordered level that was not in the training data stands for the threshold at its place, an
-        unordered one for the whole line.
+        An unobserved number or ordered level corresponds to the threshold at its position, an unobserved unordered
+        level to the whole line.
         """
         if self.ordered:
             after = np.searchsorted(self.values, values)
@@ -137,12 +144,12 @@ class Margin:
         return np.where(is_point, point, _quantile(below)), np.where(is_point, point, _quantile(upto))
 
     def positions_of(self, latent: Floats) -> Ints:
-        """Return the position of the value that each latent number stands for."""
+        """Return the position of the value that corresponds to each latent number."""
         found: Ints = np.searchsorted(self.shares[1:-1], scipy.special.ndtr(latent), side="right")
         return found
 
     def values_of(self, latents: Floats) -> Floats:
-        """Return the value that each row of latent numbers (one, or none) stands for."""
+        """Return the value that corresponds to each row of latent numbers (one, or none)."""
         if self.n_latents == 0:
             return np.full(len(latents), self.values[0])
         return self.values[self.positions_of(latents[:, 0])]
@@ -151,7 +158,7 @@ class Margin:
 @stateful("copula.Utilities")
 @dataclass(frozen=True)
 class Utilities:
-    """A column of three or more unordered levels: one latent utility for each.
+    """A column of three or more unordered levels, with one latent utility each.
 
     Attributes
     ----------
@@ -182,13 +189,13 @@ class Utilities:
         return cls(values, shares, offsets, _choices(offsets)[1])
 
     def check_state(self) -> None:
-        """Refuse parts that are no utilities."""
-        require(self.values.size > 2, f"values holds {self.values.size} levels, where there are more than two")
+        """Raise if the parts do not form utilities."""
+        require(self.values.size > 2, f"values holds {self.values.size} levels; utilities need more than two")
         require(abs(self.shares.sum() - 1.0) < 1e-6, "shares do not add up to 1")
 
     def check_column(self, feature: Feature, n_rows: int) -> None:
-        """Refuse utilities that are not of this column."""
-        require(feature.kind == "categorical", "utilities belong to a column that has an order")
+        """Raise if the utilities do not belong to this column."""
+        require(feature.kind == "categorical", "utilities belong to an ordered column")
         check_codes(self.values, "values", feature.n_levels)
 
     @property
@@ -196,24 +203,28 @@ class Utilities:
         return self.values.size
 
     def position(self, values: Floats) -> Ints:
-        """Return the position of each level among the observed ones; -1 if it is none of them."""
-        matches = values[:, None] == self.values
-        return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+        """Return the position of each level among the observed ones; -1 if it is not among them."""
+        return _position(self.values, values)
 
     def values_of(self, latents: Floats) -> Floats:
-        """Return the level that each row of noise stands for."""
+        """Return the level that corresponds to each row of noise."""
         return np.asarray(self.values[(latents + self.offsets).argmax(axis=1)])
 
 
+def _position(known: Floats, values: Floats) -> Ints:
+    matches = values[:, None] == known
+    return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+
+
 def read_margin(column: Column) -> Margin | Utilities:
-    """Return the margin that the column's kind asks for."""
+    """Return the margin for the kind of the column."""
     if column.feature.kind == "categorical" and np.unique(column.values).size > 2:
         return Utilities.from_column(column)
     return Margin.from_column(column)
 
 
 def by_frequency(values: Floats, weights: Floats | None = None) -> tuple[Floats, npt.NDArray[Any]]:
-    """Return the distinct values and their counts, or sums of weights, largest first, ties by the first row."""
+    """Return the distinct values and their counts or sums of weights, in descending order, ties by the first row."""
     distinct, first = np.unique(values, return_index=True)
     counts = count_distinct(values, weights)[1]
     order = np.lexsort((first, -counts))
@@ -230,7 +241,7 @@ def choice_probabilities(means: Floats, sd: float) -> Floats:
 def winning_noise(utilities: Utilities, uniforms: Floats) -> Floats:
     """Return noise e given that each level in turn is the argmax: (levels, points, levels).
 
-    `uniforms` (points, levels) is turned into e by inversion: the winner first, the others below it.
+    `uniforms` (points, levels) are transformed by inversion: first the noise of the argmax, then the others below it.
     """
     a = utilities.offsets
     noise = np.empty((a.size, *uniforms.shape))
@@ -244,11 +255,11 @@ def winning_noise(utilities: Utilities, uniforms: Floats) -> Floats:
 
 
 def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
-    """Return knots and distribution function of the values that are no atoms, linear in between.
+    """Return knots and distribution function of the values that are not atoms, linear in between; empty without any.
 
-    See `mcce.samplers.density`; empty without such values. A kernel estimate reaches over an atom, as
-    below the zero of amounts that are zero or more. So at every atom the function is brought to the share of the values
-    below it, but for a thousandth, which keeps numbers between two atoms possible.
+    See `mcce.samplers.density`. A kernel estimate extends beyond an atom, for example below 0 for non-negative amounts.
+    So the function is set to the share of the values below each atom, except for a thousandth, which keeps the density
+    between two atoms positive.
     """
     x, weights = margin.training_values
     spread = np.isin(x, margin.values[~margin.atoms])
@@ -293,18 +304,18 @@ def _winning_cdf(offsets: Floats, k: int) -> tuple[Floats, Floats]:
     return noise + 0.01, mass / mass[-1]
 
 
-_LEAST = 1e-12  # the share below a number is that far from 0 and 1
+_LEAST = 1e-12  # least distance of a share from 0 and 1
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where numbers lie on the latent scale.
+    """Positions of numbers on the latent scale.
 
     Attributes
     ----------
-    low, high : the interval of the latent variable that stands for each number; equal ends for a point.
-    is_atom : whether it has point mass.
-    slope : density of the margin at the numbers without; 0 outside the kernel estimate.
+    low, high : the interval of the latent variable that corresponds to each number; equal ends for a point.
+    is_atom : whether the number has point mass.
+    slope : density of the margin at the other numbers; 0 outside the kernel estimate.
     """
 
     low: Floats
@@ -314,12 +325,12 @@ class Places:
 
     @property
     def possible(self) -> Bools:
-        """Whether there is anything at each number, by the margin."""
+        """Whether each number has a positive mass or density."""
         return np.asarray(self.is_atom | (self.slope > 0.0))
 
 
 def place_numbers(margin: Margin, kernel: tuple[Floats, Floats], values: Floats) -> Places:
-    """Place numbers by the atoms, and by a kernel estimate (`kernel_margin`) of the others."""
+    """Return the positions of numbers, by atoms and a kernel estimate (`kernel_margin`) of the others."""
     at = margin.position(values)
     masses = np.diff(margin.shares)
     atoms, atom_shares = margin.values[margin.atoms], np.cumsum([0.0, *masses[margin.atoms]])

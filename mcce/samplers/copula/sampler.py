@@ -4,10 +4,9 @@
    chain's whole table (`latent`).
 2. Draws, restricted draws and densities are those of `conditional`: given the latents z of the givens, the target's
    latents are N(B'z, C); the target is the training value at share Phi(z_t), or the argmax of its utilities.
-3. In a chain the next sampler conditions on the same values and the target, so it takes (z, z_t) over instead of
-   drawing all latents again (`DrawnLatents`, `ConditionalSampler.sample_carrying`): a block is one draw of a
-   multivariate normal distribution. It may do so only with the same correlations, all former givens and the drawn
-   value.
+3. The next copula sampler of a chain conditions on the same values and the target, so it reuses (z, z_t) instead of
+   drawing all latents again (`DrawnLatents`, `ConditionalSampler.sample_carrying`): a block is one draw from a
+   multivariate normal distribution. This requires the same correlations, all former givens and the drawn value.
 
 References: Song (2000), "Multivariate dispersion models generated from Gaussian copula"; Hoff (2007), "Extending the
 rank likelihood for semiparametric copula estimation"; in explanations: Aas, Jullum and Loland (2021).
@@ -24,7 +23,6 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
-from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
 from mcce.samplers.base import (
     IMPOSSIBLE,
@@ -32,7 +30,7 @@ from mcce.samplers.base import (
     ConditionalSampler,
     RestrictedDraw,
     Within,
-    samplers_that_handle_missing,
+    refuse_missing,
     supported_by,
 )
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
@@ -43,12 +41,11 @@ from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, learned, require
 from mcce.table import Column, Feature, Table
-from mcce.wording import Value
 
 
 @dataclass(frozen=True)
 class DrawnLatents:
-    """Latents of the columns `positions` of a block, and of the one drawn given them; `correlation` is of all."""
+    """Latents of the columns `positions` of a block and of the column drawn given them, with their correlation."""
 
     positions: tuple[int, ...]
     values: Floats
@@ -56,12 +53,12 @@ class DrawnLatents:
     z: Floats
 
     def without(self, rows: Bools) -> DrawnLatents:
-        """Return the same, with nothing to take over for some rows: they hold a value that was drawn otherwise."""
+        """Return the latents without those of some rows, whose value was drawn in another way."""
         return replace(self, values=np.where(rows, np.nan, self.values))
 
 
 def take_over(carried: object, given: Table, correlation: Floats) -> tuple[Floats, Bools] | None:
-    """Return latents of the givens, and the rows they hold for; None if those carried are not of these columns.
+    """Return carried latents of the givens, and the rows they are valid for; None if they are of other columns.
 
     `correlation` is that of the givens' latents.
     """
@@ -74,35 +71,34 @@ def take_over(carried: object, given: Table, correlation: Floats) -> tuple[Float
 
 Self = TypeVar("Self", bound="GaussianCopulaSampler")
 
-MOST_REPEATS = 100_000  # particles, sweeps or points: beyond, a draw takes longer than anybody waits
+MOST_REPEATS = 100_000  # particles, sweeps or points: more would be too slow to be useful
 
 
 @register_sampler("copula")
 class GaussianCopulaSampler(ConditionalSampler):
-    """Draws from the conditional of a Gaussian copula with the training data's own margins.
+    """Draws from the conditional of a Gaussian copula with empirical margins.
 
     Parameters
     ----------
     particles : int
-        First states of the latents of discrete givens, of which one is taken, by weight.
+        Candidates for the initial state of the latents of discrete givens; one is chosen by weight.
     sweeps : int
-        Gibbs sweeps that follow, before a draw.
+        Gibbs sweeps before a draw.
     density_points : int
-        Weighted points of a lattice that `log_density` averages over.
+        Weighted lattice points that `log_density` averages over.
 
     Notes
     -----
-    Margins and correlations of all columns of a chain are estimated together, once. The values drawn are observed
-    values. Given continuous columns only, draws and densities are exact; discrete givens make `log_density` a mean over
-    weighted lattice points or, with many of them, over states of Gibbs sweeps, the same at every call; its error is
-    about 0.01 (of the logarithm) with four mixed givens and correlations of 0.5.
+    Margins and correlations of all columns of a chain are estimated once. Draws are observed values. With continuous
+    givens only, draws and densities are exact. With discrete givens, `log_density` is a mean over weighted lattice
+    points or, with many discrete givens, over Gibbs states, the same at every call; its error is about 0.01 (of the
+    logarithm) with four mixed givens and correlations of 0.5.
 
-    In a chain of copula samplers only the first one sweeps; the others go on from its latents. Draws with many discrete
-    givens apart from that (`predictors`, other samplers in between) lean on `sweeps`: on the German credit data, all 20
-    columns, six left an error of up to 0.04 in a level's share. Raise it there.
+    In a chain of copula samplers only the first one sweeps; the others reuse its latents. Otherwise (`predictors`,
+    other samplers in between) draws with many discrete givens depend on `sweeps`: on the German credit data with all 20
+    columns, six sweeps left an error of up to 0.04 in the share of a level. Increase `sweeps` in such cases.
 
-    The model has no interactions and no tails beyond the normal's: what two columns say together is what their
-    latents say. Use trees where that is too little.
+    The model has no interactions and no tail dependence. Use trees where that is too restrictive.
 
     Examples
     --------
@@ -126,7 +122,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     target_margin_: Margin | Utilities = learned((Margin, Utilities))
     correlation_: Floats = learned(
         FLOAT, "latents", "latents", finite=True
-    )  # latents of the givens column by column, then of the target
+    )  # of the givens' latents, then the target's
     is_number_: bool = learned(bool)
 
     def __init__(self, *, particles: int = 10, sweeps: int = 6, density_points: int = 256) -> None:
@@ -137,18 +133,11 @@ class GaussianCopulaSampler(ConditionalSampler):
     def fit(self: Self, given: Table, target: Column) -> Self:
         self._check_parameters()
         self.check_target(target.feature)
-        self._check_complete(given)
-        if np.isnan(target.values).any():
-            raise SamplerError(
-                Value(self),
-                f" does not handle missing values, and the target {target.feature.name!r} has some; fill "
-                f"them, or use a sampler that does ({samplers_that_handle_missing()}).",
-            )
+        refuse_missing(self, given, target)
         place = place_in_root(given, target)
         if place is None:
-            matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
-            model = fit_latent(Table((*given.features, target.feature), matrix, weights=target.weights))
-            columns = list(range(matrix.shape[1]))
+            model = fit_latent(joint_table(given, target))
+            columns = list(range(len(model.margins)))
         else:
             model = given.shared("copula", fit_latent)
             columns = [*given.positions, place]
@@ -157,7 +146,8 @@ class GaussianCopulaSampler(ConditionalSampler):
         self.given_margins_, self.target_margin_ = tuple(margins[:-1]), margins[-1]
         self.correlation_ = model.correlation[np.ix_(latents, latents)]
         self.is_number_ = target.feature.is_numeric
-        self._forget()
+        for prepared in ("_conditional", "_kernel"):
+            vars(self).pop(prepared, None)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -167,7 +157,7 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
         self.check_fitted("correlation_")
-        self._check_complete(given)
+        refuse_missing(self, given)
         z = self._draw_given(given, rng, carried)
         latent = self._conditional.draw_target(z, rng)
         drawn = self.target_margin_.values_of(latent)
@@ -175,7 +165,7 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         self.check_fitted("correlation_")
-        self._check_complete(given)
+        refuse_missing(self, given)
         margin, n = self.target_margin_, given.n_rows
         low, high = within.bounds(n)
         if self.is_number_ and isinstance(margin, Margin):
@@ -195,7 +185,7 @@ class GaussianCopulaSampler(ConditionalSampler):
             low, high = (np.where(possible, margin.cuts[end], 0.0) for end in (first * possible, last * possible + 1))
             latent = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
             mass = self._conditional.mass_within(given.matrix, low, high, rng) if within.weighted else np.ones(n)
-            # a latent at the very end of its interval may be rounded out of it
+            # rounding may move a latent out of its interval
             chosen = np.clip(
                 margin.positions_of(latent), first * possible, np.where(possible, last, margin.values.size)
             )
@@ -203,15 +193,15 @@ class GaussianCopulaSampler(ConditionalSampler):
         return RestrictedDraw.of(margin.values[chosen], ~possible, log_of(mass) if within.weighted else None)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the value was observed, or is a number as close to observed ones as they are, and possible.
+        """Return whether each value is within the local spacing of an observed one and not too extreme.
 
-        A latent normal leaves nothing impossible; less than 1e-12 for values at least so extreme counts as such.
+        A value is too extreme if the probability of values at least as extreme is below 1e-12.
         """
         self.check_fitted("correlation_")
         margin = self.target_margin_
         if isinstance(margin, Utilities) or not self.is_number_:
             return np.asarray(self.log_density(given, values) > np.log(IMPOSSIBLE))
-        self._check_complete(given)
+        refuse_missing(self, given)
         drawable, weights = margin.training_values
         supported = supported_by(drawable, values, is_number=True, weights=weights)
         if margin.n_latents == 0:
@@ -222,16 +212,14 @@ class GaussianCopulaSampler(ConditionalSampler):
         return np.asarray(supported & (np.minimum(below_it, above_it) > IMPOSSIBLE))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of levels and of numbers that are atoms, the log density of other numbers.
+        """Return the log probability of levels and atoms, the log density of other numbers.
 
-        For numbers the base measure is the counting measure on atoms (`mcce.samplers.density`) plus the Lebesgue
-        measure elsewhere: the density is that of the margin, a kernel estimate
-        (`mcce.samplers.copula.margins.kernel_margin`), times that of the copula. It integrates to 1. It is -inf outside
-        the kernel estimate, and for levels that were never observed.
+        The density is that of the margin, a kernel estimate (`mcce.samplers.copula.margins.kernel_margin`), times that
+        of the copula. It integrates to 1. It is 0 outside the kernel estimate, and for unobserved levels.
         """
         self.check_fitted("correlation_")
         self.refuse_training_rows(training_rows)
-        self._check_complete(given)
+        refuse_missing(self, given)
         margin = self.target_margin_
         at = margin.position(values)
         if margin.n_latents == 0:
@@ -243,13 +231,13 @@ class GaussianCopulaSampler(ConditionalSampler):
             density, at = self._number_density(given, values, margin)
         else:
             density = self._probability(given, margin.cuts[at], margin.cuts[at + 1])
-        with np.errstate(divide="ignore", invalid="ignore"):  # what has no position has no density to speak of
+        with np.errstate(divide="ignore", invalid="ignore"):  # values without a position are set to -inf
             return np.where(at >= 0, np.log(density), -np.inf)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of each row on the observed values, integrated over `density_points` points."""
+        """Return the distribution of each row over the observed values, integrated over `density_points` points."""
         self.check_fitted("correlation_")
-        self._check_complete(given)
+        refuse_missing(self, given)
         margin, n = self.target_margin_, given.n_rows
         if margin.n_latents == 0:
             only = margin.values[0]
@@ -270,23 +258,19 @@ class GaussianCopulaSampler(ConditionalSampler):
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("correlation_")
         margin = self.target_margin_
-        if not self.is_number_ or margin.n_latents == 0 or isinstance(margin, Utilities) or margin.atoms.all():
+        if not self.is_number_ or margin.n_latents == 0 or isinstance(margin, Utilities):
             return "counting"
-        return "mixed" if margin.atoms.any() else "lebesgue"
+        return margin.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         self._check_parameters()
         super().check_state(given, target, n_rows)
-        require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")
-        require(len(self.given_margins_) == len(given), "given_margins_ are not as many as the columns")
+        require(self.is_number_ == target.is_numeric, "is_number_ does not match the target")
+        require(len(self.given_margins_) == len(given), "the number of given_margins_ is not that of the givens")
         margins = [*self.given_margins_, self.target_margin_]
         for margin, feature in zip(margins, [*given, target]):
             margin.check_column(feature, n_rows)
         check_correlations(self.correlation_, sum(margin.n_latents for margin in margins))
-
-    def _forget(self) -> None:
-        for prepared in ("_conditional", "_kernel"):
-            vars(self).pop(prepared, None)
 
     @cached_property
     def _conditional(self) -> LatentConditional:
@@ -299,7 +283,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         return np.empty(0), np.empty(0)
 
     def _draw_given(self, given: Table, rng: RowStreams, carried: object) -> Floats:
-        """Return latents of the givens: those that the chain's last sampler drew, else new ones."""
+        """Return latents of the givens: those of the previous sampler of the chain if valid, else new ones."""
         d = len(self.correlation_) - self.target_margin_.n_latents
         taken = take_over(carried, given, self.correlation_[:d, :d])
         if taken is None:
@@ -308,7 +292,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         if not fits.all():
             z = z.copy()
             z[~fits] = self._conditional.draw_given(given.matrix[~fits], self.sweeps, rng.take(~fits))
-        for _ in range(GIVEN_CALLS):  # a row's later numbers are the same, whether its latents were drawn or taken
+        for _ in range(GIVEN_CALLS):  # later random numbers of a row must not depend on whether its latents were reused
             rng.next_key()
         return z
 
@@ -316,13 +300,13 @@ class GaussianCopulaSampler(ConditionalSampler):
         return self._conditional.interval_probability(given.matrix, low, high, self.density_points)
 
     def _number_density(self, given: Table, values: Floats, margin: Margin) -> tuple[Floats, Ints]:
-        """Return probabilities of atoms and densities elsewhere, and -1 where there is neither."""
+        """Return probabilities of atoms and densities of other numbers, and -1 where both are 0."""
         places = place_numbers(margin, self._kernel, values)
         is_atom, density = places.is_atom, np.where(places.is_atom, 1.0, places.slope)
         if is_atom.any():
             density[is_atom] = self._probability(given, places.low, places.high)[is_atom]
         if not is_atom.all():
-            at = np.where(np.isfinite(places.low), places.low, 0.0)  # infinite where an atom, or nothing, begins
+            at = np.where(np.isfinite(places.low), places.low, 0.0)  # an atom may have an infinite end
             ratio = self._conditional.point_density(given.matrix, at, self.density_points)
             density = np.where(is_atom, density, density * ratio)
         return density, np.where(places.possible, 0, -1)
@@ -331,21 +315,17 @@ class GaussianCopulaSampler(ConditionalSampler):
         for name in ("particles", "sweeps", "density_points"):
             check_count(getattr(self, name), name, self, 1, MOST_REPEATS)
 
-    def _check_complete(self, given: Table) -> None:
-        if given.complete or not np.isnan(given.matrix).any():
-            return
-        holders = [f.name for j, f in enumerate(given.features) if np.isnan(given.matrix[:, j]).any()]
-        raise SamplerError(
-            Value(self),
-            f" does not handle missing values, and {listing(holders)} has some; fill them, or use a "
-            f"sampler that does ({samplers_that_handle_missing()}).",
-        )
+
+def joint_table(given: Table, target: Column) -> Table:
+    """Return a table of the givens and the target."""
+    matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
+    return Table((*given.features, target.feature), matrix, weights=target.weights)
 
 
 def place_in_root(given: Table, target: Column) -> int | None:
-    """Return the target's column in the table that the givens were cut from; None if it has no such column.
+    """Return the column of the target in the table that the givens were taken from; None if it is not there.
 
-    A target with weights of its own, which are not those of the table, is none of its columns.
+    The weights of the target must be those of the table.
     """
     if given.root is None or given.root.weights is not target.weights:
         return None

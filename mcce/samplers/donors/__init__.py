@@ -1,1 +1,1 @@
-"""Conditionals that draw donors: training values of the target, from the leaves of trees or from all rows."""
+"""Conditionals that draw donors: training values from the leaves of trees or from all rows."""

@@ -1,14 +1,14 @@
-"""Drawing donors from the leaves of trees: what all samplers that grow trees share.
+"""Donors from the leaves of trees: the common part of all samplers that grow trees.
 
-1. All rows grow a tree and are its donors, unless `proper`: a bootstrap sample takes the place of the rows, as in
-   synthpop; or `honest`: half of the rows grow the tree, the others are its donors (in a forest, those outside its
-   bootstrap sample), because donors that a tree was grown on are less spread out than new rows.
+1. A tree is grown on all rows, which are also its donors. With `proper`, a bootstrap sample replaces the rows, as in
+   synthpop. With `honest`, half of the rows grow the tree and the others are its donors (in a forest, the out-of-bag
+   rows), because donors that a tree was grown on vary less than new rows.
 2. With `min_donors`, a tree with copies or weights is grown again with larger leaves until each has enough donors.
-3. A draw is a training value among the donors of the row's leaf, uniformly or by weight (`engine`).
+3. A draw is the value of a donor in the row's leaf, chosen uniformly or by weight (`engine`).
 
-The values drawn are observed; their combinations are new (paper, section 2.2). Missing values of a categorical target
-are one more level. Otherwise separate trees decide whether a draw is missing. With weights, as many rows are drawn as
-the weights sum to.
+Draws are observed values; their combinations are new (paper, section 2.2). Missing values of a categorical target are
+one more level. Otherwise separate trees model whether a value is missing. With weights, a bootstrap sample has as many
+rows as the sum of the weights.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 
 def bootstrap(n: int, streams: RowStreams, weights: Floats | None = None) -> Ints:
-    """Return rows drawn with replacement, ascending: `n` of them, or by weight as many as there are streams."""
+    """Return ascending rows of a bootstrap sample, one for each stream, uniformly or by weight."""
     return np.sort(draw_rows(np.arange(n), streams, weights)) if n else np.arange(0)
 
 
 def draw_rows(rows: Ints, streams: RowStreams, weights: Floats | None = None) -> Ints:
-    """Return one of the rows for each stream, uniformly or by their weights: as if each row stood there so often."""
+    """Return one of the rows for each stream, uniformly or by weight."""
     if weights is None:
         return rows[streams.integer(rows.size)]
     upto = np.cumsum(weights)
@@ -57,14 +57,14 @@ def draw_rows(rows: Ints, streams: RowStreams, weights: Floats | None = None) ->
 
 
 def n_copies(weights: Floats) -> int:
-    """Return how many rows weighted ones stand for: so many has a bootstrap sample of them."""
+    """Return the size of a bootstrap sample of weighted rows."""
     return max(round(float(weights.sum())), 1)
 
 
 def halves(rows: Ints, streams: RowStreams) -> tuple[Ints, Ints]:
-    """Return the rows that grow a tree, and its donors: a training row, and all its copies, is either; or all are both.
+    """Split rows into those that grow a tree and its donors; copies of a row stay together.
 
-    Too few rows to be parted are both. `streams` has one stream a training row.
+    Rows too few to be split are used for both. `streams` has one stream per training row.
     """
     order = np.argsort(streams.uniform(), kind="stable")
     grows = np.zeros(order.size, dtype=bool)
@@ -74,13 +74,13 @@ def halves(rows: Ints, streams: RowStreams) -> tuple[Ints, Ints]:
 
 
 def outside(rows: Ints, growing: Ints) -> Ints:
-    """Return the rows that are not among those that grow a tree; all, if there are none."""
+    """Return the rows that do not grow a tree; all rows if there are none."""
     left = rows[~np.isin(rows, growing)]
     return left if left.size else rows
 
 
 def check_resampling(owner: object, proper: object, honest: object) -> None:
-    """Check the two parameters of a sampler."""
+    """Raise if `proper` or `honest` is not a bool."""
     for name, value in (("proper", proper), ("honest", honest)):
         must_be = ("it must be ", Value(True), " or ", Value(False), ".")
         check(isinstance(value, bool), value, name, *must_be, owner=owner)
@@ -92,7 +92,7 @@ Purpose = Literal["value", "missing"]
 
 
 class DonorSampler(ConditionalSampler):
-    """Draws donors from the leaves of trees. A subclass says how these are grown."""
+    """Draws donors from the leaves of trees; a base class. Subclasses grow the trees."""
 
     handles_missing = True
     thread_safe = True
@@ -107,16 +107,16 @@ class DonorSampler(ConditionalSampler):
 
     @property
     def draws_observed(self) -> bool:  # type: ignore[override]
-        """Whether every number drawn is a training value: without smoothing."""
+        """Whether draws are training values: not with smoothing."""
         return self.smoothing is None
 
     @abstractmethod
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
-        """Grow trees for a target without missing values: for its value, or for whether it is missing."""
+        """Grow trees for a target without missing values: its value, or an indicator of missing values."""
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise an InputError for a parameter out of its range."""
+        """Raise if a parameter is invalid."""
 
     def fit(self: Self, given: Table, target: Column) -> Self:
         self._check_parameters()
@@ -146,7 +146,7 @@ class DonorSampler(ConditionalSampler):
 
     @property
     def _resamples_by_weight(self) -> bool:
-        """Whether rows are the donors of a tree as often as a bootstrap by weight has drawn them, all alike."""
+        """Whether weights enter through a bootstrap sample, so that donors have equal weights."""
         return self.proper
 
     def _donors_of(self, trees: Sequence[Tree], values: Floats, weights: Floats | None) -> DonorForest:
@@ -155,7 +155,7 @@ class DonorSampler(ConditionalSampler):
         return DonorForest.of(trees, [values[tree.donors] for tree in trees], of_donors)
 
     def _check_pools(self, trees: Sequence[Tree], feature: Feature) -> None:
-        """Refuse trees with a leaf of fewer than `min_donors` distinct training rows."""
+        """Raise if a leaf has fewer than `min_donors` distinct training rows."""
         fewest = self.min_donors if self.min_donors == 1 else min(map(fewest_donors, trees))
         if fewest < self.min_donors:
             raise SamplerError(
@@ -175,9 +175,9 @@ class DonorSampler(ConditionalSampler):
         return source.draw(given, rng, how) if isinstance(source, TreesApart) else how(source, given, rng)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one of the allowed donors of each row's leaves, or a missing value by its probability.
+        """Draw one of the allowed donors of each row's leaves, or a missing value with its probability.
 
-        With smoothing, draw again until a number is allowed.
+        With smoothing, use rejection sampling.
         """
         self.check_fitted("donors_")
         if not self._keeps_donors:
@@ -185,9 +185,9 @@ class DonorSampler(ConditionalSampler):
         return self._source.draw_within(given, rng, within)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a donor of the row's leaves equals the value or, for a number, lies as close as donors do.
+        """Return whether a donor of the row's leaves has the value or, for a number, is within the local spacing.
 
-        With smoothing, also whether a number lies within reach of a donor's kernel.
+        With smoothing, also whether a number is within the reach of a donor's kernel.
         """
         self.check_fitted("donors_")
         supported = self.donors_.supports(given, values)
@@ -198,7 +198,7 @@ class DonorSampler(ConditionalSampler):
         return self._source.log_density(given, values, training_rows)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of each row's donors; smoothed draws have none here."""
+        """Return the distribution of each row's donors; raise with smoothing."""
         self.check_fitted("donors_")
         if not self._keeps_donors:
             raise smoothed_without_ranks(self)
@@ -206,12 +206,12 @@ class DonorSampler(ConditionalSampler):
 
     @property
     def _source(self) -> DonorModel | TreesApart:
-        """The donors to draw from: all of a row alike, or tree by tree."""
+        """The donors to draw from: pooled over the trees, or tree by tree."""
         return self.donors_
 
     @property
     def _keeps_donors(self) -> bool:
-        """Whether donors are drawn as they are: levels always."""
+        """Whether donors are drawn unsmoothed, as levels always are."""
         return self.smoothing is None or not self.donors_.is_number
 
     def base_measure(self) -> BaseMeasure:
@@ -225,7 +225,7 @@ class DonorSampler(ConditionalSampler):
 
 
 def fewest_donors(tree: Tree) -> int:
-    """Return how many distinct training rows the leaf with the fewest has."""
+    """Return the smallest number of distinct training rows in a leaf."""
     if np.unique(tree.donors).size == tree.donors.size:
         return int(tree.size[tree.stops].min())
     leaves = zip(tree.start[tree.stops], tree.size[tree.stops])
@@ -238,15 +238,14 @@ def with_missing_level(feature: Feature) -> Feature:
 
 
 def missing_indicator(feature: Feature) -> Feature:
-    """Return a two-level feature that says whether this one is missing."""
+    """Return a two-level feature: whether a value of this feature is missing."""
     return Feature(feature.name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
 
 
 class LeafDonorSampler(DonorSampler):
-    """Draws donors from the leaves of a tree. A subclass says how the tree is grown.
+    """Draws donors from the leaves of a single tree; a base class. Subclasses grow the tree.
 
-    After `fit`, `tree` is the tree to look at: ``print(sampler.tree)``, ``sampler.tree.to_frame()``,
-    ``sampler.tree.plot()``.
+    After `fit`, `tree` shows it: ``print(sampler.tree)``, ``sampler.tree.to_frame()``, ``sampler.tree.plot()``.
     """
 
     given_features_: tuple[Feature, ...]
@@ -259,7 +258,7 @@ class LeafDonorSampler(DonorSampler):
 
     @property
     def leaf_size(self) -> int:
-        """The fewest rows of a leaf, of an honest tree the fewest donors too."""
+        """The fewest rows of a leaf; in an honest tree also the fewest donors."""
         return self.min_donors
 
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
@@ -276,7 +275,7 @@ class LeafDonorSampler(DonorSampler):
         growing, donors = halves(rows, streams) if self.honest else (rows, rows)
         part, values = given.take(growing), target.take(growing)
         if self.proper:
-            values = Column(values.feature, values.values)  # drawn by weight, they count the same
+            values = Column(values.feature, values.values)  # sampled by weight, so weights are equal now
         least = self.min_donors
         while True:
             grower = type(self)(**{**self.get_params(), "min_donors": least})
@@ -287,13 +286,13 @@ class LeafDonorSampler(DonorSampler):
                 tree = replace(tree, donors=growing[tree.donors].astype(np.int32))
             if tree.n_nodes == 1 or fewest_donors(tree) >= self.min_donors:
                 return [tree]
-            least += (least + 1) // 2  # some rows are several times in a bootstrap sample
+            least += (least + 1) // 2  # a bootstrap sample contains some rows several times
 
     def fit(self: LeafSelf, given: Table, target: Column) -> LeafSelf:
         return super().fit(given, target).name_columns(given.features, target.feature)
 
     def name_columns(self: LeafSelf, given: Sequence[Feature], target: Feature) -> LeafSelf:
-        """Say what the columns are called in `tree`, if not as in `fit`."""
+        """Set the features shown in `tree`."""
         self.given_features_, self.target_feature_ = tuple(given), target
         return self
 
@@ -302,12 +301,11 @@ class LeafDonorSampler(DonorSampler):
         return self.donors_.forest.trees[0]
 
     def summary(self) -> Summary:
-        """Return the tree as text."""
         return Summary(self.tree)
 
     @property
     def tree(self) -> FittedTree:
-        """The fitted tree, to print, plot or turn into a table; `missing_tree` decides on missing values."""
+        """The fitted tree, to print, plot or convert to a table; `missing_tree` models missing values."""
         from mcce.trees.display import FittedTree
 
         self.check_fitted("donors_")
@@ -319,7 +317,7 @@ class LeafDonorSampler(DonorSampler):
 
     @property
     def missing_tree(self) -> FittedTree | None:
-        """The tree that decides whether a draw is missing; None if it is not needed."""
+        """The tree that models whether a value is missing; None if there is none."""
         from mcce.trees.display import FittedTree
 
         self.check_fitted("donors_")

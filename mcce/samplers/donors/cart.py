@@ -1,7 +1,6 @@
 """Leaf-donor sampling from a classification or regression tree.
 
-The tree is that of `mcce.trees.cart`, or of R's rpart (`mcce.trees.rpart`). Donors, missing values and weights are
-those of `mcce.samplers.donors.base`.
+The tree is that of `mcce.trees.cart`, or of R's rpart (`mcce.trees.rpart`); `mcce.samplers.donors.base` does the rest.
 """
 
 from __future__ import annotations
@@ -33,40 +32,38 @@ class CartSampler(LeafDonorSampler):
     Parameters
     ----------
     dialect : {"mcce", "rpart"}
-        "mcce": trees as in the paper, not cut back unless `cp` says so; a missing value is split on like any other.
-        "rpart": the tree of R's package rpart, to the last split and with its defaults, cutting back and surrogate
-        splits (`mcce.trees.rpart`). Ordered levels of the target are classes there, numbers here.
+        "mcce": trees as in the paper, pruned only if `cp` is set; missing is one more value to split on. "rpart": the
+        tree of R's package rpart, identical to the last split, with its defaults, pruning and surrogate splits
+        (`mcce.trees.rpart`). Ordered levels of the target are classes in rpart, numbers in "mcce".
     min_split : int or None
         A node with fewer rows is not split. None: 2; in the rpart dialect 20, or three times `min_leaf`, if given.
     min_leaf : int or None
-        A split leaves at least so many rows on each side. None: 5; in the rpart dialect a third of `min_split`, which
-        is 7 of 20.
+        Fewest rows of a leaf. None: 5; in the rpart dialect a third of `min_split` (7 for 20).
     max_depth : int or None
-        Greatest depth of the tree. None: no limit; in the rpart dialect 30, which is its largest.
+        Greatest depth of the tree. None: no limit; in the rpart dialect 30, the maximum.
     cp : float or None
-        Cut back subtrees that lower the impurity by less than `cp` times the root's impurity a split; None: never. In
-        the rpart dialect the impurity of classes is the number of rows outside the commonest class, None is 0.01,
-        and a negative number keeps all splits.
+        Prune subtrees that lower the impurity by less than `cp` times the root's impurity per split; None: no pruning.
+        In the rpart dialect the impurity of classes is the number of rows outside the majority class, None is 0.01, and
+        a negative number keeps all splits.
     min_donors : int
-        No value is drawn from fewer distinct training rows: leaves with fewer are not made, a target with fewer known
-        values is refused, and a restricted draw with fewer allowed donors is none.
+        Fewest distinct training rows that a value is drawn from: leaves have at least as many, a target with fewer
+        known values raises an error, and a restricted draw with fewer allowed donors is rejected.
     proper : bool
-        Grow the tree on a bootstrap sample of the rows, as synthpop does, so that fits differ as they would with other
-        data.
+        Grow the tree on a bootstrap sample of the rows, as in synthpop, so that fits vary as with new data.
     honest : bool
-        Grow the tree on half of the rows, and draw from the others, `min_leaf` of them a leaf at least: they are as
-        spread out as new rows are, while rows that a tree was grown on are not. In the dialect "mcce" only.
+        Grow the tree on half of the rows and draw from the others, at least `min_leaf` per leaf: they vary as much as
+        new rows do, unlike the rows that a tree was grown on. Only for the dialect "mcce".
     smoothing : "density" or None
-        Draw numbers around the donors instead of the donors themselves, with the bandwidth of the leaf's own density
-        (`mcce.samplers.donors.model`); numbers that many rows share stay as they are.
+        Draw numbers around the donors, with the bandwidth of the leaf's density (`mcce.samplers.donors.model`);
+        frequent numbers are not smoothed.
     random_state : int or None
-        Seed of these, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of `proper` and `honest`, combined with the chain's seed; a sampler fitted on its own uses this seed alone.
 
     Notes
     -----
     Weights of training rows count as copies (`mcce.table.weights`): in the dialect "mcce" `min_split` and `min_leaf`
-    are sums of weights, so that the tree is that of the repeated rows; in the dialect "rpart" they count rows, as in R.
-    `min_donors` counts distinct rows always.
+    are sums of weights, so the tree is that of the repeated rows; in the dialect "rpart" they count rows, as in R.
+    `min_donors` always counts distinct rows.
 
     Examples
     --------
@@ -135,7 +132,7 @@ class CartSampler(LeafDonorSampler):
         return self._least_leaf(5) or 5
 
     def _least_leaf(self, default: int) -> int | None:
-        """Return the fewest rows of a leaf; None for the default, if that is enough."""
+        """Return the fewest rows of a leaf; None for the default, if it is not below `min_donors`."""
         enough = (default if self.min_leaf is None else self.min_leaf) >= self.min_donors
         return self.min_leaf if enough else self.min_donors
 
@@ -148,7 +145,7 @@ class CartSampler(LeafDonorSampler):
         check(known, self.dialect, "dialect", did_you_mean(self.dialect, DIALECTS), owner=self)
         like_r = self.dialect == "rpart"
         if like_r and self.honest:
-            raise InputError('a tree in the dialect "rpart" is not honest; leave honest out, or the dialect.')
+            raise InputError('honest trees need the dialect "mcce"; leave out honest, or the dialect.')
         if self.min_split is not None:
             check_count(self.min_split, "min_split", self, 0 if like_r else 2)
         if self.min_leaf is not None:

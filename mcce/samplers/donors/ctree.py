@@ -1,7 +1,7 @@
 """Leaf-donor sampling from a conditional inference tree.
 
-The tree (`mcce.trees.ctree.tree`) splits only where a test of independence rejects, and does not favour variables with
-many values. Donors and missing values are those of `mcce.samplers.donors.base`.
+The tree (`mcce.trees.ctree.tree`) splits only where a test of independence rejects, and is not biased towards variables
+with many values. `mcce.samplers.donors.base` does the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mcce.trees.ctree.tree import PValues, Statistic
 from mcce.trees.tree import Tree, each_donor_once
 from mcce.wording import Value
 
-MOST_ROWS = 10_000_000  # that counts may make of the training rows
+MOST_ROWS = 10_000_000  # rows after repetition by counts
 _STATISTICS = ("quadratic", "maximum")
 _P_VALUES = ("bonferroni", "univariate", "none")
 _OF_TREE = ("statistic", "p_values", "mincriterion", "min_split", "minprob", "max_depth")
@@ -33,34 +33,34 @@ _OF_TREE = ("statistic", "p_values", "mincriterion", "min_split", "minprob", "ma
 
 @register_sampler("ctree")
 class CtreeSampler(LeafDonorSampler):
-    """Draws donors from the leaves of a conditional inference tree (Hothorn, Hornik and Zeileis 2006), as party's.
+    """Draws donors from the leaves of a conditional inference tree (Hothorn, Hornik and Zeileis 2006), as in party.
 
     Parameters
     ----------
     statistic : {"quadratic", "maximum"}
         Form of the test statistic of a variable.
     p_values : {"bonferroni", "univariate", "none"}
-        The criterion of a variable: one minus its p-value, adjusted for the number of variables or not, or the
+        Criterion of a variable: one minus its p-value, with or without adjustment for the number of variables, or the
         statistic itself.
     mincriterion : float
-        A node is split if the largest criterion is above it.
+        A node is split if the largest criterion is greater.
     min_split : int
         A node with fewer rows is not split.
     min_leaf : int
-        A split leaves at least so many rows on each side.
+        Fewest rows on each side of a split.
     minprob : float
-        A split leaves about this share of the node's rows, or more, on each side.
+        Smallest share of the node's rows on each side of a split, approximately.
     max_depth : int or None
         Greatest depth of the tree.
     min_donors : int
-        No value is drawn from fewer distinct training rows, see `CartSampler`.
+        Fewest distinct training rows that a value is drawn from, see `CartSampler`.
     proper, honest, smoothing, random_state : see `CartSampler`
-        An honest tree has no tests to look at.
+        An honest tree does not show its tests.
 
     Notes
     -----
-    Weights of training rows have to be counts, as in party: the tests are those of the repeated rows, and `min_split`,
-    `min_leaf` and `minprob` count these. Other weights do not say how many rows are independent, and are refused.
+    Weights of training rows must be counts, as in party: the tests are those of the repeated rows, and `min_split`,
+    `min_leaf` and `minprob` refer to these. Other weights do not tell how many rows are independent.
 
     Examples
     --------
@@ -111,8 +111,8 @@ class CtreeSampler(LeafDonorSampler):
         if counts is None:
             raise SamplerError(
                 Value(self),
-                f" for {target.feature.name!r} tests how independent rows are, and takes counts of them "
-                f"only, {MOST_ROWS:,} together at most, as party does; sample_weight has other weights. "
+                f" for {target.feature.name!r} uses tests of independent rows, so sample_weight must be counts "
+                f"with a sum of at most {MOST_ROWS:,}, as in party; it has other weights. "
                 f"Use another sampler ({samplers_of_weights()}).",
             )
         rows = np.repeat(np.arange(given.n_rows), counts)

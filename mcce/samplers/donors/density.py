@@ -1,9 +1,10 @@
-"""A smoothed density for samplers that draw donors: a declared surrogate, since they draw observed values.
+"""A smoothed surrogate density for samplers that draw donors, whose draws are observed values.
 
-With m donors and c = 5 pseudo-donors, spread like the target's margin: a level or a number with point mass has (donors
-equal to it + c times its share) / (m + c); any other number (sum of normal kernels at the donors + c margin density) /
-(m + c), with Silverman's bandwidth 0.9 min(sd, IQR / 1.34) k^(-1/5) over the k donors without point mass, or the
-margin's where these do not differ. For training rows, a row's own copies are left out of donors and margin.
+With m donors and c = 5 pseudo-donors distributed as the target's margin: a level or a number with point mass has the
+probability (donors equal to it + c times its share) / (m + c); other numbers have the density (sum of normal kernels at
+the donors + c margin density) / (m + c), with Silverman's bandwidth 0.9 min(sd, IQR / 1.34) k^(-1/5) of the k donors
+without point mass, or that of the margin if these donors are equal. For training rows, the row's own copies are left
+out of donors and margin.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mcce.storage.fields import FLOAT, check_number, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import deviation_of, quantiles
 
-PSEUDO_DONORS = 5.0  # as many as the paper's smallest leaf; fewer describe new rows worse
+PSEUDO_DONORS = 5.0  # the size of the paper's smallest leaf; fewer predict new rows worse
 _GRID = 2048
 
 
@@ -33,11 +34,11 @@ class MarginalDensity:
 
     Attributes
     ----------
-    n : number of training values (missing ones left out), or the sum of their weights.
-    atoms, counts : values with point mass, ascending, and how often each occurs.
-    grid, density : the density of the other values, as a share of all; empty if there are none.
-    bandwidth : of that density.
-    missing_share : share of missing values in the training data.
+    n : number of known training values, or the sum of their weights.
+    atoms, counts : values with point mass, ascending, and their counts.
+    grid, density : the density of the other values, relative to all values; empty if there are none.
+    bandwidth : bandwidth of that density.
+    missing_share : share of missing training values.
     """
 
     n: float = stored(float, least=0.0, most=2.0**31)
@@ -50,7 +51,7 @@ class MarginalDensity:
 
     @classmethod
     def of(cls, values: Floats, n_levels: int, weights: Floats | None = None) -> MarginalDensity:
-        """Learn the margin of a target with so many levels, or of a number (0 levels); weights count as copies."""
+        """Learn the margin of a target with levels, or of a number (0 levels); weights count as copies."""
         is_known = ~np.isnan(values)
         known = values[is_known]
         weight = None if weights is None else weights[is_known]
@@ -65,15 +66,12 @@ class MarginalDensity:
             counts = np.bincount(known.astype(np.intp), weight, minlength=n_levels).astype(np.float64)
             return cls(n, levels, counts, nothing, nothing, 0.0, missing_share)
         distinct, times, is_atom = find_point_masses(known, weight)
-        if weight is None:
-            grid, density, bandwidth = _smooth(np.repeat(distinct[~is_atom], times[~is_atom]), None, n)
-        else:
-            grid, density, bandwidth = _smooth(distinct[~is_atom], times[~is_atom], n)
-        masses = times[is_atom].astype(np.float64)
-        return cls(n, distinct[is_atom], masses, grid, density, bandwidth, missing_share)
+        others = (distinct[~is_atom], times[~is_atom])
+        smooth = _smooth(np.repeat(*others), None, n) if weight is None else _smooth(*others, n)
+        return cls(n, distinct[is_atom], times[is_atom].astype(np.float64), *smooth, missing_share)
 
     def check_state(self) -> None:
-        """Refuse a grid without length: kernels divide by it to look a number's place up."""
+        """Raise if the grid has no length: kernels divide by it."""
         if self.grid.size:
             check_number(float(self.grid[-1]) - float(self.grid[0]), "the length of grid", 5e-324)
 
@@ -89,7 +87,7 @@ class MarginalDensity:
         return np.isin(values, self.atoms)
 
     def share(self, values: Floats, own: Floats) -> Floats:
-        """Return the margin's mass or density of each value; `own` is the weight of a row that is left out, or 0."""
+        """Return the mass or density of each value; `own` is the weight of a left-out row, or 0."""
         out = np.empty(values.size)
         kernels.margin_shares(self.as_kernels_take_it, np.ascontiguousarray(values), own, out)
         return out
@@ -102,14 +100,14 @@ class MarginalDensity:
 
 
 def _smooth(values: Floats, weights: Floats | None, n: float) -> tuple[Floats, Floats, float]:
-    """Return a grid, the kernel density of `values` on it as a share of `n` rows, and the bandwidth."""
+    """Return a grid, the kernel density of `values` on it relative to `n` rows, and the bandwidth."""
     if values.size == 0:
         return np.empty(0), np.empty(0), 0.0
     low, high = quantiles(values, [0.25, 0.75], weights)
     total = values.size if weights is None else float(weights.sum())
     sd = float(deviation_of(values, weights, ddof=1)) if values.size > 1 and total > 1.0 else 0.0
     bandwidth = silverman(sd, float(high - low), total) or max(abs(float(values[0])), 1.0) * 0.1
-    # numbers that differ by a few units in the last place: between them there is no room for a grid
+    # numbers that differ by a few units in the last place leave no room for a grid
     bandwidth = max(bandwidth, _GRID * float(np.spacing(np.abs(values).max())))
     low, high = float(values.min()) - 4 * bandwidth, float(values.max()) + 4 * bandwidth
     grid = np.linspace(low, high, _GRID)
@@ -117,7 +115,7 @@ def _smooth(values: Floats, weights: Floats | None, n: float) -> tuple[Floats, F
     ends = np.append(grid - step / 2, grid[-1] + step / 2)
     counts = np.histogram(values, bins=ends, weights=weights)[0].astype(np.float64)
     width = max(bandwidth, step)
-    reach = min(int(4 * width / step) + 1, _GRID // 2 - 1)  # a longer kernel would lengthen the convolution
+    reach = min(int(4 * width / step) + 1, _GRID // 2 - 1)  # a longer kernel would enlarge the convolution
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
     density = np.convolve(counts, kernel / (kernel.sum() * step), mode="same") / n
     return grid, density, width

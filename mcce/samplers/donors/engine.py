@@ -1,8 +1,8 @@
-"""Donors in the leaves of trees: routing, drawing, supports and densities, for one tree and for many alike.
+"""Donors in the leaves of one or more trees: routing, drawing, supports and densities.
 
-`DonorForest` concatenates the nodes and donors of its trees; a row's donors are those of the leaves it reaches. What
-supports and densities need is prepared at first use: the *runs* of each leaf (its distinct donors with their counts),
-median gap, bandwidth and Taylor polynomials of the sum of kernels. Memory is proportional to rows plus donors.
+`DonorForest` concatenates the nodes and donors of its trees; a row's donors are those of the leaves it reaches.
+Supports and densities use tables prepared at first use: the *runs* of each leaf (its distinct donors with their
+counts), median gap, bandwidth and Taylor polynomials of the sum of kernels. Memory is proportional to rows plus donors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Nodes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Smoothing:
-    """Arrays that sums of normal kernels are read from: runs without point mass, bandwidths of the nodes, cells."""
+    """Tables for sums of normal kernels: runs without point mass, bandwidths of the nodes, cells."""
 
     runs: kernels.Runs
     bandwidth: Floats
@@ -41,11 +41,11 @@ class DonorForest:
 
     Attributes
     ----------
-    trees : one or more.
-    values : of the donors, tree after tree, in the order of each tree's `donors`: the order in which they are drawn.
-    first_node : the number of each tree's root when the nodes of all are counted on.
+    trees : one or more trees.
+    values : values of the donors, tree by tree, in the order of each tree's `donors`.
+    first_node : the number of each tree's root, with the nodes of all trees numbered consecutively.
     start, size : the donors of node k are values[start[k] : start[k] + size[k]].
-    weights : of the donors, like `values`; None if all count the same.
+    weights : weights of the donors, like `values`; None for equal weights.
     """
 
     trees: tuple[Tree, ...]
@@ -59,7 +59,7 @@ class DonorForest:
     def of(
         cls, trees: Sequence[Tree], values: Sequence[Floats], weights: Sequence[Floats] | None = None
     ) -> DonorForest:
-        """Join trees and the values, and weights, of their donors."""
+        """Join trees with the values and weights of their donors."""
         joined = None if weights is None else np.concatenate(weights)
         if len(trees) == 1:
             zero = np.zeros(1, dtype=np.int32)
@@ -71,7 +71,7 @@ class DonorForest:
         return cls(tuple(trees), np.concatenate(values), first_node, start.astype(np.int32), size, joined)
 
     def with_values(self, values: Floats) -> DonorForest:
-        """Return the same trees with other values of the donors."""
+        """Return the forest with other values of the donors."""
         return replace(self, values=values)
 
     @property
@@ -105,7 +105,7 @@ class DonorForest:
         return out
 
     def draw_within(self, leaves: Nodes, rng: RowStreams, within: Within) -> tuple[Floats, npt.NDArray[Any]]:
-        """Draw one of each row's allowed donors, NaN where there are none; return their number, or weight."""
+        """Draw one of each row's allowed donors, NaN if there are none; also return their number, or weight."""
         n = leaves.shape[1]
         out = np.empty(n)
         levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
@@ -120,7 +120,7 @@ class DonorForest:
         return out, weight
 
     def distinct_allowed(self, leaves: Nodes, within: Within) -> Ints:
-        """Return how many distinct training rows are among the allowed donors of each row's pool."""
+        """Return the number of distinct training rows among the allowed donors of each row."""
         row_of_donor = np.concatenate([tree.donors for tree in self.trees])
         counts = np.empty(leaves.shape[1], dtype=np.int64)
         for i in range(counts.size):
@@ -134,7 +134,7 @@ class DonorForest:
         return np.asarray(pooled, dtype=np.float64)
 
     def supports(self, leaves: Nodes, values: Floats, *, is_number: bool) -> Bools:
-        """Return whether a donor has the value or, for a number, one close to it (`mcce.samplers.base`)."""
+        """Return whether a donor has the value or, for a number, a close one (`mcce.samplers.base`)."""
         supported = np.empty(values.size, dtype=bool)
         values = np.ascontiguousarray(values)
         if is_number and self.shares_rows:
@@ -150,7 +150,7 @@ class DonorForest:
 
     @cached_property
     def upto(self) -> Floats:
-        """Sums of the donors' weights: of those before each donor, and of all."""
+        """Cumulative sums of the donors' weights, starting at 0."""
         assert self.weights is not None
         return np.concatenate([[0.0], np.cumsum(self.weights)])
 
@@ -161,18 +161,18 @@ class DonorForest:
 
     @cached_property
     def sums(self) -> Floats:
-        """Sum of the donors' values of each node, by weight."""
+        """Weighted sum of the donors' values of each node."""
         counted = self.values if self.weights is None else self.weights * self.values
         before = np.concatenate([[0.0], np.cumsum(counted)])
         return np.asarray(before[self.start + self.size] - before[self.start])
 
     @cached_property
     def runs(self) -> kernels.Runs:
-        """The distinct donors of each node at which rows may stop, and their counts."""
+        """The distinct donors of each node where rows may stop, and their counts."""
         return self.runs_of(np.flatnonzero(np.concatenate([tree.stops for tree in self.trees])))
 
     def runs_of(self, nodes: Ints) -> kernels.Runs:
-        """Return the distinct donors of some nodes, in order; other nodes have none."""
+        """Return the sorted distinct donors of some nodes; other nodes have none."""
         sizes = self.size[nodes].astype(np.int64)
         node = np.repeat(nodes, sizes)
         donor = np.arange(node.size) + np.repeat(self.start[nodes] - np.cumsum(sizes) + sizes, sizes)
@@ -204,7 +204,7 @@ class DonorForest:
 
     @cached_property
     def _running(self) -> tuple[Floats, Ints, Floats]:
-        """The distinct values; a key of each run, by node and then by value; sums of the counts before each run."""
+        """The distinct values; a key of each run, by node and then by value; cumulative counts before each run."""
         distinct, rank = np.unique(self.runs.value, return_inverse=True)
         node = np.repeat(np.arange(self.runs.first.size - 1), np.diff(self.runs.first))
         upto = np.concatenate([[0.0], np.cumsum(self.runs.count)])
@@ -212,7 +212,7 @@ class DonorForest:
 
     @cached_property
     def known(self) -> npt.NDArray[Any]:
-        """Number of donors of each node that are not missing, or the sum of their weights."""
+        """Number of known donors of each node, or the sum of their weights."""
         is_known = ~np.isnan(self.values)
         before = np.concatenate([[0], np.cumsum(is_known if self.weights is None else is_known * self.weights)])
         return np.asarray(before[self.start + self.size] - before[self.start])
@@ -226,15 +226,12 @@ class DonorForest:
 
     @cached_property
     def shares_rows(self) -> bool:
-        """Whether a training row may be a donor more than once: in several trees, or several times in a bootstrap."""
+        """Whether a training row may be a donor more than once, in several trees or by the bootstrap."""
         return len(self.trees) > 1 or np.unique(self.trees[0].donors).size < self.trees[0].donors.size
 
     @cached_property
     def _ranks(self) -> tuple[Ints, Floats, Floats]:
-        """The place of each donor's training row among the training rows in the order of their values; these values.
-
-        Also the weights of these rows, none if they have none.
-        """
+        """The rank of each donor's training row by value; the sorted values of the rows, and their weights, if any."""
         rows, first, row_of_donor = np.unique(
             np.concatenate([tree.donors for tree in self.trees]), return_index=True, return_inverse=True
         )
@@ -246,7 +243,7 @@ class DonorForest:
         return rank[row_of_donor.ravel()], values[order], weights
 
     def smoothing(self, margin: MarginalDensity, donors: kernels.Runs) -> Smoothing:
-        """Prepare the sums of kernels over the donors that have no point mass in the margin."""
+        """Prepare the sums of kernels over the donors without point mass."""
         smooth = ~margin.is_atom(donors.value)
         first = np.concatenate([[0], np.cumsum(smooth)])[donors.first]
         runs = kernels.Runs(first, donors.value[smooth], donors.count[smooth])
@@ -261,7 +258,7 @@ class DonorForest:
         return Smoothing(runs, bandwidth, cells)
 
     def own(self, training_rows: Ints | None, row_weights: Floats | None) -> kernels.Own:
-        """Say which training row each row is, for kernels that leave its own donors out; None: it is none."""
+        """Return the training row of each row, for kernels that leave its own donors out; None: no row is left out."""
         weight = np.empty(0) if row_weights is None else row_weights
         if training_rows is None:
             nothing = np.empty((0, 0), dtype=np.int32)
@@ -270,7 +267,7 @@ class DonorForest:
 
     @cached_property
     def _donors_of_rows(self) -> tuple[Nodes, Floats]:
-        """Where each training row first is a donor of each tree (-1: nowhere), and how often; missing ones left out."""
+        """First donor of each training row in each tree (-1: none), and number of its copies; known values only."""
         n_rows = 1 + max((int(tree.donors.max()) for tree in self.trees if tree.donors.size), default=-1)
         donor = np.full((len(self.trees), n_rows), -1, dtype=np.int32)
         copies = np.zeros(donor.shape)
@@ -278,7 +275,7 @@ class DonorForest:
         for t, tree in enumerate(self.trees):
             known = np.flatnonzero(~np.isnan(self.values[begin : begin + tree.donors.size]))
             rows = tree.donors[known]
-            donor[t, rows[::-1]] = begin + known[::-1]  # the first of several copies is written last
+            donor[t, rows[::-1]] = begin + known[::-1]  # written last, the first copy is kept
             weights = None if self.weights is None else self.weights[begin + known]
             copies[t] = np.bincount(rows, weights, minlength=n_rows)
             begin += tree.donors.size

@@ -1,8 +1,8 @@
 """Donors pooled over the leaves of bootstrapped trees (synthpop's rf, bag and ranger; Breiman 1996, 2001).
 
 Each tree is grown on a bootstrap sample (by weight), and each node tries `max_features` columns. A draw is uniform over
-the training values in all leaves that a row reaches; with `pooling="trees"` all trees have the same chance
-(`mcce.samplers.donors.model`). Missing values are those of `mcce.samplers.donors.base`.
+the donors in all leaves that a row reaches; with `pooling="trees"` all trees have the same probability
+(`mcce.samplers.donors.model`). Missing values are handled as in `mcce.samplers.donors.base`.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ class ForestSampler(DonorSampler):
     n_trees : int
         Number of trees.
     max_features : "third", "sqrt", float, int or None
-        Columns that a node tries: a third of them, their square root, a share, a number, or all (None: bagging). At
-        least one.
+        Columns that a node tries, at least one: a third of them, their square root, a share, a number, or all (None:
+        bagging).
     min_split, min_leaf, max_depth : see `CartSampler`
     random_state : int
-        Seed of the bootstrap samples and of the columns tried; draws come from the chain's own seed.
+        Seed of the bootstrap samples and of the columns tried; draws use the chain's seed.
     min_donors : int
-        No value is drawn from a leaf with fewer distinct training rows. A bootstrap sample has some rows several times:
-        a tree is grown again with larger leaves until each has enough.
+        Fewest distinct training rows of a leaf. A bootstrap sample contains some rows several times, so a tree is grown
+        again with larger leaves until each has enough.
     proper : bool
-        Draw the trees' bootstrap samples from a bootstrap sample of the rows, by this seed and the chain's own, so that
-        fits differ as they would with other data.
+        Draw the trees' bootstrap samples from a bootstrap sample of the rows, by this seed and the chain's, so that
+        fits vary as with new data.
     honest : bool
-        The donors of a tree are the rows outside its bootstrap sample, about 37 % of them: see `CartSampler`.
+        The donors of a tree are its out-of-bag rows, about 37 %; see `CartSampler`.
     pooling : {"donors", "trees"}
-        "donors": all donors in the leaves of a row have the same chance, so that a tree with a large leaf counts for
-        more, as in synthpop. "trees": all trees have the same chance, then the donors of the leaf, as in a quantile
-        regression forest (Meinshausen 2006, "Quantile regression forests", JMLR 7): `mcce.samplers.donors.model`.
-        Held-out rows of the loans, German credit and Adult were predicted better so, with 50 trees better than with 10.
+        "donors": all donors in the leaves of a row are equally probable, so a tree with a large leaf counts for more,
+        as in synthpop. "trees": all trees are equally probable, then the donors of the leaf, as in a quantile
+        regression forest (Meinshausen 2006, "Quantile regression forests", JMLR 7). It predicted held-out rows of the
+        loans, German credit and Adult data better, with 50 trees better than with 10.
     smoothing : see `CartSampler`
 
     Examples
@@ -133,7 +133,7 @@ class ForestSampler(DonorSampler):
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> list[Tree]:
         weights = target.weights
         n = given.n_rows if weights is None else n_copies(weights)
-        seed = int(self.random_state)  # the type enters the key
+        seed = int(self.random_state)  # the key depends on the type
         every = np.arange(given.n_rows)
         if self.proper:
             streams = RowStreams.from_seed(self.fit_seed(seed), n).child("rows", target.feature.name, purpose)
@@ -142,7 +142,7 @@ class ForestSampler(DonorSampler):
         for t in range(self.n_trees):
             streams = RowStreams.from_seed(derive_key(seed, target.feature.name, purpose, t), n)
             inside = every
-            if self.honest and weights is not None:  # what is left as donors must not depend on the weights
+            if self.honest and weights is not None:  # the out-of-bag rows must not depend on the weights
                 uniform = RowStreams.from_seed(derive_key(seed, target.feature.name, purpose, t, "inside"), every.size)
                 inside = np.unique(draw_rows(every, uniform))
             rows = np.sort(draw_rows(inside, streams, None if weights is None else weights[inside]))
@@ -166,7 +166,7 @@ class ForestSampler(DonorSampler):
 
     @staticmethod
     def _donating(tree: Tree, given: Table, donors: Ints | None, least: int) -> Tree:
-        """Return a tree with other donors, at least so many a leaf; None: those that it was grown on."""
+        """Return the tree with other donors, at least `least` per leaf; None: the rows it was grown on."""
         return tree if donors is None else with_donors(tree, given.matrix, donors, least)
 
     def _n_features(self, n_columns: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Bootstrap of one column: the conditional that ignores what is given (synthpop's `sample`)."""
+"""Bootstrap of one column: the conditional that ignores the givens (synthpop's `sample`)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Self = TypeVar("Self", bound="MarginalSampler")
 
 @register_sampler("marginal")
 class MarginalSampler(ConditionalSampler):
-    """Draws from the observed values of the target, whatever is given.
+    """Draws from the observed values of the target, regardless of the givens.
 
     Parameters
     ----------
     min_donors : int
-        No value is drawn from fewer training rows: a target with fewer is refused, and a restricted draw with fewer
-        allowed donors is none.
+        Fewest training rows that a value is drawn from: a target with fewer raises an error, and a restricted draw with
+        fewer allowed donors is rejected.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class MarginalSampler(ConditionalSampler):
             else:
                 place = place_of_copy(self._upto, upto[first] + rng.uniform() * allowed)
                 place = np.clip(place, first, np.maximum(after - 1, first))
-            # a row that allows nothing reads the NaN after the last known value
+            # a row without allowed donors reads the NaN after the last known value
             drawn = np.append(known, np.nan)[np.where(n_allowed > 0, place, known.size)]
         found = RestrictedDraw.of(drawn, allowed == 0, log_of(allowed / upto[-1]))
         if within.missing is None:
@@ -135,7 +135,6 @@ class MarginalSampler(ConditionalSampler):
             return np.asarray(np.where(is_missing, np.log(margin.missing_share), known))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of the observed values."""
         self.check_fitted("donors_")
         known, n = self._known, given.n_rows
         if not known.size:
@@ -157,14 +156,16 @@ class MarginalSampler(ConditionalSampler):
         check_count(self.min_donors, "min_donors", self)
         super().check_state(given, target, n_rows)
         known = self._known
-        require((np.diff(known) >= 0).all(), "donors_ is not in ascending order")
+        require((np.diff(known) >= 0).all(), "donors_ is not ascending")
         require(not np.isnan(self.donors_[: known.size]).any(), "donors_ holds missing values before others")
-        require((self.weights_ is None) == (self.row_weights_ is None), "weights_ and row_weights_ are not both there")
+        require(
+            (self.weights_ is None) == (self.row_weights_ is None), "only one of weights_ and row_weights_ is present"
+        )
         if not target.is_numeric:
             check_codes(self.donors_, "donors_", target.n_levels)
 
     def _enough(self, n_allowed: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the numbers of allowed donors, 0 where they are too few."""
+        """Return the numbers of allowed donors; 0 if they are below `min_donors`."""
         return np.where(n_allowed < self.min_donors, 0, n_allowed)
 
     @property
@@ -181,6 +182,6 @@ class MarginalSampler(ConditionalSampler):
 
     @property
     def _upto(self) -> Floats:
-        """Sums of the weights, donor after donor."""
+        """Cumulative sums of the weights."""
         assert self.weights_ is not None
         return np.cumsum(self.weights_)

@@ -1,13 +1,12 @@
-"""The donors of a target, with the trees that decide on missing values and the target's margin: draws and densities.
+"""Draws and densities from the donors of a target, the trees that model missing values, and the target's margin.
 
-With `smoothing="density"` (`draw_around`) a donor y becomes a draw of the normal distribution with mean y and the
-bandwidth of its leaf, by which its density is computed, restricted to the range of the training values; numbers with
-point mass stay as they are. (synthpop has one bandwidth for the column.)
+With `smoothing="density"` (`draw_around`), a draw is normal around a donor, with the bandwidth of the leaf's density,
+restricted to the range of the training values; numbers with point mass are not smoothed. (synthpop uses one bandwidth
+for the column.)
 
 `TreesApart` gives all trees the same weight, as in a quantile regression forest (Meinshausen 2006): w_i(x) = mean over
-the trees of 1{i in the leaf of x} / (rows of that leaf). So the conditional is the mean of the trees' conditionals; a
-restricted draw chooses a tree in proportion to the probability of what is allowed. The rows of a leaf are those of the
-bootstrap sample, with copies.
+the trees of 1{i in the leaf of x} / (rows of that leaf). A restricted draw chooses a tree in proportion to the
+probability of the allowed values. The rows of a leaf are those of the bootstrap sample, with copies.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from mcce.trees.tree import Tree
 
 
 def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
-    """Draw a number around a donor for each row, missing as the model says."""
+    """Draw a number around a donor for each row, or a missing value with its probability."""
     forest = model.forest
     leaves = forest.route(given)
     if len(leaves) > 1:
@@ -46,7 +45,7 @@ def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
     width = model.smoothing.bandwidth[leaves[0]]
     moves = ~(np.isnan(drawn) | model.margin.is_atom(drawn)) & (width > 0.0)
     uniform = rng.uniform()
-    if moves.any():  # a column that is missing throughout has no range
+    if moves.any():  # a column without known values has no range
         low, high = (np.full(int(moves.sum()), end(forest.values)) for end in (np.nanmin, np.nanmax))
         drawn[moves] = truncated_normal(drawn[moves], width[moves], low, high, uniform[moves])
     if model.decider is not None:
@@ -55,7 +54,7 @@ def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
 
 
 def reaches(model: DonorModel, given: Table, values: Floats) -> Bools:
-    """Return whether each number lies within reach of the kernel of a donor, and in the range of all."""
+    """Return whether each number is in the observed range and within the reach of a donor's kernel."""
     forest, runs = model.forest, model.smoothing.runs
     found = np.zeros(values.size, dtype=bool)
     if not runs.value.size:
@@ -76,8 +75,8 @@ def reaches(model: DonorModel, given: Table, values: Floats) -> Bools:
 
 Nodes = npt.NDArray[np.int32]
 
-MANY = 100_000  # donors above which a small table prepares only the nodes that it reaches
-FEW = 4  # a table is small if it has fewer rows than a fourth of the nodes
+MANY = 100_000  # with more donors, small tables prepare only the nodes that they reach
+FEW = 4  # a table is small if it has fewer rows than a quarter of the nodes
 
 
 @stateful("donors.DonorModel")
@@ -87,12 +86,12 @@ class DonorModel:
 
     Attributes
     ----------
-    forest : the target's values among the training rows; NaN for a missing one, if no other forest decides on those.
-    decider : a forest that decides whether a draw is missing: 1 for a missing donor, 0 for another. None: not needed.
+    forest : donors with the target's training values; NaN for a missing one, if there is no `decider`.
+    decider : forest that models whether a value is missing: 1 for a missing donor, else 0. None if there is none.
     margin : the target's training distribution.
     is_number : whether the target is a number, which may lie between donors.
-    min_donors : the fewest donors that a restricted draw may choose among.
-    row_weights : of the training rows; None if they had none.
+    min_donors : the fewest donors of a restricted draw.
+    row_weights : weights of the training rows, or None.
     """
 
     forest: DonorForest = stored(DonorForest)
@@ -103,19 +102,19 @@ class DonorModel:
     row_weights: Floats | None = stored(FLOAT, "rows", finite=True, above=0.0, optional=True, default=None)
 
     def check_state(self) -> None:
-        """Refuse donors that disagree with the margin about missing values."""
+        """Raise if donors and margin disagree about missing values."""
         share, decider = self.margin.missing_share, self.decider
         missing = np.isnan(self.forest.values).any()
         if decider is not None:
-            require(share > 0.0, "decider decides on missing values, and there are none")
+            require(share > 0.0, "decider is present, and there are no missing values")
             require(np.isin(decider.values, [0.0, 1.0]).all(), "decider holds other values than 0 and 1")
-            require(not missing or share == 1.0, "forest holds missing donors beside a decider")
+            require(not missing or share == 1.0, "forest holds missing donors, and there is a decider")
         elif share == 0.0:
             require(not missing, "forest holds missing donors that the margin does not count")
 
     def check_columns(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse donors that are not of these columns and of so many training rows: kernels read where they point."""
-        require(self.is_number == target.is_numeric, "is_number is not as in the target")
+        """Raise if the donors do not belong to these columns and training rows; kernels do not check bounds."""
+        require(self.is_number == target.is_numeric, "is_number does not match the target")
         n_levels = np.array([feature.n_levels for feature in given], dtype=np.int64)
         forests = [self.forest] if self.decider is None else [self.forest, self.decider]
         for forest in forests:
@@ -128,19 +127,19 @@ class DonorModel:
         if self.row_weights is None:
             require(self.margin.n <= n_rows, f"n is {self.margin.n}, and there are {n_rows} training rows")
             weighted = any(forest.weights is not None for forest in forests)
-            require(not weighted, "weights of donors are there, and none of training rows")
+            require(not weighted, "donors have weights, and training rows have none")
         else:
             require(self.row_weights.size == n_rows, f"row_weights are {self.row_weights.size} for {n_rows} rows")
 
     def draw(self, given: Table, rng: RowStreams) -> Floats:
-        """Draw a value for each row, missing as the decider says."""
+        """Draw a value for each row, or a missing value with its probability."""
         drawn = self.forest.draw(self.forest.route(given), rng)
         if self.decider is not None:
             drawn[self.decider.draw(self.decider.route(given), rng) > 0] = np.nan
         return drawn
 
     def draw_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw an allowed value for each row, or a missing one by its probability."""
+        """Draw an allowed value for each row, or a missing value with its probability."""
         leaves = self.forest.route(given)
         drawn, n_allowed = self.forest.draw_within(leaves, rng, within)
         if self.min_donors > 1:
@@ -160,7 +159,7 @@ class DonorModel:
         return found.or_missing(share, missing_share * within.allows_missing(given.n_rows), rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the donors of each row support its value, a missing one too."""
+        """Return whether the donors of each row support its value, which may be missing."""
         leaves = self.forest.route(given)
         supported = self.forest.supports(leaves, values, is_number=self.is_number)
         if self.flags is None:
@@ -169,7 +168,7 @@ class DonorModel:
         return np.where(np.isnan(values), share > 0.0, supported & (share < 1.0))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of the donors of each row: their order statistics, by weight."""
+        """Return the weighted empirical distribution of the donors of each row."""
         leaves = self.forest.route(given)
         known = self.forest.known[leaves].sum(axis=0)
         total = np.where(known > 0, known, 1.0)
@@ -186,7 +185,7 @@ class DonorModel:
         forest = self.forest
         leaves = forest.route(given)
         few = forest.values.size > MANY and values.size * FEW < forest.size.size
-        if few and "smoothing" not in vars(self):  # not worth preparing all nodes
+        if few and "smoothing" not in vars(self):  # prepare only the nodes reached
             runs = forest.runs_of(np.unique(leaves).astype(np.int64))
             smoothing = forest.smoothing(self.margin, runs)
         else:
@@ -207,23 +206,23 @@ class DonorModel:
 
     @cached_property
     def smoothing(self) -> Smoothing:
-        """The arrays that sums of kernels are read from."""
+        """The tables for sums of kernels."""
         return self.forest.smoothing(self.margin, self.forest.runs)
 
     @cached_property
     def flags(self) -> DonorForest | None:
-        """The donors' missing values as 1, the others as 0; None if the target had no missing values."""
+        """Indicators of missing donors; None if the target has no missing values."""
         if self.margin.missing_share == 0.0:
             return None
         return self.decider or self.forest.with_values(np.isnan(self.forest.values).astype(np.float64))
 
     def _decide(self, given: Table, leaves: Nodes) -> Nodes:
-        """Return the leaves in the trees that decide on missing values; `leaves` are those of the target's trees."""
+        """Return the leaves in the trees that model missing values; `leaves` are those of the target's trees."""
         return leaves if self.decider is None else self.decider.route(given)
 
 
 def _read_forest(fields: Fields) -> DonorForest:
-    """Join trees and donors."""
+    """Read a forest from its fields."""
     trees, values = fields["trees"], fields["values"]
     check_type(trees, "trees", list)
     check_type(values, "values", list)
@@ -259,13 +258,13 @@ Draw = Callable[[DonorModel, Table, RowStreams], Floats]
 
 @dataclass(frozen=True)
 class TreesApart:
-    """A donor model of several trees as the mean of models of one tree each."""
+    """A mixture, with equal weights, of donor models of one tree each."""
 
     model: DonorModel
 
     @cached_property
     def trees(self) -> list[DonorModel]:
-        """The models of one tree each, with the margin of all."""
+        """The models of one tree each, with the common margin."""
         forest, decider = self.model.forest, self.model.decider
         return [
             replace(self.model, forest=_tree(forest, t), decider=None if decider is None else _tree(decider, t))
@@ -273,7 +272,7 @@ class TreesApart:
         ]
 
     def draw(self, given: Table, rng: RowStreams, how: Draw = DonorModel.draw) -> Floats:
-        """Draw from one tree for each row, `how` a model of one tree is drawn from."""
+        """Draw from a random tree for each row; `how` draws from the model of one tree."""
         chosen, within_tree = rng.integer(len(self.trees)), rng.child("tree")
         drawn = np.empty(given.n_rows)
         for t, tree in enumerate(self.trees):
@@ -283,9 +282,9 @@ class TreesApart:
         return drawn
 
     def draw_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw an allowed donor of one tree, chosen by the probability of what is allowed."""
+        """Draw an allowed donor of one tree, chosen by the probability of the allowed values."""
         found = [tree.draw_within(given, rng.child("tree", t), within) for t, tree in enumerate(self.trees)]
-        mass = np.exp(np.stack([each.log_mass for each in found if each.log_mass is not None], axis=1))  # all have one
+        mass = np.exp(np.stack([each.log_mass for each in found if each.log_mass is not None], axis=1))
         total = mass.sum(axis=1)
         rejected = ~(total > 0.0)
         chosen = rng.categorical(np.where(rejected[:, None], 1.0, mass))
@@ -294,7 +293,7 @@ class TreesApart:
         return RestrictedDraw.of(values, rejected, log_mass)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the mean of the trees' distributions."""
+        """Return the mixture of the trees' distributions."""
         parts = [tree.distribution(given) for tree in self.trees]
         mixed = DistributionFunctions.mixed(parts, np.full(len(parts), 1.0 / len(parts)))
         n_donors = np.sum([np.asarray(part.n_donors) for part in parts], axis=0)

@@ -6,11 +6,11 @@
 2. Conditional inference of these scores is the log-rank test, so the survival tree of Hothorn, Hornik and Zeileis
    (2006, section 4) is a conditional inference tree of the scores (`mcce.trees.ctree.tree`). All givens but the event
    indicator are tested.
-3. The donors of a row are the training rows of its leaf with the row's event indicator. Where a split leaves too few of
-   them on one side, the rows with this indicator are not split there.
+3. The donors of a row are the training rows of its leaf with the row's event indicator. If a split leaves too few of
+   them on one side, the rows with this indicator are not split.
 
-synthpop's `survctree` draws the time and its indicator as a pair from the leaf, which is the indicator by its share in
-the leaf, then the time of 3. A chain draws column by column: the indicator comes first, by a sampler of its own.
+synthpop's `survctree` draws the time and its indicator as a pair from the leaf. A chain draws the indicator first, by
+another sampler.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class SurvCtreeSampler(CtreeSampler):
     Parameters
     ----------
     event : str or None
-        Name of the event indicator: numbers 0 (censored) and 1 (event), or two levels, of which the second is the
-        event. It is among the givens, so it comes before the time in the visit sequence. None: no time is censored.
+        Name of the event indicator: numbers 0 (censored) and 1 (event), or two levels, the second being the event. It
+        must precede the time in the visit sequence. None: no time is censored.
     statistic, p_values, mincriterion, min_split, min_leaf, minprob, max_depth : see `CtreeSampler`
     min_donors : int
-        No value is drawn from fewer distinct training rows with the same event indicator, see `CartSampler`.
+        Fewest distinct training rows with the same event indicator that a value is drawn from, see `CartSampler`.
     proper, smoothing, random_state : see `CartSampler`
 
     Notes
     -----
-    `min_leaf` counts rows with either indicator, as in party. A missing indicator counts as censored, and its row has
-    the donors of the more frequent indicator. If only one indicator occurs, all times count as events. An
-    indicator with fewer than `min_donors` rows has the donors of both.
+    `min_leaf` counts rows with either indicator, as in party. A missing indicator counts as censored; such a row has
+    the donors of the more frequent indicator. If only one indicator occurs, all times count as events. An indicator
+    with fewer than `min_donors` rows has the donors of both.
 
     References
     ----------
@@ -101,7 +101,7 @@ class SurvCtreeSampler(CtreeSampler):
         self.random_state = random_state
 
     def _grow(self, given: Table, target: Column) -> Tree:
-        if not target.feature.is_numeric:  # whether the time is missing
+        if not target.feature.is_numeric:  # the indicator of missing times
             return super()._grow(given, target)
         if self.event is None:
             return super()._grow(given, target.with_values(log_rank_scores(target.values, weights=target.weights)))
@@ -125,7 +125,7 @@ class SurvCtreeSampler(CtreeSampler):
         names = [feature.name for feature in given.features]
         if self.event not in names:
             raise SamplerError(
-                f"{self!r} of {target.name!r} needs the event indicator {self.event!r} among its givens, so before "
+                f"{self!r} of {target.name!r} needs the event indicator {self.event!r} among its givens, before "
                 f"{target.name!r} in the visit sequence; {did_you_mean(self.event, names)}"
             )
         event = names.index(self.event)
@@ -134,13 +134,13 @@ class SurvCtreeSampler(CtreeSampler):
             found = f"{feature.n_levels} levels" if feature.n_levels else "other numbers"
             raise SamplerError(
                 f"{self!r} of {target.name!r}: the event indicator {self.event!r} has {found}; it must hold 0 and 1, "
-                "or two levels, of which the second is the event."
+                "or two levels, the second being the event."
             )
         return event
 
 
 def log_rank_scores(times: Floats, happened: Bools | None = None, weights: Floats | None = None) -> Floats:
-    """Return the log-rank score of each time (step 1); None: all are events."""
+    """Return the log-rank score of each time (step 1); `happened` None: all are events."""
     weights = np.ones(times.size) if weights is None else weights
     happened = np.ones(times.size, dtype=bool) if happened is None else happened
     _, of_row = np.unique(times, return_inverse=True)
@@ -150,12 +150,12 @@ def log_rank_scores(times: Floats, happened: Bools | None = None, weights: Float
 
 
 def split_first(tree: Tree, feature: Int32s, column: int, *, missing_left: bool) -> Tree:
-    """Return a tree that splits on 0 and 1 of a column first, and as `tree` below; `feature` are its splits.
+    """Return a tree that splits on 0 and 1 of a column first, then as `tree`; `feature` are its split columns.
 
     The tree has no donors.
     """
     n = tree.n_nodes
-    # the roots of the two copies are nodes 1 and 2, their other nodes follow copy by copy
+    # the roots of the two copies are nodes 1 and 2; their other nodes follow, copy by copy
     node = np.concatenate([[0, 0], np.arange(1, n), np.arange(1, n)])
     shift = np.repeat([2, n + 1, 2, n + 1], [1, 1, n - 1, n - 1])
     left = np.where(feature[node] == LEAF, 0, tree.left[node] + shift)

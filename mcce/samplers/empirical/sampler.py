@@ -1,14 +1,14 @@
-"""Training rows as donors, weighted by their distance from the row (shapr's approach "empirical").
+"""Training rows as donors, weighted by their distance (shapr's approach "empirical").
 
 1. For numbers without missing values, d^2 = (x - x')' S^-1 (x - x') / q, the scaled Mahalanobis distance of q givens
    with covariance S. Otherwise Gower's distance; a missing value is at 1 from any value, at 0 from a missing one.
-2. Training row i has the weight exp(-d_i^2 / (2 h^2)); the fewest donors with the share `keep` of the total are kept. A
-   draw is one of them by weight; weights of training rows count as copies.
-3. The density is that of `mcce.samplers.donors.density`, beside m = (sum w)^2 / sum w^2 donors.
+2. Training row i has the weight exp(-d_i^2 / (2 h^2)); the fewest donors with the share `keep` of the total are kept,
+   and one of them is drawn by weight. Weights of training rows count as copies.
+3. The density is that of `mcce.samplers.donors.density`, with m = (sum w)^2 / sum w^2 donors.
 4. The bandwidth h is given or minimises AICc(h) = log(|Y - H Y|^2 / n) + 1 + 2 (tr H + 1) / (n - tr H - 2) (Hurvich,
    Simonoff and Tsai 1998), H the weights of n rows for each other. The responses Y are indicators of levels, or of
-   lying at or below each decile (in shapr, the model's prediction). At most 500 rows and bandwidths from 0.01 to 3 in
-   steps of a factor 1.4 are used; the larger one wins ties.
+   values up to each decile (in shapr, the model's prediction). At most 500 rows and bandwidths from 0.01 to 3 in steps
+   of a factor 1.4 are used; ties are resolved for the larger bandwidth.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _DECILES = np.arange(1, 10) / 10.0
 def choose_bandwidth(
     points: Floats, scaling: Scaling, values: Floats, n_levels: int, rows: Ints, weights: Floats | None = None
 ) -> float:
-    """Return the best bandwidth by some of the training rows."""
+    """Return the best bandwidth for some of the training rows."""
     responses = _responses(values, n_levels, weights)[rows]
     distances = np.empty((rows.size, rows.size))
     kernels.squared_distances(np.ascontiguousarray(points[rows]), scaling.whole, scaling.adds, distances)
@@ -62,19 +62,19 @@ def choose_bandwidth(
 
 
 def aicc(weights: Floats, responses: Floats) -> float:
-    """Return the criterion; infinite if the weights use up all rows."""
+    """Return the criterion; infinite if there are no residual degrees of freedom."""
     n = weights.shape[0]
     hat = weights / weights.sum(axis=1, keepdims=True)
     trace = float(np.trace(hat))
     if trace >= n - 2:
         return np.inf
     left = float(((responses - hat @ responses) ** 2).sum()) / n
-    fit = np.log(max(left, float(np.finfo(np.float64).tiny)))  # no noise at all has a logarithm too
+    fit = np.log(max(left, float(np.finfo(np.float64).tiny)))  # avoid the logarithm of 0
     return float(fit + 1.0 + 2.0 * (trace + 1.0) / (n - trace - 2.0))
 
 
 def _responses(values: Floats, n_levels: int, weights: Floats | None) -> Floats:
-    """Return what says how the target is distributed."""
+    """Return the responses of the criterion (step 4)."""
     missing = np.isnan(values)
     if n_levels:
         columns = [values == level for level in range(n_levels)]
@@ -91,14 +91,14 @@ _RANK = 1e-9  # eigenvalues of the correlation matrix below this count as zero
 @stateful("empirical.Scaling")
 @dataclass(frozen=True)
 class Scaling:
-    """How givens become points.
+    """The map from givens to points.
 
     Attributes
     ----------
-    adds : whether the steps of the columns are added before they are squared (Gower) or after (Mahalanobis).
-    centre : what is subtracted from each column.
-    factor : what columns are multiplied by: one a column (Gower), or a matrix with one row each (Mahalanobis).
-    whole : the step of any change of a column (Gower, unordered levels); 0 where the difference is the step.
+    adds : whether differences of columns are added before squaring (Gower) or after (Mahalanobis).
+    centre : subtracted from each column.
+    factor : multiplier of each column (Gower), or a matrix with one row per column (Mahalanobis).
+    whole : difference of two unequal unordered levels (Gower); 0 for other columns.
     """
 
     adds: bool = stored(bool)
@@ -122,24 +122,24 @@ class Scaling:
         return cls(True, nothing, np.where(unordered, 1.0, inverse / q), np.where(unordered, 1.0 / q, 0.0))
 
     def check_state(self) -> None:
-        """Refuse factors and steps that are not of the same columns."""
+        """Raise if the parts are not of the same columns."""
         q = self.centre.size
         check_array(self.factor, "factor", FLOAT, *((q,) if self.adds else (q, None)))
         check_finite(self.factor, "factor")
         check_array(self.whole, "whole", FLOAT, self.factor.shape[-1])
 
     def points(self, given: Table) -> Floats:
-        """Return the scaled givens, a row each; the same for a row whatever rows stand beside it."""
+        """Return the scaled givens; those of a row do not depend on other rows."""
         if self.adds:
             return np.ascontiguousarray(given.matrix * self.factor)
         points = np.zeros((given.n_rows, self.factor.shape[1]))
-        for j in range(self.factor.shape[0]):  # a matrix product may round by the number of rows
+        for j in range(self.factor.shape[0]):  # the rounding of a matrix product may depend on the number of rows
             points += (given.matrix[:, j] - self.centre[j])[:, None] * self.factor[j]
         return points
 
 
 def _whitening(matrix: Floats, weights: Floats | None) -> Floats:
-    """Return a matrix whose product with centred rows has unit covariance, of full rank."""
+    """Return a whitening matrix of full column rank."""
     spread = deviation_of(matrix, weights, ddof=1)
     varies = spread > 0.0
     scale = np.divide(1.0, spread, out=np.zeros(spread.size), where=varies)
@@ -150,35 +150,34 @@ def _whitening(matrix: Floats, weights: Floats | None) -> Floats:
     return np.asarray(scale[:, None] * vectors[:, kept] / np.sqrt(values[kept]))
 
 
-LEAST_BANDWIDTH, MOST_BANDWIDTH = 1e-100, 1e100  # whose squares are still in the range of floats
+LEAST_BANDWIDTH, MOST_BANDWIDTH = 1e-100, 1e100  # their squares are representable
 
 Self = TypeVar("Self", bound="EmpiricalSampler")
 
 
 @register_sampler("empirical")
 class EmpiricalSampler(ConditionalSampler):
-    """Draws training values, those of rows with near givens more often.
+    """Draws training values, weighted by the distance of the givens.
 
     Parameters
     ----------
     bandwidth : "aicc" or float
-        Standard deviation of the kernel that weighs distances; "aicc" chooses one for each feature. shapr's fixed
-        bandwidth is 0.1, which suits few givens: with many, hardly any training row is so near.
+        Standard deviation of the kernel of distances; "aicc" chooses one for each feature. shapr's fixed bandwidth is
+        0.1, which suits few givens; with many givens, hardly any training row is that close.
     keep : float
-        Share of the total weight that the donors have together, the heaviest first; shapr's eta.
+        Share of the total weight of the donors that are kept, the heaviest first; shapr's eta.
     random_state : int or None
-        Seed of the rows that "aicc" looks at, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of the rows used by "aicc", combined with the chain's seed; see `NormSampler`.
 
     Attributes
     ----------
     bandwidth_ : float
-    donors_ : the training values in order, missing ones last.
+    donors_ : the sorted training values, missing ones last.
 
     Notes
     -----
-    Nothing is fitted but the bandwidth. A row costs as many distances as there are training rows, a draw of 1000 rows
-    from 10 000 training rows with ten givens about a second; memory is that of the training rows. Use trees where
-    these are many.
+    Only the bandwidth is fitted. A draw computes the distance to every training row: 1000 rows with 10 000 training
+    rows and ten givens take about a second. Use trees for many training rows.
 
     References
     ----------
@@ -202,16 +201,14 @@ class EmpiricalSampler(ConditionalSampler):
     leaves_one_out = True
     draws_observed = True
     takes_weights = True
-    discloses = "{donors_} training values of it, and of each training row what it is given, to scale"
+    discloses = "{donors_} training values of it, and the scaled givens of each training row"
 
     scaling_: Scaling = learned(Scaling)
     bandwidth_: float = learned(float, least=LEAST_BANDWIDTH, most=MOST_BANDWIDTH)
     points_: Floats = learned(FLOAT, "rows", None)
     donors_: Floats = learned(FLOAT, "rows", filled=True)
     order_: Ints = learned(INT, "rows", index_of="rows", distinct=True)
-    weights_: Floats | None = learned(
-        FLOAT, "rows", finite=True, above=0.0, optional=True, default=None
-    )  # of the donors
+    weights_: Floats | None = learned(FLOAT, "rows", finite=True, above=0.0, optional=True, default=None)
     n_levels_: int = learned(int, least="levels", most="levels")
     margin_: MarginalDensity = learned(MarginalDensity)
 
@@ -249,11 +246,11 @@ class EmpiricalSampler(ConditionalSampler):
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
-        return self._draw(given, rng, Within(), freely=True)[0]
+        return self._shares(given, Within(), rng.uniform(), freely=True)[0]
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         self.check_fitted("donors_")
-        drawn, share, missing = self._draw(given, rng, within, freely=False)
+        drawn, share, missing = self._shares(given, within, rng.uniform())
         found = RestrictedDraw.of(drawn, np.isnan(drawn), log_of(share))
         if within.missing is None:
             return found
@@ -289,7 +286,6 @@ class EmpiricalSampler(ConditionalSampler):
         return np.where(is_missing, log_of(gone), log_of(density) + log_of(1.0 - gone))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of each row's donors, by their weights."""
         self.check_fitted("donors_")
         missing = self._shares(given, Within())[2]
         total = np.where(missing < 1.0, 1.0 - missing, 1.0)
@@ -307,8 +303,8 @@ class EmpiricalSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         self._check_parameters()
         super().check_state(given, target, n_rows)
-        require(self.scaling_.centre.size == len(given), "scaling_ is not of the columns")
-        require(self.points_.shape[1] == self.scaling_.whole.size, "points_ are not of the scaling")
+        require(self.scaling_.centre.size == len(given), "scaling_ does not match the columns")
+        require(self.points_.shape[1] == self.scaling_.whole.size, "points_ does not match scaling_")
         check_finite(self.points_[~np.isnan(self.points_)] if self.scaling_.adds else self.points_, "points_")
         known = self.donors_[: self._n_known]
         check_rising(known, "donors_ before the missing ones", strictly=False)
@@ -317,14 +313,10 @@ class EmpiricalSampler(ConditionalSampler):
             levels = np.arange(target.n_levels, dtype=np.float64)
             require(np.array_equal(self.margin_.atoms, levels), "atoms are not the levels of the target")
 
-    def _draw(self, given: Table, rng: RowStreams, within: Within, *, freely: bool) -> tuple[Floats, Floats, Floats]:
-        """Return a draw for each row, and the shares of the weight that are allowed and that are missing."""
-        return self._shares(given, within, rng.uniform(), freely=freely)
-
     def _shares(
         self, given: Table, within: Within, uniform: Floats | None = None, *, freely: bool = False
     ) -> tuple[Floats, Floats, Floats]:
-        """Return the donor at a share of what is allowed, in the order of the values, and the two shares."""
+        """Return the `uniform`-quantile of the allowed donors, and the shares of allowed and of missing ones."""
         n = given.n_rows
         uniform = np.zeros(n) if uniform is None else uniform
         drawn, share, missing = np.empty((3, n))
@@ -343,7 +335,7 @@ class EmpiricalSampler(ConditionalSampler):
         return kernels.Neighbours(*parts)
 
     def _scratch(self) -> Floats:
-        """Return room for the weights of one row, and to reorder donors: threads have their own."""
+        """Return work arrays for the weights of one row and the order of the donors, one set per thread."""
         return np.empty((3, self.donors_.size))
 
     @property

@@ -1,20 +1,19 @@
-"""A finite mixture over columns of all kinds: any column given any others.
+"""A finite mixture over columns of all kinds, with the conditional of any column given any others.
 
-1. A column is a symbol: a level, a missing value, a number that many rows share (`ColumnDensity.classes`), or "another
-   number", which has a score: the normal quantile of the share of these numbers below it. What training rows do not
-   have is no symbol (-1).
+1. A column is a symbol: a level, a missing value, a frequent number (`ColumnDensity.classes`), or "another number",
+   which has a score: the normal quantile of the share of these numbers below it. Unobserved values have no symbol (-1).
 2. Given component k (probability w_k), symbols are independent with probabilities p_kjs, and scores normal with mean
    m_k and covariance S_k. Known columns give the weights w_k(x) ~ w_k prod_j p_kj(x_j) N(z; m_k, S_k).
 3. An unknown column has the symbol s with probability sum_k w_k(x) p_kjs, and a mixture of normal scores. A score
-   stands for the training number whose share it falls into, so restricted draws are exact. Several columns are drawn
-   one after the other. Densities are placed as in `mcce.samplers.copula.margins`.
-4. Fitting is by EM, from rows that lie far apart (Arthur and Vassilvitskii 2007, "k-means++"), with missing scores
-   filled by their conditional means and covariances (Ghahramani and Jordan 1994), until the mean log density grows by
-   less than 1e-4, at most 100 times. 1, 2, 4, ... components are compared on a held-out fifth, until two are worse than
-   one before.
+   corresponds to the training number whose interval of shares contains it, so restricted draws are exact. Several
+   columns are drawn sequentially. Densities of numbers are those of `mcce.samplers.copula.margins`.
+4. The fit is by EM, started as in k-means++ (Arthur and Vassilvitskii 2007), with missing scores replaced by their
+   conditional means and covariances (Ghahramani and Jordan 1994), until the mean log density increases by less than
+   1e-4, at most 100 steps. 1, 2, 4, ... components are compared on a held-out fifth, until two in a row are worse than
+   the best.
 5. Each component has pseudo-rows: 2 with the symbols of all rows, and d + 2 with covariance K^(-2/d) I for d scores and
    K components (Fraley and Raftery 2007).
-6. Weights that are counts repeat rows; others multiply the shares of the E step, log densities and the chances of
+6. Integer weights repeat rows; others multiply the shares of the E step, the log densities and the probabilities of
    starting rows.
 """
 
@@ -47,13 +46,13 @@ from mcce.table.weights import as_copies, copies_at, mean_of
 @stateful("mixture.Levels")
 @dataclass(frozen=True)
 class Levels:
-    """A column of levels; `missing`: whether a missing value is one more symbol."""
+    """A column of levels; `missing` tells whether a missing value is one more symbol."""
 
     n_levels: int = stored(int, least=0, most=2**31)
     missing: bool = stored(bool)
 
     def check_column(self, feature: Feature) -> None:
-        """Refuse another column's levels."""
+        """Raise if the levels are not those of the column."""
         require(not feature.is_numeric and feature.n_levels == self.n_levels, "n_levels are not those of the column")
 
     @property
@@ -62,7 +61,7 @@ class Levels:
 
     @property
     def n_scores(self) -> int:
-        """How many of its symbols have a score: none."""
+        """Number of symbols with a score: none."""
         return 0
 
     def symbols(self, values: Floats) -> Ints:
@@ -84,7 +83,7 @@ class Numbers:
     Attributes
     ----------
     classes : the numbers that are symbols, ascending.
-    margin : the other training numbers, with their shares among each other; None if there are none.
+    margin : the other training numbers with their shares; None if there are none.
     missing : whether a missing value is one more symbol.
     """
 
@@ -113,11 +112,11 @@ class Numbers:
         return cls(classes, Margin(distinct[other], shares, has_mass[other], True, n, by_weight), missing)
 
     def check_state(self) -> None:
-        """Refuse a margin without order."""
-        require(self.margin is None or self.margin.ordered, "margin is of a column without order")
+        """Raise if the margin is not ordered."""
+        require(self.margin is None or self.margin.ordered, "margin is that of an unordered column")
 
     def check_column(self, feature: Feature) -> None:
-        """Refuse another column's numbers."""
+        """Raise if the column has levels."""
         require(feature.is_numeric, "classes are numbers, and the column has levels")
 
     @property
@@ -126,7 +125,7 @@ class Numbers:
 
     @property
     def n_scores(self) -> int:
-        """How many of its symbols have a score: "another number" has one."""
+        """Number of symbols with a score: "another number" has one."""
         return int(self.margin is not None)
 
     def symbols(self, values: Floats) -> Ints:
@@ -136,7 +135,7 @@ class Numbers:
         return np.where(np.isnan(values), self.n_symbols - 1 if self.missing else -1, found)
 
     def scores(self, values: Floats) -> Floats:
-        """Return the scores, NaN of symbols without."""
+        """Return the scores; NaN for symbols without a score."""
         if self.margin is None:
             return np.full(values.size, np.nan)
         after = np.searchsorted(self.margin.values, values)
@@ -171,10 +170,10 @@ class MixtureConditional:
 
     Attributes
     ----------
-    column : what is seen of it.
+    column : the column as symbols and scores.
     log_weights : of the components, by row.
-    shares : probabilities of its symbols, by component.
-    means, sds : of its score, by row and component; empty without one.
+    shares : probabilities of the symbols, by component.
+    means, sds : of the score, by row and component; empty if the column has no score.
     """
 
     column: Levels | Numbers
@@ -187,7 +186,7 @@ class MixtureConditional:
     def symbols(self) -> Floats:
         weights = np.exp(self.log_weights)
         found = np.zeros((len(weights), self.shares.shape[1]))
-        for k in range(len(self.shares)):  # a matrix product may round by the number of rows
+        for k in range(len(self.shares)):  # the rounding of a matrix product may depend on the number of rows
             found += weights[:, k : k + 1] * self.shares[k]
         return found
 
@@ -198,11 +197,11 @@ class MixtureConditional:
         return MixtureConditional(self.column, self.log_weights[rows], self.shares, means, sds)
 
     def draw(self, rng: RowStreams) -> Floats:
-        """Draw a value for each row, missing by its probability."""
+        """Draw a value for each row, missing with its probability."""
         return self.draw_within(rng, Within(missing=np.ones(len(self.log_weights), dtype=bool))).values
 
     def draw_within(self, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw an allowed value for each row, or a missing one where it is allowed, by their probabilities."""
+        """Draw an allowed value for each row, or a missing value where allowed, by their probabilities."""
         n, column = len(self.log_weights), self.column
         weights = self.symbols.copy()
         if column.missing:
@@ -238,7 +237,7 @@ class MixtureConditional:
         return self._found(np.where(code == k, values, known), weights)
 
     def distribution(self) -> DistributionFunctions:
-        """Return the distribution of each row, on levels or on the training values."""
+        """Return the distribution of each row over levels or training values."""
         column, symbols = self.column, self.symbols
         if isinstance(column, Levels):
             return DistributionFunctions.of_levels(symbols, missing_last=column.missing)
@@ -260,7 +259,7 @@ class MixtureConditional:
         return DistributionFunctions.of_atoms(atoms, upto, missing=missing, n_donors=atoms.size)
 
     def log_density(self, values: Floats) -> Floats:
-        """Return the log probability of levels, missing values and numbers with point mass, log density of others."""
+        """Return the log probability of levels, missing values and atoms, the log density of other numbers."""
         symbol = self.column.symbols(values)
         found = np.where(symbol < 0, 0.0, self.symbols[np.arange(values.size), np.maximum(symbol, 0)])
         column = self.column
@@ -269,7 +268,7 @@ class MixtureConditional:
         other = symbol == column.classes.size
         at = np.where(other, values, column.margin.values[0])
         places = place_numbers(column.margin, column.kernel, at)
-        score = np.where(places.is_atom, 0.0, places.low)[:, None]  # atoms have an interval, which may have no end
+        score = np.where(places.is_atom, 0.0, places.low)[:, None]  # the interval of an atom may be unbounded
         z = (score - self.means) / self.sds
         point = self._log_parts() + 0.5 * score**2 - 0.5 * z**2 - np.log(self.sds)
         interval = self._log_mass(places.low, places.high)
@@ -278,7 +277,7 @@ class MixtureConditional:
         return np.where(other, log_other, log_of(found))
 
     def supports(self, values: Floats) -> Bools:
-        """Return whether each value could be drawn, or a number as close to training values as these are."""
+        """Return whether each value can be drawn, or is within the local spacing of a training value."""
         symbol = self.column.symbols(values)
         found = np.where(symbol < 0, 0.0, self.symbols[np.arange(values.size), np.maximum(symbol, 0)]) > IMPOSSIBLE
         column = self.column
@@ -300,7 +299,7 @@ class MixtureConditional:
         return self.log_weights + log_of(self.shares[:, self.column.classes.size])
 
     def _log_mass(self, low: Floats, high: Floats) -> Floats:
-        """Return the log probability of another number with a score between bounds, by component."""
+        """Return the log probability of "another number" with a score between bounds, by component."""
         parts = self._log_parts()
         if np.isneginf(low).all() and np.isposinf(high).all():
             return parts
@@ -318,10 +317,7 @@ _LOG_TAU = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True)
 class Seen:
-    """Rows as a mixture sees them: a symbol of each column, and the scores, NaN where there is none.
-
-    `weights` are those of training rows, if they have any.
-    """
+    """Rows as symbols and scores, NaN for columns without a score; `weights` are those of training rows, or None."""
 
     symbols: Ints
     scores: Floats
@@ -333,7 +329,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Patterns:
-    """The scores that are known of some rows, and what they say of the others; see `mcce.samplers.mixture.kernels`.
+    """Patterns of known scores, and the regressions of the others on them; see `mcce.samplers.mixture.kernels`.
 
     `rest` is the covariance of the unknown scores given the known ones, by pattern and component.
     """
@@ -351,7 +347,7 @@ class Patterns:
 
     @classmethod
     def among(cls, of_row: Ints, known: Bools, covariances: Floats) -> Patterns:
-        """Compute what the known scores of each pattern say of the others."""
+        """Compute the regressions of each pattern."""
         precision, slopes, rest = np.zeros((3, len(known), *covariances.shape))
         constant = np.zeros((len(known), len(covariances)))
         for q, seen in enumerate(known):
@@ -381,10 +377,10 @@ class Mixture:
 
     Attributes
     ----------
-    columns : what is seen of each column.
-    weights : of the components.
-    shares : (components, symbols) probabilities of the symbols, column after column.
-    means, covariances : of the scores, by component; columns of numbers with scores, in order.
+    columns : the columns as symbols and scores.
+    weights : weights of the components.
+    shares : (components, symbols) probabilities of the symbols, column by column.
+    means, covariances : of the scores, by component, in the order of the columns.
     """
 
     columns: tuple[Levels | Numbers, ...] = stored(tuple, of=(Levels, Numbers))
@@ -394,21 +390,21 @@ class Mixture:
     covariances: Floats = stored(FLOAT, "components", "scores", "scores", finite=True)
 
     def check_state(self) -> None:
-        """Refuse parts that are no mixture."""
+        """Raise if the parts do not form a mixture."""
         k, d = self.weights.size, sum(column.n_scores for column in self.columns)
-        require(k > 0 and bool((self.weights > 0.0).all()), "weights are none, or not above 0")
+        require(k > 0 and bool((self.weights > 0.0).all()), "weights are empty or not positive")
         check_array(self.shares, "shares", FLOAT, k, sum(column.n_symbols for column in self.columns))
         check_array(self.means, "means", FLOAT, k, d)
-        require(bool((self.shares >= 0.0).all() and (self.shares <= 1.0).all()), "shares are no probabilities")
-        require(float(np.abs(self.means).max(initial=0.0)) < 1e6, "means are no scores")
+        require(bool((self.shares >= 0.0).all() and (self.shares <= 1.0).all()), "shares are not probabilities")
+        require(float(np.abs(self.means).max(initial=0.0)) < 1e6, "means are too large")
         skew = np.abs(self.covariances - self.covariances.transpose(0, 2, 1)).max(initial=0.0)
-        require(float(skew) < 1e-9, "covariances is not symmetric")  # sums that fill missing scores round
+        require(float(skew) < 1e-9, "covariances is not symmetric")  # up to rounding
         eigenvalues = np.linalg.eigvalsh(self.covariances) if d else np.ones((1, 1))
         require(eigenvalues.min() > 1e-9 and eigenvalues.max() < 1e9, "covariances is not positive definite")
 
     def check_columns(self, features: Sequence[Feature]) -> None:
-        """Refuse a mixture that is not of these columns."""
-        require(len(self.columns) == len(features), "columns are not as many as there are")
+        """Raise if the mixture does not belong to these columns."""
+        require(len(self.columns) == len(features), "the number of columns does not match")
         for column, feature in zip(self.columns, features):
             column.check_column(feature)
 
@@ -418,12 +414,12 @@ class Mixture:
 
     @cached_property
     def first(self) -> Ints:
-        """Where the symbols of each column begin in `shares`."""
+        """Position of the first symbol of each column in `shares`."""
         return np.cumsum([0, *(column.n_symbols for column in self.columns)]).astype(np.int64)
 
     @cached_property
     def place(self) -> Ints:
-        """The place of each column's score; of one without, of the next."""
+        """Position of each column's score; for a column without one, that of the next."""
         return np.cumsum([0, *(column.n_scores for column in self.columns)]).astype(np.int64)
 
     def take(self, columns: Sequence[int]) -> Mixture:
@@ -438,7 +434,7 @@ class Mixture:
         )
 
     def see(self, matrix: Floats, known: Sequence[int] | None = None) -> Seen:
-        """Return the symbols and scores of rows; of the known columns alone, if these are named."""
+        """Return the symbols and scores of rows; only those of `known` columns, if given."""
         n = len(matrix)
         symbols, scores = np.full((n, len(self.columns)), -1), np.full((n, self.place[-1]), np.nan)
         for j in range(len(self.columns)) if known is None else known:
@@ -449,7 +445,7 @@ class Mixture:
         return Seen(symbols.astype(np.int64), scores)
 
     def log_joint(self, seen: Seen, patterns: Patterns | None = None) -> Floats:
-        """Return the log of w_k times the density of what is seen, by row and component."""
+        """Return the log of w_k times the density of the known columns, by row and component."""
         patterns = patterns or Patterns.of(~np.isnan(seen.scores), self.covariances)
         out = np.tile(np.log(self.weights), (len(seen.symbols), 1))
         kernels.add_symbols(seen.symbols, self.first, self._log_shares, out)
@@ -490,7 +486,7 @@ class Mixture:
 
     @cached_property
     def _log_shares(self) -> Floats:
-        # a level that no training row has says nothing of the component: it has the same share, 0, in all of them
+        # a level without training rows has share 0 in all components, and is ignored
         return np.log(self.shares, out=np.zeros(self.shares.shape), where=self.shares > 0.0)
 
 
@@ -499,14 +495,14 @@ def _block(rows: Any, columns: Any) -> tuple[Any, ...]:
     return (slice(None), *np.ix_(rows, columns))
 
 
-HELD_OUT = 5  # one row in so many
-FEWEST_ROWS = 20  # to hold any of them out, and for each component
+HELD_OUT = 5  # one row in five is held out
+FEWEST_ROWS = 20  # needed to hold rows out, and for each component
 PSEUDO_ROWS = 2.0
 MOST_STEPS, LEAST_GAIN = 100, 1e-4
 
 
 def fit_mixture(table: Table, seed: int, max_components: int = 16) -> Mixture:
-    """Fit a mixture to all columns of a table; what is random in it comes from the seed."""
+    """Fit a mixture to all columns of a table; `seed` determines held-out rows and starting values."""
     table = as_copies(table)
     columns = tuple(read_column(table.column(j)) for j in range(len(table.features)))
     blank = _blank(columns)
@@ -530,7 +526,7 @@ def fit_mixture(table: Table, seed: int, max_components: int = 16) -> Mixture:
 
 
 def _blank(columns: tuple[Levels | Numbers, ...]) -> Mixture:
-    """Return a mixture of one component that knows nothing yet but its columns."""
+    """Return an unfitted mixture of one component."""
     none = np.empty(0)
     one = Mixture(columns, np.ones(1), none, none, none)
     d = int(one.place[-1])
@@ -546,7 +542,7 @@ def _margin(blank: Mixture, seen: Seen) -> Floats:
 
 
 def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: np.random.Generator) -> Mixture:
-    """Fit so many components."""
+    """Fit a mixture of `n_components` components."""
     d = int(blank.place[-1])
     shares = np.eye(n_components)[_nearest_starts(seen, n_components, chance)]
     repeat = (n_components, 1)
@@ -573,7 +569,7 @@ def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: 
 
 
 def _nearest_starts(seen: Seen, n_components: int, chance: np.random.Generator) -> Ints:
-    """Choose rows that lie far apart, and return which of them is the nearest to each row."""
+    """Choose starting rows as in k-means++, and return the nearest of them to each row."""
     n = len(seen.symbols)
     scores = np.nan_to_num(seen.scores)
     nearest, least = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
@@ -592,7 +588,7 @@ def _nearest_starts(seen: Seen, n_components: int, chance: np.random.Generator) 
 
 
 def _maximise(old: Mixture, seen: Seen, patterns: Patterns, shares: Floats, margin: Floats) -> Mixture:
-    """Return the parameters that fit rows with these shares of the components best."""
+    """Return the parameters that maximise the expected log-likelihood for these component shares (M step)."""
     k, d = old.means.shape
     if seen.weights is not None:
         shares = shares * seen.weights[:, None]

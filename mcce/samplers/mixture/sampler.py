@@ -1,7 +1,7 @@
 """The conditional of a finite mixture of all columns (`mcce.samplers.mixture.model`).
 
-One mixture is fitted to all columns of the chain, or to givens and target of a sampler that is fitted alone. Draws,
-densities and restricted draws are exact, and missing is a value like others.
+One mixture is fitted to all columns of the chain, or to the givens and the target of a sampler fitted on its own.
+Draws, densities and restricted draws are exact; missing is one more value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcce.base.checks import check_count
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, hash_rows, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.copula.sampler import place_in_root
+from mcce.samplers.copula.sampler import joint_table, place_in_root
 from mcce.samplers.mixture.model import Mixture, MixtureConditional, fit_mixture
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
@@ -35,21 +35,21 @@ class MixtureSampler(ConditionalSampler):
     Parameters
     ----------
     max_components : int
-        Most components; 1, 2, 4, ... are tried on rows held out.
+        Largest number of components; 1, 2, 4, ... are compared on held-out rows.
     random_state : int or None
-        Seed of what is random in a fit: the rows held out, and where it begins. The chain's own seed does not enter,
-        since all features of a chain share one fit.
+        Seed of the held-out rows and of the starting values. The seed of the chain is not used, because all features of
+        a chain share one fit.
 
     Attributes
     ----------
     mixture_ : `mcce.samplers.mixture.model.Mixture` of the givens, then the target: weights, probabilities of levels
-        and of numbers that many rows share, means and covariances of the normal scores of all other numbers.
+        and of frequent numbers, means and covariances of the normal scores of all other numbers.
 
     Notes
     -----
-    Inside a component levels are independent of all else, and numbers depend on each other as normal scores do. So one
-    component is a Gaussian copula of the numbers beside independent levels; more of them give interactions, several
-    modes and changing spread, as far as the rows held out confirm. The numbers drawn are observed values.
+    Within a component levels are independent of all other columns, and numbers depend on each other through normal
+    scores. So one component is a Gaussian copula of the numbers with independent levels; more components add
+    interactions, several modes and changing spread, as far as held-out rows support them. Draws are observed values.
 
     References
     ----------
@@ -93,8 +93,7 @@ class MixtureSampler(ConditionalSampler):
 
         place = place_in_root(given, target)
         if place is None or self.random_state is None:
-            matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
-            self.mixture_ = fit(Table((*given.features, target.feature), matrix, weights=target.weights))
+            self.mixture_ = fit(joint_table(given, target))
         else:
             joint = given.shared(f"mixture {self.max_components} {seed}", fit)
             self.mixture_ = joint.take([*given.positions, place])

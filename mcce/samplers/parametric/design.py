@@ -1,15 +1,15 @@
-"""The design matrix of the parametric samplers, and the rows that keep their likelihoods away from infinity.
+"""The design matrix of the parametric samplers, and augmentation against separation.
 
-1. Design columns, in synthpop's order: the numeric givens as they stand in the data, then for each factor
-   (categorical or ordered given) one treatment dummy for every level but the first.
-2. Missing values, as synthpop codes them: a numeric given that is missing counts 0 and has an indicator among the
-   factors; a missing level is one more level.
+1. Design columns, in synthpop's order: the numeric givens in the order of the data, then for each factor (categorical
+   or ordered given) one treatment dummy for every level but the first.
+2. Missing values are coded as in synthpop: a missing number is 0 and has an indicator among the factors; a missing
+   level is one more level.
 3. Augmentation (White, Daniel and Royston 2010, "Avoiding bias due to perfect prediction in multiple imputation of
-   incomplete categorical variables", section 4): for every design column and every class two light rows at
+   incomplete categorical variables", section 4): for every design column and every class two rows of small weight at
    mean ± sd / 2, so that every class occurs on both sides of every column. They also break collinearity.
 
-What the training rows do not show has no column: a factor with one level, a level that never occurs (it counts as
-the base level when it comes up later), a missing value of a column that was complete (the mean, the base level).
+Factors with one observed level have no column. An unobserved level is coded as the base level. A missing value of a
+column that is complete in the training rows is coded as the mean or the base level.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from mcce.table import Feature, Table
 from mcce.table.checks import LARGEST
 from mcce.table.weights import deviation_of, mean_of
 
-NUMBER = -1  # `code` of a column that is a number; a dummy has its level's code there
+NUMBER = -1  # `code` of a numeric column; that of a dummy is the code of its level
 IS_MISSING = -2  # `code` of the indicator of a missing number
-FAINTEST = 1.0 / LARGEST  # numbers that are all smaller are zero: their squares are
+FAINTEST = 1.0 / LARGEST  # columns whose values are all smaller count as zero, because their squares underflow
 
 
 @stateful("parametric.Design")
 @dataclass(frozen=True)
 class Design:
-    """Which design columns the training rows gave.
+    """The design columns, as read from the training rows.
 
     Attributes
     ----------
-    source : column of the givens that each design column comes from.
+    source : position of the given that each design column comes from.
     code : level of each dummy, or `NUMBER`, or `IS_MISSING`; a missing level has the code `n_levels`.
-    fill : what stands for a missing number: 0 beside an indicator, else the training mean.
-    constant : value of a number that was constant, which it keeps whatever comes later; else NaN.
+    fill : value that replaces a missing number: 0 if there is an indicator, else the training mean.
+    constant : value of a number that is constant in the training rows, used for all later rows; else NaN.
     columns : names of the design columns, as in "sex[T.male]".
     """
 
@@ -53,9 +53,9 @@ class Design:
 
     @classmethod
     def read(cls, given: Table, *, keep_constants: bool) -> Design:
-        """Read the design columns off training rows; means are by their weights.
+        """Read the design columns from training rows; means are weighted.
 
-        Constant numbers are kept on demand, for the ridge of synthpop's `norm` counts them among the columns.
+        Constant numbers are kept on request, because the ridge of synthpop's `norm` includes them.
         """
         numbers: list[tuple[int, int, float, float]] = []
         factors: list[tuple[int, int, float, float]] = []
@@ -87,15 +87,15 @@ class Design:
         )
 
     def check_state(self) -> None:
-        """Refuse parts that are no design."""
+        """Raise if the parts do not form a design."""
         check_finite(self.fill[self.code == NUMBER], "fill")
-        # a block is the dummies of one factor, or a single column of another sort
+        # a block is the dummies of one factor, or a single other column
         block = np.where(self.code >= 0, self.source, -1 - np.arange(self.n_columns))
         n_runs = int((np.diff(block) != 0).sum()) + bool(block.size)
         require(np.unique(block).size == n_runs, "source has the dummies of a factor in several places")
 
     def check_columns(self, given: Sequence[Feature]) -> None:
-        """Refuse a design that is not of these columns."""
+        """Raise if the design does not belong to these columns."""
         check_between(self.source, "source", 0, len(given) - 1)
         n_levels = np.array([feature.n_levels for feature in given], dtype=np.int64)[self.source]
         is_number = np.array([feature.is_numeric for feature in given], dtype=bool)[self.source]
@@ -110,7 +110,7 @@ class Design:
 
     @property
     def n_columns(self) -> int:
-        """Number of design columns, the intercept not counted."""
+        """Number of design columns without the intercept."""
         return self.source.size
 
     def matrix(self, given: Table) -> Floats:
@@ -129,8 +129,8 @@ class Design:
     def predict(self, given: Table, intercept: Floats, coef: Floats) -> Floats:
         """Return linear predictors, one column for each of the `intercept.size` rows of `coef`.
 
-        They are added up column by column, never by a matrix product: a row's predictor is the same to the last
-        bit whatever rows stand beside it.
+        They are summed column by column, not by a matrix product, so that the predictor of a row does not depend on
+        other rows, to the last bit.
         """
         out = np.tile(intercept, (given.n_rows, 1))
         k = 0
@@ -169,7 +169,7 @@ def _column_name(feature: Feature, code: int) -> str:
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows of a likelihood: design without intercept, class 0, 1, ... and weight of each."""
+    """Rows of a likelihood: design without intercept, class 0, 1, ... and weight."""
 
     x: Floats
     y: Ints
@@ -179,9 +179,9 @@ class Rows:
 def augmentation(x: Floats, n_classes: int, weights: Floats | None = None) -> Rows:
     """Return the rows that step 3 adds to the design `x`.
 
-    2 p K rows, in blocks by column, then class, then (+, -): the column means, with one column moved by half its
-    standard deviation, but not beyond its range. Each weighs (p + 1) / (2 p K), together as much as the intercept
-    and the p columns have coefficients. `weights` are those of the rows of `x`.
+    These are 2 p K rows, in blocks by column, then class, then (+, -): the column means, with one column moved by half
+    its standard deviation, clipped to its range. Each weighs (p + 1) / (2 p K), so their total weight is the number of
+    coefficients including the intercept. `weights` are those of the rows of `x`.
     """
     p = x.shape[1]
     mean, half = mean_of(x, weights), deviation_of(x, weights, ddof=1) / 2.0
@@ -196,7 +196,7 @@ def augmentation(x: Floats, n_classes: int, weights: Floats | None = None) -> Ro
 
 
 def augmented(x: Floats, y: Ints, n_classes: int, weights: Floats | None = None) -> Rows:
-    """Return the training rows, of weight 1 or their own, followed by their augmentation (none without columns)."""
+    """Return the training rows, of weight 1 by default, followed by their augmentation (none without columns)."""
     weight = np.ones(y.size) if weights is None else weights
     if x.shape[1] == 0 or n_classes < 2:
         return Rows(x, y, weight)

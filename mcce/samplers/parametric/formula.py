@@ -1,19 +1,19 @@
-"""Formulas of regressions: R's operators, and a fixed list of functions; nothing is evaluated by Python.
+"""Regression formulas: R's operators and a fixed list of functions; no part of a formula is run as Python code.
 
 1. formulaic's parser expands the operators (``+ - * : / ** .``) into terms, which are products of factors. formulaic is
-   used rather than patsy because patsy is no longer developed, statsmodels 0.15 supports both, and formulaic's parser
-   can be used without its evaluation, which runs Python code.
-2. A factor is read by `ast` and computed here: given columns, numbers, ``+ - * / **``, comparisons, and the functions
-   of `FUNCTIONS`. Everything else is refused before any data are touched. One rule holds for formulas from Python, R,
-   the command line and stored files, so a formula is never code.
-3. Levels become dummies: without the first level if the term without this factor is in the formula too, else one for
-   each level (R's rule). Only levels of the training rows have a dummy.
-4. `bs`, `poly`, `center`, `scale` and the levels of ``C(x)`` are learned in `fit`. Beyond the training range a spline
-   is constant.
-5. Missing values are treated as in `mcce.samplers.parametric.design`: a missing number counts as the training mean and
-   has an indicator if training rows have missing values; a missing level is one more level.
-6. The decision of a chain is always a predictor, as it is beside `predictors`. A formula can name it (``age *
-   decision``); otherwise its main effect is added.
+   used because patsy is no longer developed, and because its parser can be used without its evaluation, which runs
+   Python code.
+2. A factor is parsed by `ast` and evaluated here: columns, numbers, ``+ - * / **``, comparisons, and the functions of
+   `FUNCTIONS`. Anything else is an error before the data are read. The same holds for formulas from Python, R, the
+   command line and stored files.
+3. Levels become dummies: all but the first if the term without this factor is also in the formula, else one for each
+   level (R's rule). Only levels of the training rows have a dummy.
+4. `bs`, `poly`, `center`, `scale` and the levels of ``C(x)`` are learned in `fit`. A spline is constant beyond the
+   training range.
+5. A missing number is replaced by the training mean, and has an indicator if training rows have missing values; a
+   missing level is one more level.
+6. The decision of a chain is always a predictor, as with `predictors`. A formula can name it (``age * decision``);
+   otherwise its main effect is added.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from mcce.storage.fields import FLOAT, INT, check_between, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Table
 
-LONGEST = 1000  # letters of a formula
+LONGEST = 1000  # characters of a formula
 MOST_PRODUCTS = 8  # operators that multiply the number of terms
 MOST_LEVELS = 100  # of C(x)
-_DECISION = re.compile(r"<+decision>+")  # the name that a chain gives to the decision
+_DECISION = re.compile(r"<+decision>+")  # the name of the decision in a chain
 _QUOTED = re.compile(r"`([^`]*)`")
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv},
@@ -55,7 +55,7 @@ FUNCTIONS = (*_PLAIN, *_LEARNED, "C")
 
 @dataclass(frozen=True)
 class Expression:
-    """A factor of a term: what a reader sees, and its syntax tree with placeholders for quoted names."""
+    """A factor of a term: its text, and its syntax tree with placeholders for quoted names."""
 
     text: str
     tree: ast.expr
@@ -63,7 +63,7 @@ class Expression:
 
     @property
     def column(self) -> str | None:
-        """The given column that it is, or that ``C(x)`` makes levels of; None of any other expression."""
+        """The column, if the expression is a column or ``C(x)`` of one; else None."""
         node = self.tree
         if isinstance(node, ast.Call) and _called(node) == "C":
             node = node.args[0]
@@ -71,13 +71,13 @@ class Expression:
 
     @property
     def is_levels(self) -> bool:
-        """Whether it says to take numbers as levels."""
+        """Whether the expression is ``C(x)``."""
         return isinstance(self.tree, ast.Call) and _called(self.tree) == "C"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A formula after steps 1 and 2: the terms by their factors, and whether there is an intercept."""
+    """A parsed formula: the factors of each term, and whether there is an intercept."""
 
     target: str | None
     terms: tuple[tuple[Expression, ...], ...]
@@ -96,7 +96,7 @@ class Terms:
 
 @lru_cache(maxsize=256)
 def parse_formula(formula: str, available: tuple[str, ...] = ()) -> Terms:
-    """Return the terms of a formula; `available` are the columns that a dot stands for.
+    """Return the terms of a formula; `available` are the columns that a dot denotes.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def parse_formula(formula: str, available: tuple[str, ...] = ()) -> Terms:
     if not isinstance(formula, str):
         raise InputError(f"formula is {formula!r}; give text, as in 'salary ~ age * sex'.")
     if len(formula) > LONGEST:
-        raise InputError(f"formula has {len(formula)} letters; {LONGEST} is the most.")
+        raise InputError(f"formula has {len(formula)} characters; the limit is {LONGEST}.")
     from formulaic.errors import FormulaicError
     from formulaic.parser import DefaultFormulaParser
 
@@ -120,7 +120,7 @@ def parse_formula(formula: str, available: tuple[str, ...] = ()) -> Terms:
     products = re.findall(r"\*\*|\^|\*|/|%in%", outside)
     if len(products) > MOST_PRODUCTS or sum(each in ("**", "^") for each in products) > 1:
         raise InputError(
-            f"formula {formula!r} multiplies too many terms; use at most {MOST_PRODUCTS} of * and /, one of them **."
+            f"formula {formula!r} multiplies too many terms; use at most {MOST_PRODUCTS} of * and /, and ** once."
         )
     if any(int(power) > 3 for power in re.findall(r"(?:\*\*|\^)\s*(\d+)", outside)):
         raise InputError(f"formula {formula!r} has a power above 3 of terms; write the terms out.")
@@ -140,7 +140,7 @@ def parse_formula(formula: str, available: tuple[str, ...] = ()) -> Terms:
     if len(target) > 1 or (target and next(iter(left)).factors[0].eval_method.value != "lookup"):
         raise InputError(
             f"formula {formula!r} transforms the target, or has several; write the name of the target before the ~, or "
-            "nothing."
+            "leave it out."
         )
     texts = [[(factor.expr, factor.eval_method.value) for factor in term.factors] for term in right]
     terms = [tuple(_read_factor(text, method, formula) for text, method in term) for term in texts if not _is_one(term)]
@@ -153,7 +153,7 @@ def _is_one(term: list[tuple[str, str]]) -> bool:
 
 
 def _read_factor(text: str, method: str, formula: str) -> Expression:
-    """Return a factor after a look at every part of it (step 2)."""
+    """Parse a factor and check every part of it (step 2)."""
     if method == "lookup":
         return Expression(text, ast.Name("_0_"), {"_0_": text})
     quoted: dict[str, str] = {}
@@ -172,7 +172,7 @@ def _read_factor(text: str, method: str, formula: str) -> Expression:
 
 
 def _check_syntax(node: ast.AST, inside: bool = False) -> None:
-    """Raise if an expression has any part that is not on the list."""
+    """Raise if an expression has a part that is not allowed."""
     if isinstance(node, ast.Name):
         return
     if isinstance(node, ast.Constant):
@@ -221,19 +221,18 @@ def _called(node: ast.Call) -> str:
 @stateful("parametric.FormulaDesign")
 @dataclass(frozen=True)
 class FormulaDesign:
-    """The design columns of a formula, with what the training rows taught.
+    """The design columns of a formula, as learned from the training rows.
 
     Attributes
     ----------
     formula : str
-    dot : the columns that a dot in it stands for.
-    names, source : the columns that it uses, the decision on top, and their places among the givens.
-    fill : training means of numbers, which stand for missing ones; NaN of levels.
-    gaps : places of the numbers that training rows miss, which have an indicator, among `names`.
-    levels : codes of the levels in the training rows, in order; a missing level has the code `n_levels`; empty of
-        numbers.
-    calls, states : what `bs`, `poly`, `center`, `scale` and ``C(x)`` have learned, by their text.
-    kept : places of the columns that vary in the training rows.
+    dot : the columns that a dot denotes.
+    names, source : the columns used, including the decision, and their positions among the givens.
+    fill : training means of numbers, which replace missing values; NaN for levels.
+    gaps : positions in `names` of the numbers with missing training values, which have an indicator.
+    levels : ascending codes of the observed levels; a missing level has the code `n_levels`; empty for numbers.
+    calls, states : learned states of `bs`, `poly`, `center`, `scale` and ``C(x)``, by their text.
+    kept : positions of the columns that vary in the training rows.
     columns : names of these columns.
     """
 
@@ -251,22 +250,22 @@ class FormulaDesign:
 
     @classmethod
     def read(cls, formula: str, given: Table, target: Feature) -> FormulaDesign:
-        """Learn the design from training rows; a formula that does not belong to them is refused."""
+        """Learn the design from training rows; raise if the formula does not match them."""
         known, decision = _known(given.features)
         dot = tuple(name for name in known if name != decision)
         terms = parse_formula(formula, dot)
         if terms.target is not None and terms.target != target.name:
             raise InputError(
-                f"formula {formula!r} is of {terms.target!r}, and is used for {target.name!r}; write {target.name!r} "
-                "before the ~, or nothing."
+                f"formula {formula!r} is for {terms.target!r}, and is used for {target.name!r}; write {target.name!r} "
+                "before the ~, or leave it out."
             )
         names = terms.names
         for name in names:
             if name not in known:
                 raise InputError(
                     f"formula {formula!r} of {target.name!r} uses {name!r}, which is not among its predictors; "
-                    f"{did_you_mean(name, known)} A column that is drawn after {target.name!r} cannot be used unless "
-                    "visit_sequence changes."
+                    f"{did_you_mean(name, known)} A column that is drawn after {target.name!r} can only be used if "
+                    "visit_sequence is changed."
                 )
         if decision is not None and decision not in names:
             names = [*names, decision]
@@ -292,26 +291,28 @@ class FormulaDesign:
             if n_bad:
                 raise InputError(
                     f"formula {formula!r} of {target.name!r}: {name!r} is not finite in {n_bad} of {column.size} "
-                    "training rows; use an expression that is, as log(x + 1)."
+                    "training rows; use an expression that is finite, as log(x + 1)."
                 )
         varies = [np.ptp(column) > 0.0 if terms.intercept else bool(column.any()) for _, column in columns]
         kept = np.flatnonzero(np.array(varies, dtype=bool)).astype(np.int64)
         return cls(*parts, tuple(learned), tuple(learned.values()), kept, tuple(columns[k][0] for k in kept))
 
     def check_state(self) -> None:
-        """Refuse a formula that uses anything but columns and functions of the list."""
+        """Raise if the formula is invalid."""
         parse_formula(self.formula, self.dot)
         require(all(state.size <= LONGEST for state in self.states), "states has more values than a function learns")
 
     def check_columns(self, given: Sequence[Feature]) -> None:
-        """Refuse a design that is not of these columns."""
+        """Raise if the design does not belong to these columns."""
         check_between(self.source, "source", 0, len(given) - 1)
         features = [given[j] for j in self.source]
         known, _ = _known(given)
-        require([known.get(name) for name in self.names] == self.source.tolist(), "names are of other columns")
+        require([known.get(name) for name in self.names] == self.source.tolist(), "names are those of other columns")
         for feature, codes in zip(features, self.levels):
             require(bool(codes.size) != feature.is_numeric, "levels has levels of numbers, or none of a level")
-            require(not codes.size or codes[-1] <= feature.n_levels, "levels holds a level that the column has not")
+            require(
+                not codes.size or codes[-1] <= feature.n_levels, "levels holds a level that the column does not have"
+            )
         empty = Table(tuple(given), np.empty((0, len(given)), order="F"))
         try:
             n_columns = len(self._evaluate(empty, self._learned()))
@@ -321,7 +322,7 @@ class FormulaDesign:
 
     @property
     def n_columns(self) -> int:
-        """Number of design columns, the intercept not counted."""
+        """Number of design columns without the intercept."""
         return self.kept.size
 
     @property
@@ -337,7 +338,7 @@ class FormulaDesign:
             if not np.isfinite(column).all():
                 raise SamplerError(
                     f"formula {self.formula!r}: {name!r} is not finite in {int((~np.isfinite(column)).sum())} of "
-                    f"{column.size} rows to draw, though it was in all training rows; use an expression that always is."
+                    f"{column.size} rows to draw, but in all training rows; use an expression that is always finite."
                 )
             out[:, k] = column
         return out
@@ -345,7 +346,7 @@ class FormulaDesign:
     def predict(self, given: Table, intercept: Floats, coef: Floats) -> Floats:
         """Return linear predictors, one column for each of the `intercept.size` rows of `coef`.
 
-        They are added up column by column, so that a row's predictor does not depend on the rows beside it.
+        They are summed column by column, so that the predictor of a row does not depend on other rows.
         """
         out = np.tile(intercept, (given.n_rows, 1))
         for k, column in enumerate(self.matrix(given).T):
@@ -356,7 +357,7 @@ class FormulaDesign:
         return dict(zip(self.calls, self.states))
 
     def _evaluate(self, given: Table, states: dict[str, Floats], *, learning: bool = False) -> list[tuple[str, Floats]]:
-        """Return all columns by name: terms, the decision if it is not among them, indicators of missing numbers."""
+        """Return all columns by name: terms, the decision if it is not in a term, indicators of missing numbers."""
         terms = parse_formula(self.formula, self.dot)
         rows = _Evaluator(self, given, states, learning)
         named: set[frozenset[str]] = {frozenset(factor.text for factor in term) for term in terms.terms} | {frozenset()}
@@ -384,7 +385,7 @@ class _Evaluator:
         self.design, self.given, self.states, self.learning = design, given, states, learning
 
     def columns(self, factor: Expression, reduced: bool) -> list[tuple[str, Floats]]:
-        """Return the columns of a factor: dummies of levels, or the numbers of an expression."""
+        """Return the columns of a factor: dummies of levels, or the values of an expression."""
         name = factor.column
         if name is not None and (factor.is_levels or not self._feature(name).is_numeric):
             return self.levels(name, factor.text, reduced=reduced)
@@ -418,7 +419,7 @@ class _Evaluator:
             return np.float64(node.value)  # type: ignore[arg-type]
         if isinstance(node, ast.Name):
             return self._filled(factor.quoted.get(node.id, node.id))
-        with np.errstate(all="ignore"):  # what is not finite is reported
+        with np.errstate(all="ignore"):  # values that are not finite are reported later
             if isinstance(node, ast.BinOp):
                 return _OPERATORS[type(node.op)](self._value(node.left, factor), self._value(node.right, factor))
             if isinstance(node, ast.UnaryOp):
@@ -438,7 +439,7 @@ class _Evaluator:
             return (values[0] - self.states[key][0]) / self.states[key][1]
 
     def _basis(self, node: ast.Call, factor: Expression) -> Iterable[tuple[int, Floats]]:
-        """Return the columns of `bs` or `poly`, by formulaic's functions with a state of arrays."""
+        """Return the columns of `bs` or `poly`, computed by formulaic."""
         from formulaic.transforms import TRANSFORMS
 
         name = _called(node)
@@ -465,7 +466,7 @@ class _Evaluator:
     def _place(self, name: str) -> int:
         if name in self.design.names:
             return self.design.names.index(name)
-        raise InputError(f"formula {self.design.formula!r} uses {name!r}, which it has not learned")
+        raise InputError(f"formula {self.design.formula!r} uses {name!r}, which was not learned")
 
     def _column(self, name: str) -> Floats:
         return self.given.matrix[:, self.design.source[self._place(name)]]
@@ -476,15 +477,14 @@ class _Evaluator:
     def _filled(self, name: str) -> Floats:
         if not self._feature(name).is_numeric:
             raise InputError(
-                f"formula {self.design.formula!r} computes with {name!r}, which has levels; use it as a term "
-                "of its own."
+                f"formula {self.design.formula!r} computes with {name!r}, which has levels; use it as a separate term."
             )
         column = self._column(name)
         return np.where(np.isnan(column), self.design.fill[self._place(name)], column)
 
 
 def _pack(name: str, state: Mapping[str, Any]) -> Floats:
-    """Return what formulaic has learned as one array: knots of a spline; alpha, then norms of a polynomial."""
+    """Return a state of formulaic as one array: knots of a spline; alpha, then norms of a polynomial."""
     if name == "bs":
         return np.array(state["knots"], dtype=np.float64)
     alpha, norms = state["alpha"], state["norms2"]
@@ -500,7 +500,7 @@ def _unpack(name: str, state: Floats) -> dict[str, Any]:
 
 
 def name_in_formula(name: object) -> str:
-    """Return how a formula names a column of a chain, or its decision; "" if it cannot.
+    """Return the name of a column of a chain, or of its decision, in a formula; "" if it has none.
 
     Examples
     --------
@@ -516,9 +516,9 @@ def name_in_formula(name: object) -> str:
 
 
 def _known(features: Sequence[Feature]) -> tuple[dict[str, int], str | None]:
-    """Return the places of the columns that a formula can name, and the name of the decision among them.
+    """Return the positions of the columns that a formula can name, and the name of the decision.
 
-    The decision is `decision`, unless a column has this name.
+    The decision is named `decision`, unless a column has this name.
     """
     known = {feature.name: j for j, feature in enumerate(features) if isinstance(feature.name, str)}
     for name in known:

@@ -1,19 +1,19 @@
 """Weighted maximum likelihood for the multinomial and the cumulative logit, to machine accuracy.
 
-1. Centre and scale the design columns, so that only the shape of the problem is left; coefficients are carried back.
-2. Newton's method with step halving. Both log-likelihoods are concave (the cumulative one in slopes and thresholds
-   together: Pratt 1981, "Concavity of the log likelihood"), and with augmented rows (design.py) they have exactly one
-   maximum, so the answer does not depend on the way there.
-3. Stop after the Newton decrement falls below 1e-12, in units of the log-likelihood, and one more step.
+1. Centre and scale the design columns; transform the coefficients back.
+2. Newton's method with step halving. Both log-likelihoods are concave (the cumulative one jointly in slopes and
+   thresholds: Pratt 1981, "Concavity of the log likelihood"), and with augmented rows (design.py) the maximum exists
+   and is unique.
+3. Stop one step after the Newton decrement falls below 1e-12, in units of the log-likelihood.
 
-Many classes on many columns make the Hessian large: beyond `DENSE` coefficients the Newton step of the multinomial
-comes from conjugate gradients, preconditioned by the diagonal blocks of the classes. Rows that agree in the design are
-then one row with a weight for each class: the augmented ones, 2 p K of them, agree in all but 2 p.
+Beyond `DENSE` coefficients the Newton step of the multinomial is computed by conjugate gradients, preconditioned by the
+diagonal blocks of the classes. Rows with equal design are then merged into one row with a weight for each class: the 2
+p K augmented rows have only 2 p distinct designs.
 
-Written by hand, though statsmodels has both models: its MNLogit and OrderedModel take no weights, so neither weights of
-rows nor the augmentation of synthpop is possible, and separated rows have no fit. On 3000 rows of the loans data and
-without weights: 0.05 s for three classes, MNLogit 0.12 s with the same probabilities to 3e-11; 0.013 s for the
-cumulative logit, OrderedModel 0.84 s with probabilities 3e-5 off.
+Implemented here because statsmodels' MNLogit and OrderedModel take no weights, which rules out weighted rows and
+synthpop's augmentation, and have no fit for separated rows. On 3000 rows of the loans data without weights: 0.05 s for
+three classes, MNLogit 0.12 s with the same probabilities to 3e-11; 0.013 s for the cumulative logit, OrderedModel 0.84
+s with probabilities 3e-5 off.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Step = Callable[[Floats], tuple[Floats, float]]
 
 
 class NoMaximumError(MCCEError):
-    """A likelihood that could not be maximised."""
+    """A likelihood whose maximum was not found."""
 
 
 @stateful("parametric.Multinomial")
@@ -49,9 +49,9 @@ class NoMaximumError(MCCEError):
 class Multinomial:
     """A multinomial logit: log p(class k) - log p(class 0) = intercept + coef x.
 
-    `intercept` has an entry and `coef` a row for every class but the first; `covariance` is the inverse information
-    in the order of ``np.column_stack([intercept, coef]).ravel()``, or None if it was not asked for.
-    `converged` is False if Newton's method stopped short of the maximum.
+    `intercept` has an entry and `coef` a row for every class but the first; `covariance` is the inverse information in
+    the order of ``np.column_stack([intercept, coef]).ravel()``, or None if it was not requested. `converged` is False
+    if Newton's method did not reach the maximum.
     """
 
     intercept: Floats = stored(FLOAT, "classes", finite=True)
@@ -62,14 +62,11 @@ class Multinomial:
 
 def log_softmax(eta: Floats) -> Floats:
     """Return log probabilities of all classes, given the linear predictors of all but the first."""
-    full = np.column_stack([np.zeros(eta.shape[0]), eta])
-    full -= full.max(axis=1, keepdims=True)
-    full -= np.log(np.exp(full).sum(axis=1, keepdims=True))
-    return full
+    return np.asarray(scipy.special.log_softmax(np.column_stack([np.zeros(eta.shape[0]), eta]), axis=1))
 
 
 def fit_multinomial(rows: Rows, n_classes: int, *, covariance: bool = False) -> Multinomial:
-    """Fit a multinomial logit to rows in which each of `n_classes` occurs."""
+    """Fit a multinomial logit; each of the `n_classes` occurs in the rows."""
     x, back = _standardised(rows)
     q, m = x.shape[1], n_classes - 1
     if m * q > DENSE:
@@ -106,10 +103,10 @@ def fit_multinomial(rows: Rows, n_classes: int, *, covariance: bool = False) -> 
 
 
 def _grouped(x: Floats, rows: Rows, n_classes: int) -> tuple[Floats, Floats]:
-    """Return the distinct rows of a design, and the weight of each class in them."""
+    """Return the distinct rows of a design, and the weight of each class in each of them."""
     group, _ = pd.factorize(hash_rows(x))
     first = np.unique(group, return_index=True)[1]
-    if not np.array_equal(x[first][group], x):  # two rows of one hash
+    if not np.array_equal(x[first][group], x):  # hash collision
         group, first = np.arange(rows.y.size), np.arange(rows.y.size)
     of_class = np.zeros((first.size, n_classes))
     np.add.at(of_class, (group, rows.y), rows.weight)
@@ -136,7 +133,7 @@ def _solve_by_conjugate_gradients(x: Floats, w: Floats, p: Floats, gradient: Flo
     move, residual = np.zeros_like(gradient), gradient.copy()
     ahead = np.einsum("kij,kj->ki", inverses, residual)
     direction, size = ahead, float((residual * ahead).sum())
-    # in units of the log-likelihood, like the decrement; the nearer the maximum, the more exact a step pays
+    # in units of the log-likelihood, like the decrement; steps near the maximum are computed more accurately
     enough = max(size * min(1e-3, size), 1e-4 * _DECREMENT)
     for _ in range(gradient.size):
         if size <= enough:
@@ -172,17 +169,17 @@ def _log_between(upper: Floats, lower: Floats) -> Floats:
 
 
 def fit_cumulative(rows: Rows, n_classes: int) -> Cumulative:
-    """Fit a cumulative logit to rows in which each of `n_classes` occurs.
+    """Fit a cumulative logit; each of the `n_classes` occurs in the rows.
 
     Raises
     ------
     NoMaximumError
-        If Newton's method does not arrive, or not at finite numbers.
+        If Newton's method does not converge to finite parameters.
     """
     x, back = _standardised(rows)
     x, p = x[:, 1:], x.shape[1] - 1
     w, m = rows.weight, n_classes - 1
-    # each row's class lies between two thresholds; the outer ones are infinite and not estimated
+    # the class of a row is between two thresholds; the outermost thresholds are infinite
     at = np.concatenate([np.eye(m), np.zeros((1, m))])
     above = np.column_stack([-x, at[rows.y]])
     below = np.column_stack([-x, at[rows.y - 1]])
@@ -221,11 +218,11 @@ def fit_cumulative(rows: Rows, n_classes: int) -> Cumulative:
 
 
 def _standardised(rows: Rows) -> tuple[Floats, Floats]:
-    """Return the design with intercept, centred and scaled, and the matrix that carries coefficients back."""
+    """Return the standardised design with intercept, and the matrix that transforms coefficients back."""
     centre = np.average(rows.x, axis=0, weights=rows.weight)
     scale = np.abs(rows.x - centre).max(axis=0, initial=0.0)
     scale[scale == 0.0] = 1.0
-    # scaled before squaring, which could overflow
+    # scale before squaring, to avoid overflow
     scale = scale * np.sqrt(np.average(((rows.x - centre) / scale) ** 2, axis=0, weights=rows.weight))
     scale[scale == 0.0] = 1.0
     back = np.diag(np.concatenate([[1.0], 1.0 / scale]))
@@ -234,7 +231,7 @@ def _standardised(rows: Rows) -> tuple[Floats, Floats]:
 
 
 def _maximise(value: Callable[[Floats], float], step: Step, theta: Floats) -> tuple[Floats, bool]:
-    """Return the best parameters found (steps 2 and 3), and whether they are the maximum."""
+    """Return the best parameters found (steps 2 and 3), and whether Newton's method converged."""
     now = value(theta)
     for _ in range(_MOST_STEPS):
         move, decrement = step(theta)
@@ -253,7 +250,7 @@ def _maximise(value: Callable[[Floats], float], step: Step, theta: Floats) -> tu
 
 
 def cholesky(matrix: Floats) -> Floats:
-    """Return the Cholesky factor; what is singular to rounding gets the smallest ridge that helps."""
+    """Return the Cholesky factor, with the smallest sufficient ridge if the matrix is numerically singular."""
     scale = np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
     scaled = matrix / np.outer(scale, scale)
     if np.isfinite(scaled).all():

@@ -4,7 +4,7 @@
 2. Choose the penalty by cross-validation, and fit with it: scikit-learn's LassoCV or LogisticRegressionCV.
 3. Draw as `norm` and `polyreg` do.
 
-mice calls `glmnet::cv.glmnet`; the model is the same, but the folds and the grid of penalties are other ones.
+mice calls `glmnet::cv.glmnet`: the same model with other folds and another grid of penalties.
 """
 
 from __future__ import annotations
@@ -35,26 +35,23 @@ class LassoNormSampler(NormSampler):
     """Normal regression with an L1 penalty (mice's `lasso.norm`).
 
     1. Scale the design columns; choose the penalty by cross-validation (scikit-learn's LassoCV).
-    2. sigma = sqrt(rss / (n - k)), k the number of coefficients that are not zero, intercept included.
+    2. sigma = sqrt(rss / (n - k)), k the number of nonzero coefficients including the intercept.
     3. Draw from the normal distribution around the prediction, as `NormSampler` does.
 
     Parameters
     ----------
     n_folds : int
         Folds of the cross-validation.
-    formula : str or None
-        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
-    transform : "log", "sqrt", "cuberoot" or None
-        Transformation of the target.
+    formula, transform : see `NormSampler`
     proper : bool
-        Fit to a bootstrap of the training rows, as mice always does.
+        Fit to a bootstrap sample of the training rows, as mice always does.
     random_state : int or None
-        Seed of the folds and the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of the folds and the bootstrap; see `NormSampler`.
 
     Attributes
     ----------
     coef_, sigma_ : coefficients, intercept first, and residual standard deviation.
-    estimate_ : the same coefficients; their standard errors are not estimated (`covariance_` is NaN).
+    estimate_ : the same coefficients; standard errors are not estimated (`covariance_` is NaN).
     alpha_ : float
         The penalty, in units of the scaled columns.
 
@@ -65,7 +62,7 @@ class LassoNormSampler(NormSampler):
     References
     ----------
     Reid, Tibshirani and Friedman (2016), "A study of error variance estimation in Lasso regression", Statistica
-    Sinica 26: on step 2, where mice divides by n.
+    Sinica 26 (step 2; mice divides by n).
 
     Examples
     --------
@@ -92,7 +89,6 @@ class LassoNormSampler(NormSampler):
         self.n_folds = n_folds
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         check_count(self.n_folds, "n_folds", self, 2)
 
@@ -116,7 +112,7 @@ class LassoNormSampler(NormSampler):
         seed = self.fit_seed(self.random_state) % 2**32
         folds = KFold(self.n_folds, shuffle=True, random_state=seed)
         lasso = LassoCV(cv=folds, max_iter=_MOST_ITERATIONS, random_state=seed)
-        with without_warning("Objective did not converge"):  # of penalties that are not chosen; that one is checked
+        with without_warning("Objective did not converge"):  # the chosen penalty is checked below
             lasso.fit(x[:, varies] / scale[varies], y, sample_weight=weights)
         if lasso.n_iter_ >= _MOST_ITERATIONS:
             raise SamplerError(
@@ -144,25 +140,24 @@ class LassoLogregSampler(LevelSampler):
     Parameters
     ----------
     n_folds : int
-        Folds of the cross-validation; no more than the rarest level has rows.
+        Folds of the cross-validation; at most the number of rows of the rarest level.
     n_penalties : int
-        Penalties to choose from.
-    formula : str or None
-        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
+        Size of the grid of penalties.
+    formula : see `NormSampler`
     proper : bool
-        Fit to a bootstrap of the training rows, as mice always does.
+        Fit to a bootstrap sample of the training rows, as mice always does.
     random_state : int or None
-        Seed of the folds and the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of the folds and the bootstrap; see `NormSampler`.
 
     Attributes
     ----------
-    model_ : intercept and coefficients, a row for every level that occurs but the first; None if only one does.
-    classes_ : codes of the levels that occur; the first is the base.
+    model_ : intercept and coefficients, a row for every observed level but the first; None if only one level occurs.
+    classes_ : codes of the observed levels; the first is the base.
 
     Notes
     -----
-    If a level has a single row there is no cross-validation, and the probabilities are the levels' shares. With more
-    than two levels all of them have penalised coefficients; those of the first are then subtracted.
+    If a level has a single row, there is no cross-validation, and the probabilities are the shares of the levels. With
+    more than two levels, all of them have penalised coefficients; those of the first level are then subtracted.
 
     Examples
     --------
@@ -188,7 +183,6 @@ class LassoLogregSampler(LevelSampler):
         self.n_penalties = n_penalties
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         check_count(self.n_folds, "n_folds", self, 2)
         check_count(self.n_penalties, "n_penalties", self, 1)
@@ -208,10 +202,10 @@ class LassoLogregSampler(LevelSampler):
         seed = self.fit_seed(self.random_state) % 2**32
         search, final = _search(min(self.n_folds, int(counts.min())), self.n_penalties, seed)
         scaled = (x[:, varies] - self.shift_[varies]) / self.scale_[varies]
-        with without_warning("The max_iter was reached"):  # of penalties that are not chosen; that one is checked
+        with without_warning("The max_iter was reached"):  # the chosen penalty is checked below
             search.fit(scaled, codes, sample_weight=weights)
             final.C = float(np.ravel(search.C_)[0])
-            final.coef_, final.intercept_ = search.coef_, search.intercept_  # where the fit begins
+            final.coef_, final.intercept_ = search.coef_, search.intercept_  # starting values
             final.fit(scaled, codes, sample_weight=weights)
         if final.n_iter_.max() >= _MOST_ITERATIONS:
             raise SamplerError(
@@ -224,7 +218,7 @@ class LassoLogregSampler(LevelSampler):
 
 
 def _search(n_folds: int, n_penalties: int, seed: int) -> tuple[Any, Any]:
-    """Return the unfitted cross-validation and final regression; scikit-learn 1.8 has renamed their parameters."""
+    """Return the unfitted cross-validation and final regression; scikit-learn 1.8 renamed their parameters."""
     import sklearn
     from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
     from sklearn.model_selection import StratifiedKFold

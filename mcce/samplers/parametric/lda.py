@@ -1,7 +1,7 @@
 """Linear discriminant analysis as a conditional of levels.
 
-Written by hand, because scikit-learn's LinearDiscriminantAnalysis takes no weights, and the denominator of its
-covariance depends on its version.
+Implemented here because scikit-learn's LinearDiscriminantAnalysis takes no weights, and the denominator of its
+covariance depends on the version.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from mcce.table.weights import mean_of
 class LdaSampler(LevelSampler):
     """Linear discriminant analysis (mice's `lda`, that is `MASS::lda`).
 
-    1. Take the design columns as normal within each level, with means m_k, shares p_k of the rows, and one covariance
-       matrix S for all levels, with denominator n less the number of levels.
+    1. Model the design columns as normal within each level, with means m_k, level shares p_k, and one covariance matrix
+       S for all levels, with denominator n less the number of levels.
     2. log p(level) / p(first level) is then intercept + coef x, with coef = S^- (m_k - m_0) and
        intercept = log(p_k / p_0) - (m_k' S^- m_k - m_0' S^- m_0) / 2; S^- is the Moore-Penrose inverse on the scale of
        correlations.
@@ -30,24 +30,20 @@ class LdaSampler(LevelSampler):
 
     Parameters
     ----------
-    formula : str or None
-        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
-    proper : bool
-        Fit to a bootstrap of the training rows.
-    random_state : int or None
-        Seed of the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
+    formula : see `NormSampler`
+    proper, random_state : see `PolyregSampler`
 
     Attributes
     ----------
-    model_ : intercept and coefficients, a row for every level that occurs but the first; None if only one does.
-    shift_, scale_ : column means, and standard deviations inside the levels, which the coefficients belong to.
-    classes_ : codes of the levels that occur; the first is the base.
+    model_ : intercept and coefficients, a row for every observed level but the first; None if only one level occurs.
+    shift_, scale_ : means and within-level standard deviations of the columns, by which they are standardised.
+    classes_ : codes of the observed levels; the first is the base.
 
     Notes
     -----
-    A direction without spread inside the levels is left out, where `MASS::lda` stops with an error. So a given that
-    determines the level is not used: take a tree or `LogregSampler` then. With a single row of each level the
-    probabilities are the levels' shares.
+    A direction without within-level variance is dropped; `MASS::lda` stops with an error there. So a given that
+    determines the level is not used; use a tree or `LogregSampler` in that case. With a single row per level the
+    probabilities are the shares of the levels.
 
     References
     ----------
@@ -63,10 +59,10 @@ class LdaSampler(LevelSampler):
     """
 
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
-        """Find the coefficients (steps 1 to 3)."""
+        """Estimate the coefficients (steps 1 and 2)."""
         n_classes = self.classes_.size
         counted = np.ones(codes.size) if weights is None else weights
-        freedom = max(float(counted.sum()) - n_classes, 1.0)  # as many levels as rows: all that follows is 0
+        freedom = max(float(counted.sum()) - n_classes, 1.0)  # with as many levels as rows, the covariance is 0
         member = (codes[:, None] == np.arange(n_classes)) * counted[:, None]
         share = member.sum(axis=0)
         self.shift_ = mean_of(x, weights)

@@ -1,10 +1,10 @@
 """Logistic regressions for targets with levels, as in synthpop: `logreg`, `polyreg`, `polr`.
 
 1. Augment the training rows against separation (`mcce.samplers.parametric.design`).
-2. Fit by maximum likelihood (`mcce.samplers.parametric.glm`): a binary or multinomial logit, or a cumulative one.
+2. Fit a binary, multinomial or cumulative logit by maximum likelihood (`mcce.samplers.parametric.glm`).
 3. Draw a level by its probability.
 
-Only levels that occur in the training rows have a probability.
+Only levels that occur in the training rows have a positive probability.
 """
 
 from __future__ import annotations
@@ -41,16 +41,15 @@ Self = TypeVar("Self", bound="LevelSampler")
 
 
 class LevelSampler(RegressionSampler):
-    """A regression that gives each level a probability.
+    """A regression for the probabilities of levels.
 
-    A linear predictor is ``intercept + coef (x - shift_) / scale_``: the coefficients belong to the design as
-    synthpop rescales it.
+    A linear predictor is ``intercept + coef (x - shift_) / scale_``: coefficients are on synthpop's rescaled design.
     """
 
     handles = frozenset({"categorical", "ordered"})
     takes_weights = True
     dispensable = ()
-    discloses = "coefficients, and means or ranges of what it is drawn given"
+    discloses = "coefficients, and means or ranges of the columns it is drawn given"
     bootstraps: ClassVar[bool] = True
 
     n_levels_: int = learned(int, least="levels", most="levels")
@@ -78,7 +77,7 @@ class LevelSampler(RegressionSampler):
 
     @abstractmethod
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
-        """Fit the levels that occur, by their number among these; columns that do not vary get the coefficient 0."""
+        """Fit codes 0, 1, ... of the observed levels; constant columns get the coefficient 0."""
 
     def fit_multinomial(
         self, x: Floats, codes: Ints, varies: Bools, *, weights: Floats | None = None, covariance: bool = False
@@ -93,14 +92,14 @@ class LevelSampler(RegressionSampler):
 
     def fit_rescaled(self, x: Floats, codes: Ints, varies: Bools, weights: Floats | None = None) -> None:
         """Fit a multinomial logit, with each column that has values outside [0, 1] mapped to [0, 1]."""
-        # augmented rows stay inside the range of the columns, so the map can be read off the training rows
+        # augmented rows are inside the range of the training rows
         rescaled = ((x.min(axis=0) < 0.0) | (x.max(axis=0) > 1.0)) & varies
         self.shift_ = np.where(rescaled, x.min(axis=0), 0.0)
         self.scale_ = np.where(rescaled, np.ptp(x, axis=0), 1.0)
         self.model_ = self.fit_multinomial(x, codes, varies, weights=weights)
 
     def log_probabilities(self, given: Table) -> Floats:
-        """Return the log probability of every level, for each row; the target is taken not to be missing."""
+        """Return the log probability of every level for each row, given that the target is not missing."""
         self.check_fitted("design_")
         out = np.full((given.n_rows, self.n_levels_), -np.inf)
         out[:, self.classes_] = self._log_class_probabilities(given)
@@ -127,13 +126,12 @@ class LevelSampler(RegressionSampler):
         return DistributionFunctions.of_levels(np.exp(self.log_probabilities(given))).inverse(u)
 
     def log_mass_complete(self, given: Table, within: Within, drawn: Floats) -> Floats:
-        """Return the log of this sum, of improbable levels too."""
+        """Return the log of this sum without underflow."""
         log_p = self.log_probabilities(given)
         allowed = np.where(within.level_mask(*log_p.shape), log_p, -np.inf)
         return np.asarray(np.logaddexp.reduce(allowed, axis=1))
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse a model that is not of the design and the classes, and classes without one."""
         require((self.scale_ != 0.0).all(), "scale_ holds 0")
         if self.model_ is not None:
             shape = (self.classes_.size - 1, self.design_.n_columns)
@@ -142,38 +140,36 @@ class LevelSampler(RegressionSampler):
             require(self.classes_.size == 1 or self.has_another_model(), "model_ is missing")
 
     def summary(self) -> Summary:
-        """Return the coefficients; standard errors where they are estimated, else NaN."""
+        """Return the coefficients, with standard errors if they are estimated."""
         self.check_fitted("design_")
         if self.always_missing_ or self.model_ is None:
             return super().summary()
-        m, p = self.model_.coef.shape
+        m = len(self.model_.coef)
         carry = np.diag(np.append(1.0, 1.0 / self.scale_))
         carry[0, 1:] = -self.shift_ / self.scale_
         carry = np.kron(np.eye(m), carry)
         estimate = carry @ np.column_stack([self.model_.intercept, self.model_.coef]).ravel()
-        unknown = np.full((m * (p + 1), m * (p + 1)), np.nan)
-        covariance = unknown if self.model_.covariance is None else carry @ self.model_.covariance @ carry.T
+        covariance = None if self.model_.covariance is None else carry @ self.model_.covariance @ carry.T
         names = [f"level {code}: {name}" for code in self.classes_[1:] for name in ("const", *self.design_.columns)]
         return coefficient_table(names, estimate, covariance, {"Model": repr(self)})
 
     def has_another_model(self) -> bool:
-        """Return whether the classes have another model."""
+        """Return whether the levels are modelled by something other than `model_`."""
         return False
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether each level occurs in the training rows and is not as good as impossible."""
+        """Return whether the probability of each level is above `IMPOSSIBLE`."""
         likely: Bools = self.log_density_complete(given, values) > np.log(IMPOSSIBLE)
         return likely
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
-        """Return the log probability of each level; -inf for what is no level."""
+        """Return the log probability of each level; -inf for values that are not levels."""
         codes = values.astype(np.intp)
         is_level = (codes == values) & (codes >= 0) & (codes < self.n_levels_)
         log_p = self.log_probabilities(given)
         return np.where(is_level, log_p[np.arange(values.size), np.where(is_level, codes, 0)], -np.inf)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
         return "counting"
 
@@ -192,30 +188,25 @@ class LogregSampler(LevelSampler):
     2. Fit log p(level) / p(first level) = intercept + coef x by maximum likelihood.
     3. Draw a level by its probability.
 
-    synthpop's `logreg` takes two levels; with more this is the multinomial generalisation, as in `PolyregSampler`.
+    synthpop's `logreg` takes two levels; more levels are fitted by a multinomial logit, as in `PolyregSampler`.
 
     Parameters
     ----------
-    formula : str or None
-        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
-        `mcce.samplers.parametric.formula` says which functions there are.
+    formula, random_state : see `NormSampler`
     proper : bool
         Draw the coefficients once, at `fit`, from their asymptotic normal distribution.
-    random_state : int or None
-        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
 
     Attributes
     ----------
-    model_ : intercept, coefficients of the centred columns, and their covariance (with two levels, or `proper`);
-        None for a target with one level.
+    model_ : intercept, coefficients of the centred columns, and their covariance (with two levels, or `proper`); None
+        if only one level occurs.
     shift_ : the column means.
-    classes_ : codes of the levels that occur; the first is the base.
+    classes_ : codes of the observed levels; the first is the base.
 
     Notes
     -----
-    Treatment dummies are augmented one by one, as in synthpop. So renaming the levels of a given leaves the
-    probabilities as they are only if the base level stays; with another base they move a little (the
-    augmented rows weigh as much as one row for every coefficient).
+    Treatment dummies are augmented one by one, as in synthpop, so the probabilities depend slightly on the choice of
+    the base level (the augmented rows weigh as much as one row per coefficient).
 
     References
     ----------
@@ -235,7 +226,7 @@ class LogregSampler(LevelSampler):
     bootstraps = False
 
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
-        """Centre, augment and fit; draw the coefficients if they are to be `proper`."""
+        """Centre, augment and fit; with `proper`, draw the coefficients."""
         self.shift_ = mean_of(x, weights)
         covariance = self.proper or self.classes_.size == 2
         fitted = self.fit_multinomial(x, codes, varies, weights=weights, covariance=covariance)
@@ -258,29 +249,22 @@ class PolyregSampler(LevelSampler):
 
     Parameters
     ----------
-    formula : str or None
-        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
-        `mcce.samplers.parametric.formula` says which functions there are.
+    formula : see `NormSampler`
     proper : bool
-        Fit to a bootstrap of the training rows.
+        Fit to a bootstrap sample of the training rows.
     random_state : int or None
-        Seed of the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of the bootstrap; see `NormSampler`.
 
     Attributes
     ----------
-    model_ : intercept and coefficients, a row for every level that occurs but the first; None if only one does.
+    model_ : intercept and coefficients, a row for every observed level but the first; None if only one level occurs.
     shift_, scale_ : the map to [0, 1].
-    classes_ : codes of the levels that occur; the first is the base.
+    classes_ : codes of the observed levels; the first is the base.
 
     Notes
     -----
-    synthpop's optimiser (`nnet::multinom`) stops up to 1e-3 away from the maximum in probability; this one does not.
-    On relabelled givens see `LogregSampler`.
-
-    References
-    ----------
-    White, Daniel and Royston (2010), "Avoiding bias due to perfect prediction in multiple imputation of incomplete
-    categorical variables", Computational Statistics and Data Analysis 54.
+    synthpop's optimiser (`nnet::multinom`) stops up to 1e-3 (in probability) before the maximum; this one does not. On
+    the choice of base levels see `LogregSampler`.
 
     Examples
     --------
@@ -293,7 +277,6 @@ class PolyregSampler(LevelSampler):
     """
 
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
-        """Rescale, augment and fit."""
         self.fit_rescaled(x, codes, varies, weights)
 
 
@@ -302,26 +285,21 @@ class PolrSampler(LevelSampler):
     """Proportional odds logistic regression for ordered targets (synthpop's `polr`).
 
     1. Augment the rows against separation.
-    2. Fit P(level <= k) = logistic(threshold_k - coef x) by maximum likelihood. If that fails, fit `PolyregSampler`'s
-       model instead; `fell_back_` says so.
+    2. Fit P(level <= k) = logistic(threshold_k - coef x) by maximum likelihood. If that fails, fall back to the model
+       of `PolyregSampler` and set `fell_back_`.
     3. Draw a level by its probability.
 
     Parameters
     ----------
-    formula : str or None
-        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
-        `mcce.samplers.parametric.formula` says which functions there are.
-    proper : bool
-        Fit to a bootstrap of the training rows.
-    random_state : int or None
-        Seed of the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
+    formula : see `NormSampler`
+    proper, random_state : see `PolyregSampler`
 
     Attributes
     ----------
-    cumulative_ : thresholds and coefficients; None after a fall back, or if only one level occurs.
+    cumulative_ : thresholds and coefficients; None after the fallback, or if only one level occurs.
     fell_back_ : bool
-    model_, shift_, scale_ : as in `PolyregSampler`, after a fall back.
-    classes_ : codes of the levels that occur.
+    model_, shift_, scale_ : as in `PolyregSampler`, after the fallback.
+    classes_ : codes of the observed levels.
 
     References
     ----------
@@ -343,12 +321,11 @@ class PolrSampler(LevelSampler):
     fell_back_: bool = learned(bool)
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
-        """Augment and fit (steps 1 and 2)."""
         self.cumulative_, self.fell_back_ = None, False
         super().fit_complete(given, x, target)
 
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
-        """Fit the cumulative logit, or else the multinomial one."""
+        """Fit the cumulative logit, or fall back to the multinomial one."""
         try:
             rows = augmented(x[:, varies], codes, self.classes_.size, weights)
             fitted = fit_cumulative(rows, self.classes_.size)
@@ -373,11 +350,9 @@ class PolrSampler(LevelSampler):
             return super().summary()
         estimate = np.append(self.cumulative_.coef, self.cumulative_.thresholds)
         thresholds = [f"level {a} | {b}" for a, b in itertools.pairwise(self.classes_)]
-        unknown = np.full((estimate.size, estimate.size), np.nan)
-        return coefficient_table([*self.design_.columns, *thresholds], estimate, unknown, {"Model": repr(self)})
+        return coefficient_table([*self.design_.columns, *thresholds], estimate, None, {"Model": repr(self)})
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse a cumulative model that is not of the design and the classes."""
         super().check_complete(n_rows)
         if self.cumulative_ is not None:
             sizes = self.cumulative_.thresholds.size + 1, self.cumulative_.coef.size
@@ -385,5 +360,4 @@ class PolrSampler(LevelSampler):
             require(sizes == wanted, "cumulative_ is not of the design and the classes")
 
     def has_another_model(self) -> bool:
-        """Return whether the cumulative model is there."""
         return self.cumulative_ is not None

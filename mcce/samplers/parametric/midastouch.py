@@ -1,13 +1,13 @@
-"""Weighted predictive mean matching: all donors, those with near predictions more often.
+"""Weighted predictive mean matching: all rows are donors, weighted by the distance of their predictions.
 
 Follows mice's `midastouch` (Gaffert, Meinfelder and Bosch 2016), after Siddique and Belin (2008):
 
 1. A bootstrap of the training rows gives donor i the count omega_i, once at `fit`.
 2. For donor i, regress the target on the givens by the counts of all other rows, with a ridge of 1e-5 on the diagonal
    of X'X except the intercept: beta_i.
-3. A row x draws donor i with probability proportional to omega_i / |(x_i - x) beta_i|^kappa, the power between 1.5e-8
-   and 1.3e154.
-4. kappa = min((50 R^2 / (1 - R^2))^(3/8), 100), with the R^2 of the bootstrap sample; 3 where it is not defined.
+3. A row x draws donor i with probability proportional to omega_i / |(x_i - x) beta_i|^kappa; the power is clipped to
+   [1.5e-8, 1.3e154].
+4. kappa = min((50 R^2 / (1 - R^2))^(3/8), 100), with the R^2 of the bootstrap sample; 3 if it is undefined.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import FLOAT, check_count_of, learned
 from mcce.table import Column, Table
 
-_CELLS = 4_000_000  # numbers held at a time
+_CELLS = 4_000_000  # floats held in memory at a time
 _LEAST = float(np.finfo(np.float64).eps)
 _BOUNDS = 0.5 * np.log(_LEAST), 0.5 * np.log(np.finfo(np.float64).max)  # of the log of the power (step 3)
 
@@ -38,33 +38,31 @@ _BOUNDS = 0.5 * np.log(_LEAST), 0.5 * np.log(np.finfo(np.float64).max)  # of the
 class MidastouchSampler(LinearSampler):
     """Predictive mean matching with weights instead of a number of donors (mice's `midastouch`).
 
-    1. Bootstrap the training rows once, at `fit`; rows that are not drawn are no donors.
-    2. Predict each donor, and each row to draw, by a regression without this donor.
-    3. Draw a donor by its weight, a power of the inverse distance of the two predictions
-       (`mcce.samplers.parametric.midastouch` has the formulas), and give back its value.
+    1. Bootstrap the training rows once, at `fit`; only sampled rows are donors.
+    2. Predict each donor, and each row to draw, by a regression fitted without this donor.
+    3. Draw a donor with a weight that is a power of the inverse distance of the two predictions
+       (`mcce.samplers.parametric.midastouch` has the formulas), and return its value.
 
     Parameters
     ----------
     kappa : float or None
-        The power; None: from the R squared of the regression, as mice does. The larger, the fewer donors count.
-    formula : str or None
-        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
-    random_state : int or None
-        Seed of the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
+        The power; None: from the R squared of the regression, as in mice. Larger values concentrate the weights.
+    formula, random_state : see `NormSampler`
 
     Attributes
     ----------
-    donors_, counts_ : values of the donors in order, and how often the bootstrap drew each.
-    betas_, predictions_ : coefficients without each donor, intercept first, and its prediction by them.
+    donors_, counts_ : values of the donors in ascending order, and their counts in the bootstrap sample.
+    betas_, predictions_ : leave-one-out coefficients of each donor, intercept first, and its prediction.
     kappa_ : float
-    coef_, sigma_, estimate_, covariance_ : as in `NormSampler`, of all training rows.
+    coef_, sigma_, estimate_, covariance_ : as in `NormSampler`, from all training rows.
 
     Notes
     -----
-    Draws, restricted draws and their probabilities are exact. `log_density` of a number with point mass is its log
-    probability; of other numbers it is that of normal kernels at the donors, a declared surrogate, with bandwidth
-    0.9 sigma n^(-1/5), n the effective number of the row's donors, (sum w)^2 / sum w^2. Both have a small even part
-    (`mcce.samplers.density`). Time and memory of a draw grow with the number of training rows; `PmmSampler` is faster.
+    Draws, restricted draws and their probabilities are exact. `log_density` of a value with point mass is its log
+    probability. For other values it is a surrogate: normal kernels at the donors, with bandwidth 0.9 sigma n^(-1/5),
+    where n = (sum w)^2 / sum w^2 is the effective number of donors of the row. Both are mixed with a small uniform
+    component (`mcce.samplers.density`). Time and memory per draw grow with the number of training rows; `PmmSampler` is
+    faster.
 
     References
     ----------
@@ -99,13 +97,12 @@ class MidastouchSampler(LinearSampler):
         self.random_state = random_state
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         if self.kappa is not None and not (is_number(self.kappa) and 0.0 < self.kappa <= 100.0):
-            raise InputError(f"kappa of {type(self).__name__} is {self.kappa!r}; give a number above 0, 100 at most.")
+            raise InputError(f"kappa of {type(self).__name__} is {self.kappa!r}; give a number in (0, 100].")
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
-        """Bootstrap the donors and fit a regression without each (steps 1 and 2)."""
+        """Bootstrap the donors and fit the leave-one-out regressions (steps 1 and 2)."""
         self.fit_linear(x, target.values, target)
         self.column_ = ColumnDensity.of(target.values, target.weights)
         counts = np.bincount(self.bootstrap(target), minlength=target.values.size).astype(np.float64)
@@ -126,26 +123,24 @@ class MidastouchSampler(LinearSampler):
         return np.asarray(scipy.special.softmax(power + np.log(self.counts_), axis=1))
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw one of the allowed donors for each row."""
         uniform, out = rng.uniform(), np.full(given.n_rows, np.nan)
         for rows, weights in self._blocks(given):
             upto = np.cumsum(weights * self._allowed(given, within, rows), axis=1)
             total = upto[:, -1]
-            # the last donor with a weight, where rounding takes the uniform number beyond all
+            # rounding may move the uniform number beyond the last donor with a positive weight
             last = np.argmax(upto >= total[:, None], axis=1)
             place = np.minimum((upto <= (uniform[rows] * total)[:, None]).sum(axis=1), last)
             out[rows] = np.where(total > 0.0, self.donors_[place], np.nan)
         return out
 
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the probability of the allowed donors."""
         out = np.empty(given.n_rows)
         for rows, weights in self._blocks(given):
             out[rows] = (weights * self._allowed(given, within, rows)).sum(axis=1)
         return np.minimum(out, 1.0)
 
     def quantiles_complete(self, given: Table, u: Floats) -> Floats:
-        """Return an order statistic of the donors, by their probabilities."""
+        """Return quantiles of the donors by their probabilities."""
         out = np.empty(given.n_rows)
         for rows, weights in self._blocks(given):
             out[rows] = DistributionFunctions.of_levels(weights, self.donors_).inverse(u[rows])
@@ -153,11 +148,10 @@ class MidastouchSampler(LinearSampler):
 
     @property
     def n_ranked(self) -> int:
-        """The number of donors."""
         return self.donors_.size
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value is that of a donor, or near those with at least a tenth of an even share."""
+        """Return whether each value is that of a donor, or near a donor whose probability is at least 0.1 / n."""
         supported = np.zeros(values.size, dtype=bool)
         for rows, weights in self._blocks(given):
             same = (weights * (self.donors_ == values[rows, None])).sum(axis=1)
@@ -169,7 +163,7 @@ class MidastouchSampler(LinearSampler):
         return supported
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
-        """Return the log probability of each value with point mass, the log density of the kernels at others."""
+        """Return the log probability of each value with point mass, the log kernel density of other values."""
         counted = self.column_.has_mass(values)
         smooth = ~self.column_.has_mass(self.donors_)
         density = np.empty(values.size)
@@ -183,16 +177,14 @@ class MidastouchSampler(LinearSampler):
         return self.column_.log_with_even_part(density, values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
         return "counting" if self.always_missing_ else self.column_.base_measure
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse more donors than there are."""
         check_count_of(self.donors_.size, "the number of donors_", 1, n_rows)
 
     def _blocks(self, given: Table) -> Iterator[tuple[Ints, Floats]]:
-        """Yield rows, as many as fit into memory at a time, with the probabilities of their donors."""
+        """Yield blocks of rows with the probabilities of their donors."""
         step = max(_CELLS // self.donors_.size, 1)
         for first in range(0, given.n_rows, step):
             rows = np.arange(first, min(first + step, given.n_rows))
@@ -206,7 +198,7 @@ class MidastouchSampler(LinearSampler):
 
 
 def leave_one_out(design: Floats, y: Floats, counts: Floats) -> tuple[Floats, float]:
-    """Return the coefficients without each row (step 2), and the R squared with all; NaN where it is not defined."""
+    """Return the coefficients without each row (step 2), and the R squared of all rows; NaN if it is undefined."""
     k = design.shape[1]
     length = np.sqrt((counts[:, None] * design**2).sum(axis=0))
     length[length == 0.0] = 1.0
@@ -221,7 +213,7 @@ def leave_one_out(design: Floats, y: Floats, counts: Floats) -> tuple[Floats, fl
         x, weight = scaled[rows], counts[rows]
         left = whole - weight[:, None, None] * x[:, :, None] * x[:, None, :]
         pivots = left[:, diagonal, diagonal] * ridge
-        # a column that only the row itself has: mice's substitute, on the scale of the column
+        # for a column that is nonzero in the left-out row only: mice's substitute, on the scale of the column
         left[:, diagonal, diagonal] = np.where(pivots > 1e-12, pivots, _LEAST**0.25 / length**2)
         betas[rows] = _solve(left, (product - (weight * y[rows])[:, None] * x)[:, :, None])[:, :, 0]
     whole[diagonal, diagonal] *= ridge
@@ -231,7 +223,7 @@ def leave_one_out(design: Floats, y: Floats, counts: Floats) -> tuple[Floats, fl
 
 
 def _solve(left: Floats, right: Floats) -> Floats:
-    """Return the solution of symmetric equations; the shortest one if columns are exactly collinear."""
+    """Return the solution of symmetric equations; the minimum norm solution if they are singular."""
     try:
         return np.asarray(np.linalg.solve(left, right))
     except np.linalg.LinAlgError:
@@ -239,7 +231,7 @@ def _solve(left: Floats, right: Floats) -> Floats:
 
 
 def power_of(r2: float) -> float:
-    """Return kappa of an R squared (step 4)."""
+    """Return kappa for an R squared (step 4)."""
     if not r2 >= 0.0:
         return 3.0
     return 100.0 if r2 >= 1.0 else min((50.0 * r2 / (1.0 - r2)) ** 0.375, 100.0)

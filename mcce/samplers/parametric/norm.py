@@ -1,25 +1,24 @@
-"""Normal linear regressions for numeric targets: of their values, of the scores of their ranks, of one joint Gaussian.
+"""Normal linear regressions of numeric targets.
 
-`norm` and `normrank` are synthpop's: a regression of the values, and of the normal scores of their ranks. Their fit is
-that of `mcce.samplers.parametric.linear`. `lognorm`, `sqrtnorm` and `cubertnorm` are `norm` of transformed values
-(`mcce.samplers.parametric.transforms`), `norm.boot` (mice) is `norm` with the parameters of one bootstrap sample.
-`gaussian` is shapr's approach of that name, the conditional of one joint Gaussian:
+`norm` and `normrank` (synthpop) regress the values, or the normal scores of their ranks
+(`mcce.samplers.parametric.linear`). `lognorm`, `sqrtnorm` and `cubertnorm` (synthpop) regress transformed values
+(`mcce.samplers.parametric.transforms`). `norm.boot` (mice) takes the parameters of one bootstrap sample. `gaussian`
+(shapr) is the conditional of one joint Gaussian:
 
 1. The design columns of the givens (`mcce.samplers.parametric.design`: numbers as they are, a dummy for every level but
-   the first) and the target have the mean m and the covariance S of the training rows, with denominator n - 1 (n is the
-   sum of the weights, if rows have some).
+   the first) and the target have the mean m and the covariance S of the training rows, with denominator n - 1, n the
+   number of rows or the sum of their weights.
 2. Given the columns g, the target t is normal with
 
        mean  m_t + S_tg S_gg^- (x_g - m_g),    variance  S_tt - S_tg S_gg^- S_gt,
 
-   S_gg^- the Moore-Penrose inverse on the scale of correlations: collinear givens share what they say.
-3. At least 1e-8 of the target's variance is left, so that a target which is a sum of others has a density. (shapr takes
-   the nearest positive definite matrix, to the same end.)
+   S_gg^- the Moore-Penrose inverse on the scale of correlations, which handles collinear givens.
+3. The conditional variance is at least 1e-8 of the target's variance, so that a target which is a sum of others has a
+   density. (shapr takes the nearest positive definite matrix instead.)
 
-S of fewer columns is a part of S of all. So numbers given numbers are conditionals of one and the same Gaussian, and a
-chain of them has the same joint distribution in every visit sequence. Levels among the givens move the mean and leave
-the covariance as it is (Olkin and Tate 1961, "Multivariate correlation models with mixed discrete and continuous
-variables": their model, with effects of the levels that add up).
+Numeric columns given numeric columns are conditionals of one Gaussian, so a chain of them has the same joint
+distribution for every visit sequence. Levels among the givens shift the mean and leave the covariance unchanged (Olkin
+and Tate 1961, "Multivariate correlation models with mixed discrete and continuous variables", with additive effects).
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ import numpy as np
 import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, BaseMeasure, Within, supported_by
-from mcce.samplers.density import ColumnDensity
-from mcce.samplers.parametric.linear import LinearSampler, fit_linear
+from mcce.samplers.density import ColumnDensity, require_density
+from mcce.samplers.parametric.linear import DonorRegression, LinearSampler, fit_linear
+from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.parametric.transforms import (
     Transform,
     backward,
@@ -46,14 +45,7 @@ from mcce.samplers.parametric.transforms import (
     shift_of,
 )
 from mcce.samplers.registry import register_sampler
-from mcce.samplers.smoothing import (
-    Smoother,
-    Smoothing,
-    check_smoothing,
-    log_normal_mass,
-    truncated_normal,
-    truncated_normal_quantile,
-)
+from mcce.samplers.smoothing import log_normal_mass, truncated_normal, truncated_normal_quantile
 from mcce.storage.fields import FLOAT, check_count_of, learned, require
 from mcce.table import Column, Feature, Table
 from mcce.table.checks import LARGEST
@@ -62,17 +54,16 @@ from mcce.table.weights import deviation_of, mean_of, place_of_copy, sorted_with
 
 Self = TypeVar("Self", bound="NormSampler")
 
-_NEAREST = 1e-12  # to 0, where the slope of a root is infinite
+_NEAREST = 1e-12  # distance from 0, where the slope of a root is infinite
 
 
 @register_sampler("norm")
 class NormSampler(LinearSampler):
     """Normal linear regression (synthpop's `norm`).
 
-    1. Regress the target, transformed on demand, on the givens, with a slight ridge
-       (`mcce.samplers.parametric.linear`).
+    1. Regress the (transformed) target on the givens, with a slight ridge (`mcce.samplers.parametric.linear`).
     2. Draw from the normal distribution around the prediction, and transform back.
-    3. Round to the decimals of the training values, if 12 or fewer write them all.
+    3. Round to the decimals of the training values, if they have at most 12.
 
     Draws are new numbers and may lie outside the observed range; an integer dtype bounds them.
 
@@ -80,32 +71,32 @@ class NormSampler(LinearSampler):
     ----------
     formula : str or None
         The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
-        `mcce.samplers.parametric.formula` says which functions there are.
+        `mcce.samplers.parametric.formula` lists the functions.
     transform : "log", "sqrt", "cuberoot" or None
-        Transformation of the target (`mcce.samplers.parametric.transforms`); "log" and "sqrt" need values from 0 on,
-        and draw no others.
+        Transformation of the target (`mcce.samplers.parametric.transforms`); "log" and "sqrt" need non-negative values,
+        and draw only such values.
     proper : bool
         Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
     random_state : int or None
-        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of that draw, combined with the chain's seed; a sampler fitted on its own uses this seed alone.
 
     Attributes
     ----------
-    coef_, sigma_ : coefficients, intercept first, and residual standard deviation that draws use.
-    estimate_, covariance_ : the estimated coefficients and V, their covariance over sigma squared.
+    coef_, sigma_ : coefficients, intercept first, and residual standard deviation used for draws.
+    estimate_, covariance_ : the estimated coefficients and V, their covariance divided by sigma squared.
     decimals_ : int or None
     shift_ : float
-        What is added before the logarithm: half of the least positive value if some are 0, else 0.
+        Constant added before the logarithm: half of the least positive value if some values are 0, else 0.
 
     Notes
     -----
-    Coefficients and residual standard deviation are those of the transformed target. The normal distribution is
-    truncated to the transformed values that the target can have (`low_`, `high_`).
+    Coefficients and residual standard deviation are on the scale of the transformed target. The normal distribution is
+    truncated to the range that the target can have (`low_`, `high_`).
 
-    `log_density` is the normal density, times the slope of the transformation. Where training values have point mass
-    (`mcce.samplers.density`), it is the probability to be rounded to these, and there is a small even part; else it
-    ignores the rounding. A target without spread has probability 1 at its value instead. `supports` means within 7
-    standard deviations, and no more decimals than the data.
+    `log_density` is the normal density times the slope of the transformation. Values with point mass
+    (`mcce.samplers.density`) have the probability of being rounded to them, mixed with a small uniform component;
+    otherwise rounding is ignored. A constant target has probability 1. A value is supported within 7 standard
+    deviations of the prediction, if it has no more decimals than the training values.
 
     References
     ----------
@@ -123,7 +114,7 @@ class NormSampler(LinearSampler):
     """
 
     takes_weights = True
-    dispensable = ("column_",)  # whose knots are training values: without it, it draws, but has no density
+    dispensable = ("column_",)  # its knots are training values; draws do not need it, the density does
     discloses = "coefficients, {column_.atoms} frequent values of it, and {column_.knots} quantiles of it"
 
     decimals_: int | None = learned(int, least=0, most=MOST_DECIMALS, optional=True)
@@ -146,12 +137,10 @@ class NormSampler(LinearSampler):
         self.transform = transform
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         check_transform(self.transform, self)
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
-        """Fit the regression (step 1)."""
         check_domain(self.transform, target, self)
         self.decimals_ = decimals_of(target.values)
         self.column_ = ColumnDensity.of(target.values, target.weights)
@@ -159,21 +148,21 @@ class NormSampler(LinearSampler):
         if self.transform is not None:
             self.shift_ = shift_of(self.transform, target.values)
             least = -LARGEST
-            if self.transform != "cuberoot":  # positive training values: no draw is rounded to 0
+            if self.transform != "cuberoot":  # if all training values are positive, no draw is rounded to 0
                 least = 0.0 if self.decimals_ is None or target.values.min() == 0.0 else 10.0**-self.decimals_
             self.low_, self.high_ = max(self.low_, least), min(self.high_, LARGEST)
         self.estimate(given, x, replace(target, values=self._forward(target.values)))
 
     def estimate(self, given: Table, x: Floats, target: Column) -> None:
-        """Find the coefficients and the standard deviation; the target is transformed already."""
+        """Estimate the coefficients and the standard deviation of an already transformed target."""
         self.fit_linear(x, target.values, target)
 
     def deviation(self, given: Table) -> Floats | float:
-        """Return the standard deviation of each row's draw, before rounding."""
+        """Return the standard deviation of each row's draw before rounding."""
         return self.sigma_
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw and round (steps 2 and 3); a restricted draw comes from the part that rounds to allowed values."""
+        """Draw and round (steps 2 and 3); restricted draws are truncated to values that round to allowed ones."""
         mean, sd = self.predict(given), self.deviation(given)
         if within is None and np.isinf(self.low_):
             return self._rounded(mean + sd * rng.normal())
@@ -187,7 +176,7 @@ class NormSampler(LinearSampler):
         return np.where(possible, np.clip(self._rounded(self._backward(drawn)), low, high), np.nan)
 
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the mass of what rounds to allowed values, as a share of what the target can be."""
+        """Return the probability of being rounded to an allowed value."""
         return np.exp(self.log_mass_complete(given, within))
 
     def log_mass_complete(self, given: Table, within: Within, drawn: Floats | None = None) -> Floats:
@@ -200,7 +189,7 @@ class NormSampler(LinearSampler):
         return np.where(low <= high, allowed - self._log_whole(given), -np.inf)
 
     def quantiles_complete(self, given: Table, u: Floats) -> Floats:
-        """Invert the normal distribution function, and round (step 3)."""
+        """Return quantiles of the normal distribution, rounded (step 3)."""
         mean = self.predict(given)
         if self.sigma_ == 0.0:
             return self._rounded(self._backward(mean))
@@ -209,7 +198,7 @@ class NormSampler(LinearSampler):
         return np.clip(self._rounded(self._backward(drawn)), low, high)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value lies within reach of its prediction and has no decimals too many."""
+        """Return whether each value is within 7 standard deviations of the prediction and on the grid of decimals."""
         mean, reach = self.predict(given), REACH * self.deviation(given)
         unit = 10.0 ** -(12.0 if self.decimals_ is None else self.decimals_)
         near = (self._forward(values + unit) >= mean - reach) & (self._forward(values - unit) <= mean + reach)
@@ -217,7 +206,7 @@ class NormSampler(LinearSampler):
         return supported
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
-        """Return the log of the normal density; of values with point mass, of the probability to be rounded to them."""
+        """Return the log normal density; for values with point mass, the log probability of being rounded to them."""
         mean, sd = self.predict(given), self.deviation(given)
         if self.sigma_ == 0.0:
             return np.where(self._rounded(values) == self._rounded(self._backward(mean)), 0.0, -np.inf)
@@ -227,31 +216,23 @@ class NormSampler(LinearSampler):
         if self.transform is not None:
             density += log_slope(self.transform, values, self.shift_, max(self._half, _NEAREST))
         density = np.where((values >= self.low_) & (values <= self.high_), density - whole, -np.inf)
-        if not self.column_density().atoms.size:
+        column = require_density(self.column_, self)
+        if not column.atoms.size:
             return density
         mass = self._log_normal_mass(given, values, values) - whole
-        if self.column_density().base_measure == "counting":  # new values are counted too, if they are rounded ones
+        if column.base_measure == "counting":  # new rounded values have point mass, too
             density = np.where(self._rounded(values) == values, mass, -np.inf)
-        density = np.where(self.column_density().has_mass(values), mass, density)
-        return self.column_density().log_with_even_part(np.exp(density), values)
+        density = np.where(column.has_mass(values), mass, density)
+        return column.log_with_even_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
-        return "counting" if self.always_missing_ or self.sigma_ == 0.0 else self.column_density().base_measure
+        if self.always_missing_ or self.sigma_ == 0.0:
+            return "counting"
+        return require_density(self.column_, self).base_measure
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse a range without an order."""
         require(self.low_ < self.high_, "low_ is not below high_")
-
-    def column_density(self) -> ColumnDensity:
-        """Return the column's density; one that was saved without donors has none."""
-        if self.column_ is None:
-            raise SamplerError(
-                f'{self!r} was saved with donors="none", and its density is read from training values; '
-                "save it with them."
-            )
-        return self.column_
 
     def _forward(self, values: Floats) -> Floats:
         return forward(self.transform, values, self.shift_)
@@ -260,17 +241,17 @@ class NormSampler(LinearSampler):
         return backward(self.transform, values, self.shift_)
 
     def _cell(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return between which transformed values those lie that are rounded to low, to high, or to some between."""
+        """Return the interval of transformed values that are rounded to a value from low to high."""
         return self._forward(low - self._half), self._forward(high + self._half)
 
     def _log_normal_mass(self, given: Table, low: Floats, high: Floats) -> Floats:
-        """Return the log probability of what is rounded to values from low to high."""
+        """Return the log probability of being rounded to a value from low to high."""
         mean, sd = self.predict(given), self.deviation(given)
         first, last = self._cell(low, high)
         return log_normal_mass((first - mean) / sd, (last - mean) / sd)
 
     def _log_whole(self, given: Table) -> Floats:
-        """Return the log probability of what the target can be."""
+        """Return the log probability of the range of the target."""
         return self._log_normal_mass(given, *self._allowed(Within(), given.n_rows))
 
     @property
@@ -279,16 +260,16 @@ class NormSampler(LinearSampler):
         return 0.0 if self.decimals_ is None else 0.5 * 10.0**-self.decimals_
 
     def _allowed(self, within: Within, n_rows: int) -> tuple[Floats, Floats]:
-        """Return the outermost values that are allowed, rounded, and that the dtype can hold."""
+        """Return the least and the greatest rounded value that is allowed and fits the dtype."""
         low, high = within.bounds(n_rows)
         return self._inwards(np.maximum(low, self.low_), np.minimum(high, self.high_))
 
     def _rounded(self, values: Floats) -> Floats:
-        # adding 0 turns -0 into 0
+        # adding 0 turns -0.0 into 0.0
         return values if self.decimals_ is None else np.round(values, self.decimals_) + 0.0
 
     def _inwards(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the outermost rounded values inside [low, high]."""
+        """Return the least and the greatest rounded value inside [low, high]."""
         if self.decimals_ is None:
             return low, high
         unit = 10.0**-self.decimals_
@@ -301,9 +282,7 @@ class _TransformedSampler(NormSampler):
     """`NormSampler` with one transformation; a base class, not a sampler."""
 
     def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
+        RegressionSampler.__init__(self, formula=formula, proper=proper, random_state=random_state)
 
     def __init_subclass__(cls) -> None:
         """Add the parameters to the docstring."""
@@ -313,25 +292,20 @@ class _TransformedSampler(NormSampler):
 _PARAMETERS = """\
     Parameters
     ----------
-    formula : str or None
-        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
-    proper : bool
-        Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
-    random_state : int or None
-        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
+    formula, proper, random_state : see `NormSampler`
 
     See Also
     --------
-    NormSampler : attributes, density and restricted draws; it takes the same transformation as a parameter.
+    NormSampler : attributes, density and restricted draws; its parameter `transform` selects the same transformation.
 """
 
 
 @register_sampler("lognorm")
 class LogNormSampler(_TransformedSampler):
-    """Normal regression of the logarithm (synthpop's `lognorm`), for values from 0 on.
+    """Normal regression of the logarithm (synthpop's `lognorm`), for non-negative values.
 
-    With zeros among the training values, half of the least positive one is added before the logarithm. Draws are not
-    negative, where synthpop's can be as low as minus that half.
+    If some training values are 0, half of the least positive one is added before the logarithm. Draws are non-negative;
+    synthpop's can be as low as minus that half.
 
     Examples
     --------
@@ -348,9 +322,9 @@ class LogNormSampler(_TransformedSampler):
 
 @register_sampler("sqrtnorm")
 class SqrtNormSampler(_TransformedSampler):
-    """Normal regression of the square root (synthpop's `sqrtnorm`), for values from 0 on.
+    """Normal regression of the square root (synthpop's `sqrtnorm`), for non-negative values.
 
-    The normal distribution of the root is truncated at 0. (synthpop squares negative draws too.)
+    The normal distribution of the root is truncated at 0. (synthpop also squares negative draws.)
 
     Examples
     --------
@@ -386,21 +360,16 @@ class CubertNormSampler(_TransformedSampler):
 class NormBootSampler(NormSampler):
     """Normal regression with the parameters of one bootstrap sample (mice's `norm.boot`).
 
-    1. Draw as many training rows as there are, with replacement, once at `fit`.
-    2. Coefficients and residual standard deviation are those of this sample; draws are those of `NormSampler`.
+    1. Draw a bootstrap sample of the training rows, once at `fit`.
+    2. Estimate coefficients and residual standard deviation from this sample; draw as `NormSampler` does.
 
     Parameters
     ----------
-    formula : str or None
-        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
-    transform : "log", "sqrt", "cuberoot" or None
-        Transformation of the target.
-    random_state : int or None
-        Seed of the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
+    formula, transform, random_state : see `NormSampler`
 
     Attributes
     ----------
-    coef_, sigma_ : of the bootstrap sample. A design column that is constant there has the coefficient 0.
+    coef_, sigma_ : estimates from the bootstrap sample. A design column that is constant there has coefficient 0.
     estimate_, covariance_ : of all training rows.
 
     See Also
@@ -437,43 +406,32 @@ class NormBootSampler(NormSampler):
 
 
 @register_sampler("normrank")
-class NormRankSampler(LinearSampler):
-    """Normal regression on ranks, which keeps the marginal distribution (synthpop's `normrank`).
+class NormRankSampler(DonorRegression):
+    """Normal regression on ranks, which preserves the marginal distribution (synthpop's `normrank`).
 
-    1. Give each training value the normal score z = qnorm(rank / (n + 1)), ties their average rank.
+    1. Compute the normal score z = qnorm(rank / (n + 1)) of each training value, with average ranks for ties.
     2. Regress the scores on the givens, with a slight ridge (`mcce.samplers.parametric.linear`).
     3. Draw a score around the prediction; its position is pnorm(z) (n + 1), rounded, from 1 to n.
-    4. Give back the training value at that position of the sorted ones, smoothed on demand.
+    4. Return the sorted training value at that position, smoothed on request.
 
     Parameters
     ----------
     smoothing : "density" or None
         Kernel smoothing of the drawn values (`mcce.samplers.smoothing`: Sheather-Jones bandwidth, observed range).
-    formula : str or None
-        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
-        `mcce.samplers.parametric.formula` says which functions there are.
-    proper : bool
-        Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
-    random_state : int or None
-        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
+    formula, proper, random_state : see `NormSampler`
 
     Attributes
     ----------
     coef_, sigma_, estimate_, covariance_ : as in `NormSampler`, on the scale of the scores.
-    sorted_ : the training values in order.
-    upto_ : sums of their weights, None without weights: a position counts copies.
+    sorted_ : the training values in ascending order.
+    upto_ : cumulative sums of their weights; None without weights. Positions count copies.
 
     Notes
     -----
-    `log_density` of a number with point mass is the log probability of exactly this value; of other numbers it is that
-    of the margin, a kernel estimate, times that of the score beside the standard normal one: a declared surrogate. Both
-    have a small even part (`mcce.samplers.density`). Restricted draws come from the part of the normal
-    distribution that maps inside; smoothed ones, which have no density here, are drawn again until they lie inside.
-
-    References
-    ----------
-    Nowok, Raab and Dibben (2016), "synthpop: Bespoke Creation of Synthetic Data in R", Journal of Statistical
-    Software 74 (11).
+    `log_density` of a value with point mass is its log probability. For other values it is a surrogate: the kernel
+    density of the margin times the density ratio of the score and a standard normal variable. Both are mixed with a
+    small uniform component (`mcce.samplers.density`). Restricted draws truncate the normal distribution of the score.
+    Smoothed draws have no density, and are redrawn until they are allowed.
 
     Examples
     --------
@@ -489,24 +447,6 @@ class NormRankSampler(LinearSampler):
 
     sorted_: Floats = learned(FLOAT, "values", rising="weakly", filled=True)
     upto_: Floats | None = learned(FLOAT, "values", above=0.0, rising=True, optional=True, default=None)
-    smoother_: Smoother | None = learned(Smoother, optional=True)
-    column_: ColumnDensity = learned(ColumnDensity)
-
-    def __init__(
-        self,
-        *,
-        smoothing: Smoothing = None,
-        formula: str | None = None,
-        proper: bool = False,
-        random_state: int | None = 0,
-    ) -> None:
-        super().__init__(formula=formula, proper=proper, random_state=random_state)
-        self.smoothing = smoothing
-
-    def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
-        super().check_parameters()
-        check_smoothing(self.smoothing, self)
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Regress the normal scores (steps 1 and 2)."""
@@ -514,8 +454,7 @@ class NormRankSampler(LinearSampler):
         if weights is not None:
             self.upto_ = np.cumsum(weights)
         self.fit_linear(x, normal_scores(target.values, target.weights), target)
-        self.smoother_ = None if self.smoothing is None else Smoother.read(self.sorted_, weights)
-        self.column_ = ColumnDensity.of(self.sorted_, weights)
+        self.read_margin(self.sorted_, weights)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw a score and map it back (steps 3 and 4)."""
@@ -536,11 +475,6 @@ class NormRankSampler(LinearSampler):
         position = np.clip(self._position(scores), first, after - 1)
         return np.where(possible, self.sorted_[position], np.nan)
 
-    @property
-    def restricts_by_rejection(self) -> bool:
-        """Whether a restricted draw is drawn again until it is allowed: a smoothed one is."""
-        return self.smoother_ is not None
-
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the mass of the allowed training values."""
         return np.exp(self.log_mass_complete(given, within))
@@ -550,18 +484,17 @@ class NormRankSampler(LinearSampler):
         return self._log_mass(given, *within.bounds(given.n_rows))
 
     def quantiles_complete(self, given: Table, u: Floats) -> Floats:
-        """Return the training value at the position of each score (step 4)."""
+        """Return the training value at the position of each quantile (step 4)."""
         return self._at(self.predict(given) + self.sigma_ * scipy.special.ndtri(u))
 
     @property
     def n_ranked(self) -> int:
-        """The number of training values."""
         return self.sorted_.size
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value is as close to training values as they are to each other, and within reach.
+        """Return whether each value is within the local spacing of a training value that can be drawn.
 
-        A smoothed value lies in the observed range, within reach of the kernels.
+        With smoothing: whether it is in the observed range and within the reach of a kernel.
         """
         if self.smoother_ is not None:
             return self.smoother_.supports(self.sorted_, values)
@@ -574,25 +507,23 @@ class NormRankSampler(LinearSampler):
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log probability of each value with point mass, the log density of other values."""
-        if self.smoother_ is not None:
-            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
+        self.refuse_smoothing()
         mass = np.exp(self._log_mass(given, values, values))
         if self.sigma_ == 0.0:
             return self.column_.log_with_even_part(mass, values)
         below, density = self.column_.margin(values)
         least = 0.5 / (self._total + 1)
         score = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
-        beside = (score - self.predict(given)) / self.sigma_
-        ratio = np.exp(0.5 * score**2 - 0.5 * beside**2) / self.sigma_
+        residual = (score - self.predict(given)) / self.sigma_
+        ratio = np.exp(0.5 * score**2 - 0.5 * residual**2) / self.sigma_
         if self.column_.base_measure == "mixed":
             density = density * self._between_atoms(given)
         return self.column_.log_with_even_part(np.where(self.column_.has_mass(values), mass, density * ratio), values)
 
     def _between_atoms(self, given: Table) -> Floats:
-        """Return by what the density of numbers without point mass is multiplied, so that the mass of all is 1.
+        """Return the factor that normalises the density of values without point mass.
 
-        Draws count positions, and the margin is smoothed: they do not quite agree on how many numbers lie between two
-        point masses.
+        Draws use positions and the density a smoothed margin, so the two differ slightly in the mass between atoms.
         """
         atoms, mean = self.column_.atoms, self.predict(given)
         before = self.column_.margin(atoms)[0]
@@ -605,15 +536,7 @@ class NormRankSampler(LinearSampler):
         left = 1.0 - in_margin
         return np.divide(np.maximum(1.0 - drawn, 0.0), left, out=np.zeros(mean.size), where=left > 0.0)
 
-    def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
-        self.check_fitted("design_")
-        if not self.always_missing_ and self.smoother_ is not None:
-            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
-        return "counting" if self.always_missing_ else self.column_.base_measure
-
     def check_complete(self, n_rows: int) -> None:
-        """Refuse more training values than there are."""
         check_count_of(self.sorted_.size, "the number of sorted_", 1, n_rows)
 
     def _log_mass(self, given: Table, low: Floats, high: Floats) -> Floats:
@@ -633,7 +556,7 @@ class NormRankSampler(LinearSampler):
         n = self._total
         if self.upto_ is None:
             return (np.clip(np.rint(scipy.special.ndtr(scores) * (n + 1)), 1, n) - 1).astype(np.int64)
-        return place_of_copy(self.upto_, scipy.special.ndtr(scores) * (n + 1) - 0.5)  # from 0, and not rounded yet
+        return place_of_copy(self.upto_, scipy.special.ndtr(scores) * (n + 1) - 0.5)  # zero-based, not yet rounded
 
     def _at(self, scores: Floats) -> Floats:
         return self.sorted_[self._position(scores)]
@@ -652,7 +575,7 @@ class NormRankSampler(LinearSampler):
 
 
 def normal_scores(values: Floats, weights: Floats | None = None) -> Floats:
-    """Return qnorm(rank / (n + 1)), ties sharing their average rank; a value with a weight is as many ties."""
+    """Return qnorm(rank / (n + 1)) with average ranks for ties; a value of weight w counts as w tied values."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     total: float = values.size
     if weights is not None:
@@ -662,7 +585,7 @@ def normal_scores(values: Floats, weights: Floats | None = None) -> Floats:
 
 
 def _dtype_range(feature: Feature) -> tuple[float, float]:
-    """Return what an integer dtype can hold, if that is less than 64 signed bits; else infinite bounds."""
+    """Return the range of an integer dtype other than int64; else infinite bounds."""
     dtype = getattr(feature.dtype, "numpy_dtype", feature.dtype)
     if isinstance(dtype, np.dtype) and dtype.kind in "iu" and dtype != np.int64:
         return float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
@@ -670,19 +593,17 @@ def _dtype_range(feature: Feature) -> tuple[float, float]:
 
 
 LEAST_SHARE = 1e-8
-_RANK = 1e-9  # singular values below this share of the largest count as zero
+_RANK = 1e-9  # relative to the largest: smaller singular values count as zero
 
 
 @register_sampler("gaussian")
 class GaussianSampler(NormSampler):
-    """The conditional of a joint Gaussian of all numbers, levels among the givens as dummies.
+    """The conditional of a joint Gaussian of all numbers, with dummies for levels among the givens.
 
-    1. Take mean and covariance of the givens and the target (`mcce.samplers.parametric.norm` has the formula).
-    2. Draw from the normal distribution of the target given the row.
-    3. Round to the decimals of the training values, if 12 or fewer write them all.
+    1. Estimate mean and covariance of the givens and the target (`mcce.samplers.parametric.norm` has the formula).
+    2. Draw from the conditional normal distribution of the target, and round as `NormSampler` does.
 
-    Draws are new numbers and may lie outside the observed range; an integer dtype bounds them. Targets with levels are
-    refused: give them a sampler of their own, as in the example.
+    Targets with levels need another sampler, as in the example.
 
     Attributes
     ----------
@@ -692,10 +613,9 @@ class GaussianSampler(NormSampler):
 
     Notes
     -----
-    Up to a ridge and the denominator of the variance (n - 1 here, n less the number of coefficients there), this is
-    `NormSampler`; take that one where the coefficients are many and the rows few. Density, supports and restricted
-    draws are those of `NormSampler`, and so is what missing values do: a logistic regression says whether a target is
-    missing, and a missing given has an indicator.
+    Apart from the ridge and the denominator of the variance (n - 1 here, n less the number of coefficients there), this
+    is `NormSampler`; prefer that one with many coefficients and few rows. Density, supports, restricted draws and the
+    treatment of missing values are those of `NormSampler`.
 
     References
     ----------
@@ -724,7 +644,7 @@ class GaussianSampler(NormSampler):
         pass
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
-        """Take the moments (step 1) and the target's conditional (steps 2 and 3)."""
+        """Estimate the moments and the conditional of the target (step 1)."""
         super().fit_complete(given, x, target)
         joint = np.column_stack([x, target.values])
         self.mean_ = mean_of(joint, target.weights)
@@ -734,10 +654,10 @@ class GaussianSampler(NormSampler):
         self.estimate_ = self.coef_
 
     def estimate(self, given: Table, x: Floats, target: Column) -> None:
-        """Find coefficients and standard deviation, without squaring the condition number of the covariance."""
+        """Estimate coefficients and standard deviation by least squares, which does not square the condition number."""
         y, weights = target.values, target.weights
         mean, spread = mean_of(x, weights), deviation_of(x, weights)
-        if np.ptp(y) == 0.0:  # rounding would leave a constant some variance
+        if np.ptp(y) == 0.0:  # rounding would give a constant a positive variance
             self.coef_, self.sigma_ = np.concatenate([y[:1], np.zeros(mean.size)]), 0.0
             return
         middle = float(mean_of(y, weights))

@@ -1,10 +1,10 @@
-"""Regressions as conditionals: the design, missing targets and `proper` synthesis that all parametric samplers share.
+"""Regressions as conditionals: the design, missing targets and `proper` synthesis of all parametric samplers.
 
-A target with missing values is modelled in two parts, as synthpop does for numbers: a logistic regression says
-whether the draw is missing, and the model proper, fitted on the complete rows, gives the value.
+A target with missing values has a two-part model, as in synthpop: a logistic regression for whether the value is
+missing, and the regression itself, fitted to the complete rows.
 
-Weights of rows count as copies: likelihoods and sums of squares are weighted, and the number of rows in degrees of
-freedom is the sum of the weights. (R's `lm` counts rows there; the coefficients are the same.)
+Weights count as copies: likelihoods and sums of squares are weighted, and degrees of freedom use the sum of the
+weights. (R's `lm` uses the number of rows; the coefficients are the same.)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RegressionSampler(ConditionalSampler):
     """A sampler whose conditional is a regression on the design of the givens; a base class, not a sampler.
 
     A subclass implements `fit_complete`, `sample_complete`, `probability_within`, `quantiles_complete`,
-    `supports_complete` and `log_density_complete` for targets without missing values; this class adds the missing ones.
+    `supports_complete` and `log_density_complete` for targets without missing values; this class handles missing ones.
     """
 
     handles_missing = True
@@ -65,11 +65,11 @@ class RegressionSampler(ConditionalSampler):
 
     @abstractmethod
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw one value, not missing, for each row; NaN where nothing is allowed."""
+        """Draw one known value for each row; NaN if no value is allowed."""
 
     @abstractmethod
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the probability that each row's draw, which is not missing, is allowed."""
+        """Return the probability that each row's known value is allowed."""
 
     def log_mass_complete(self, given: Table, within: Within, drawn: Floats) -> Floats:
         """Return the log of `probability_within`, or of an unbiased estimate of it that may depend on the draw."""
@@ -77,44 +77,43 @@ class RegressionSampler(ConditionalSampler):
 
     @abstractmethod
     def quantiles_complete(self, given: Table, u: Floats) -> Floats:
-        """Return the least value of each row that is not exceeded with probability `u`; none is missing."""
+        """Return the `u`-quantile of each row's known values."""
 
     def probability_upto(self, given: Table, high: Floats) -> Floats:
-        """Return the probability that each row's draw, which is not missing, is at most `high`."""
+        """Return the probability that each row's known value is at most `high`."""
         return self.probability_within(given, Within(high=high))
 
     @property
     def n_ranked(self) -> int | None:
-        """The number of donors that a value is ranked among; None if there are none."""
+        """The number of donors that a value is ranked among; None if values are not drawn from donors."""
         return None
 
     @abstractmethod
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether the conditional could have produced each value; none is missing."""
+        """Return whether the conditional supports each known value."""
 
     @abstractmethod
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
-        """Return the log density of each value; none is missing."""
+        """Return the log density of each known value."""
 
     @property
     def restricts_by_rejection(self) -> bool:
-        """Whether a restricted draw is drawn again until it is allowed."""
+        """Whether restricted draws use rejection sampling."""
         return False
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
+        """Raise if a parameter is invalid."""
         if not isinstance(self.proper, bool):
             raise InputError(f"proper of {type(self).__name__} is {self.proper!r}; it must be True or False.")
         resolve_seed(self.random_state)
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Fit the regression, and the one for missing targets if there are some."""
         self.check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
             raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
         for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # nothing of an earlier fit may stay behind
+            delattr(self, name)  # state of an earlier fit
         missing = np.isnan(target.values)
         self.always_missing_ = bool(missing.all())
         self.missing_design_ = self.missing_model_ = None
@@ -134,19 +133,18 @@ class RegressionSampler(ConditionalSampler):
         return self
 
     def read_design(self, given: Table, target: Column, *, keep_constants: bool = False) -> Design | FormulaDesign:
-        """Return the design of training rows: that of the formula, or all givens."""
+        """Return the design of the formula, or of all givens."""
         if self.formula is None:
             return Design.read(given, keep_constants=keep_constants)
         design = FormulaDesign.read(self.formula, given, target.feature)
         if self.needs_intercept and not design.has_intercept:
             raise SamplerError(
-                f"formula {self.formula!r} of {target.feature.name!r} leaves the intercept out, which "
-                f"{type(self).__name__} always has; use StatsmodelsSampler, or drop the 0 or -1."
+                f"formula {self.formula!r} of {target.feature.name!r} has no intercept, which "
+                f"{type(self).__name__} needs; use StatsmodelsSampler, or drop the 0 or -1."
             )
         return design
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row, missing where the first part says so."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("design_")
@@ -158,7 +156,7 @@ class RegressionSampler(ConditionalSampler):
         return drawn
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, or a missing one by its probability."""
+        """Draw one allowed value for each row, or a missing value with its probability."""
         self.check_fitted("design_")
         may_be_missing = within.allows_missing(given.n_rows)
         if self.always_missing_:
@@ -181,7 +179,6 @@ class RegressionSampler(ConditionalSampler):
         return found.or_missing(allowed, missing * may_be_missing, rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the conditional could have produced each value."""
         self.check_fitted("design_")
         missing = np.isnan(values)
         if self.always_missing_:
@@ -192,7 +189,7 @@ class RegressionSampler(ConditionalSampler):
         return supported
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log density of each value; of a missing one, the log probability to be missing."""
+        """Return the log density of known values, the log probability of missing ones."""
         self.check_fitted("design_")
         self.refuse_training_rows(training_rows)
         known = np.flatnonzero(~np.isnan(values))
@@ -207,7 +204,7 @@ class RegressionSampler(ConditionalSampler):
         return out
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of each row, missing values by the first part."""
+        """Return the distribution of each row, with the probability of a missing value."""
         self.check_fitted("design_")
         if self.always_missing_:
             return DistributionFunctions.always_missing(given.n_rows)
@@ -221,33 +218,32 @@ class RegressionSampler(ConditionalSampler):
         return known if self.missing_model_ is None else known.with_missing(np.exp(self._log_missing(given)[:, 1]))
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that is not of these columns and training rows."""
         self.check_parameters()
         check_fields(self, RegressionSampler)
         self.design_.check_columns(given)
         model, design = self.missing_model_, self.missing_design_
-        require((model is None) == (design is None), "missing_model_ and missing_design_ are not both there")
+        require((model is None) == (design is None), "only one of missing_model_ and missing_design_ is present")
         if model is not None and design is not None:
             design.check_columns(given)
-            require(model.coef.shape == (1, design.n_columns), "missing_model_ is not of its design")
+            require(model.coef.shape == (1, design.n_columns), "missing_model_ does not match its design")
         if not self.always_missing_:
             check_fields(self, rows=n_rows, levels=target.n_levels, columns=self.design_.n_columns)
             self.check_complete(n_rows)
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse parts that `fit_complete` could not have left together; each by itself is what it declares."""
+        """Raise if the fields set by `fit_complete`, each valid on its own, are inconsistent."""
 
     def proper_streams(self, target: Column, n: int) -> RowStreams:
-        """Return `n` streams for parameter draws or a bootstrap: a function of the seeds and the target's name."""
+        """Return `n` streams for parameter draws or a bootstrap, determined by the seeds and the name of the target."""
         return RowStreams.from_seed(self.fit_seed(self.random_state), n).child("proper", target.feature.name)
 
     def bootstrap(self, target: Column) -> Ints:
-        """Return the rows of a bootstrap sample, as many as there are, or as their weights sum to."""
+        """Return the rows of a bootstrap sample, whose size is the number of rows or the sum of their weights."""
         n_drawn = target.values.size if target.weights is None else n_copies(target.weights)
         return draw_rows(np.arange(target.values.size), self.proper_streams(target, n_drawn), target.weights)
 
     def _log_missing(self, given: Table) -> Floats:
-        """Return the log probabilities that each draw is not missing, and that it is."""
+        """Return the log probabilities of a known and of a missing value."""
         assert self.missing_design_ is not None
         assert self.missing_model_ is not None
         return log_softmax(self.missing_design_.predict(given, self.missing_model_.intercept, self.missing_model_.coef))

@@ -1,4 +1,4 @@
-"""The parametric sampler by the target's kind."""
+"""The parametric sampler for the kind of the target."""
 
 from __future__ import annotations
 
@@ -23,27 +23,16 @@ Chooser = TypeVar("Chooser", bound="ParametricSampler")
 
 @register_sampler("parametric")
 class ParametricSampler(ConditionalSampler):
-    """The parametric sampler that synthpop takes for the target's kind.
+    """The parametric sampler that synthpop uses for the kind of the target.
 
-    1. Numeric: `NormRankSampler`. Two levels: `LogregSampler`. More: `PolyregSampler`. Ordered: `PolrSampler`.
-    2. All methods are those of the chosen sampler, which is the attribute `sampler_`.
+    Numeric: `NormRankSampler`. Two levels: `LogregSampler`. More: `PolyregSampler`. Ordered: `PolrSampler`. All methods
+    are delegated to the chosen sampler, the attribute `sampler_`.
 
     Parameters
     ----------
     smoothing : "density" or None
         Smoothing of a numeric target.
-    formula : str or None
-        The design in R's notation, as in "salary ~ age * sex + log(savings + 1)"; None: all givens as they are.
-        `mcce.samplers.parametric.formula` says which functions there are.
-    proper : bool
-        Draw the parameters, or bootstrap the rows, once at `fit`.
-    random_state : int or None
-        Seed of that, beside the chain's own; a sampler that is fitted alone has this one only.
-
-    References
-    ----------
-    Nowok, Raab and Dibben (2016), "synthpop: Bespoke Creation of Synthetic Data in R", Journal of Statistical
-    Software 74 (11), section 3.1.
+    formula, proper, random_state : see `NormSampler`
 
     Examples
     --------
@@ -75,7 +64,6 @@ class ParametricSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Chooser, given: Table, target: Column) -> Chooser:
-        """Choose the sampler (step 1) and fit it."""
         self.check_target(target.feature)
         check_smoothing(self.smoothing, self)
         chosen = self._make(_method(target.feature))
@@ -85,42 +73,34 @@ class ParametricSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row."""
         self.check_fitted("sampler_")
         return self.sampler_.sample(given, rng, within)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row."""
         self.check_fitted("sampler_")
         return self.sampler_.sample_within(given, rng, within)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the conditional could have produced each value."""
         self.check_fitted("sampler_")
         return self.sampler_.supports(given, values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log density or log probability of each value."""
         self.check_fitted("sampler_")
         return self.sampler_.log_density(given, values, training_rows)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        """Return the distribution of each row."""
         self.check_fitted("sampler_")
         return self.sampler_.distribution(given)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("sampler_")
         return self.sampler_.base_measure()
 
     def summary(self) -> Summary:
-        """Return what the chosen sampler has learned."""
         self.check_fitted("sampler_")
         return self.sampler_.summary()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a chosen sampler that is not the one for the target, or not of these columns."""
         check_type(self.sampler_, "sampler_", _METHODS[_method(target)])
         self.sampler_.check_state(given, target, n_rows)
 

@@ -6,24 +6,26 @@ For row i of group g, with n_g rows (the sum of their weights), N rows in all an
 2. The ratio s = tau / sigma maximises the restricted likelihood, with beta and sigma profiled out (Bates et al. 2015,
    section 3.4): -2 log L(s) = (N - r) log rss(s) + sum_g log(1 + s^2 n_g) + log |A(s)|, where A(s) is the matrix of the
    normal equations of the weighted regression, and rss(s) its residual sum of squares. Rows enter as deviations from
-   the means of their groups; these means enter with the weights n_g / (1 + s^2 n_g).
+   their group means, and the group means with weights n_g / (1 + s^2 n_g).
 3. Given the parameters and the training rows, b_g is normal with mean s^2 n_g / (1 + s^2 n_g) times the mean residual
    of the group, and variance v_g = tau^2 / (1 + s^2 n_g). A group without training rows has mean 0 and variance tau^2.
 4. A draw for group g is normal around x beta plus the mean of b_g, with variance sigma^2 + v_g.
-5. `proper`: one draw of the parameters from their posterior, at `fit`. The prior of s is half-Cauchy with scale 1, of
-   beta and log sigma even. So s has a density proportional to L(s) / (1 + s^2), sigma^2 = rss(s) / chi2 with N - r
-   degrees of freedom, and beta is normal with covariance sigma^2 A(s)^-1.
+5. `proper`: one draw of the parameters from their posterior, at `fit`. The prior of s is half-Cauchy with scale 1, that
+   of beta and log sigma is flat. So s has a density proportional to L(s) / (1 + s^2), sigma^2 = rss(s) / chi2 with N -
+   r degrees of freedom, and beta is normal with covariance sigma^2 A(s)^-1.
 
-At least 1e-8 of the target's variance is left to sigma^2.
+sigma^2 is at least 1e-8 of the target's variance.
 
-Written by hand, because the likelihood has one parameter: statsmodels' MixedLM, which the tests compare, takes 2.1 s
-for 7185 rows in 160 groups (nlme's MathAchieve) where this takes 0.07 s, has tau to 1e-4 only, and takes no weights.
+Implemented here because the profiled likelihood has one parameter: statsmodels' MixedLM, used as reference in the
+tests, takes 2.1 s for 7185 rows in 160 groups (nlme's MathAchieve) instead of 0.07 s, has tau to 1e-4 only, and takes
+no weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -36,49 +38,42 @@ from mcce.samplers.parametric.formula import FormulaDesign
 from mcce.samplers.parametric.norm import LEAST_SHARE, NormSampler
 from mcce.samplers.parametric.transforms import Transform
 from mcce.samplers.registry import register_sampler
-from mcce.samplers.summary import Summary, coefficient_table
 from mcce.storage.fields import FLOAT, learned, require
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import deviation_of, mean_of
 
-_RANK = 1e-9  # singular values below this share of the largest count as zero
+_RANK = 1e-9  # relative to the largest: smaller singular values count as zero
 _MOST_RATIO = 1e4  # tau over sigma
 _LOG_RATIOS = np.linspace(-np.log(_MOST_RATIO), np.log(_MOST_RATIO), 93)
-_LEAST_GAIN = 1e-8  # of -2 log L, below which there is no random intercept
+_LEAST_GAIN = 1e-8  # in -2 log L; below it tau is 0
 
 
 @register_sampler("2l.norm")
 class TwoLevelSampler(NormSampler):
     """Normal regression with a random intercept for each group (mice's `2l.norm` and `2l.lmer`, with one intercept).
 
-    1. Fit y = x beta + b + e by restricted maximum likelihood, b normal and the same for all rows of a group
+    1. Fit y = x beta + b + e by restricted maximum likelihood, with a normal intercept b for each group
        (`mcce.samplers.parametric.two_level`).
     2. Draw around x beta plus the posterior mean of the group's b, with the residual variance plus the posterior
-       variance of b. A group without training rows gets a new b.
+       variance of b. For a group without training rows, b has mean 0 and variance tau^2.
     3. Round as `NormSampler` does.
 
     Parameters
     ----------
     group : str or None
-        Name of the column of the groups. It has levels and is among the givens. None: the given with the most levels;
-        without any, the sampler is a normal regression.
+        Name of the group column, a given with levels. None: the given with the most levels; if no given has levels, the
+        sampler is a normal regression.
     formula : str or None
-        The design of x in R's notation; None: all givens but the group. `mcce.samplers.parametric.formula` has the
-        functions.
-    transform : "log", "sqrt", "cuberoot" or None
-        Transformation of the target.
-    proper : bool
-        Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
-    random_state : int or None
-        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
+        The design of x, see `NormSampler`; None: all givens but the group.
+    transform, proper, random_state : see `NormSampler`
 
     Attributes
     ----------
     coef_, sigma_, tau_ : coefficients, intercept first, standard deviation of the residuals, and of the intercepts.
-    estimate_, covariance_ : the estimated coefficients, and their covariance over sigma squared.
+    estimate_, covariance_ : the estimated coefficients, and their covariance divided by sigma squared.
     group_ : position of the group among the givens; None without groups.
-    intercepts_, counts_ : posterior mean of each group's intercept and number of its training rows, by level; the last
-        is that of missing values.
+    intercepts_, counts_ : posterior mean of the intercept and number of training rows of each level; the last entry is
+        for missing values.
 
     See Also
     --------
@@ -86,17 +81,17 @@ class TwoLevelSampler(NormSampler):
 
     Notes
     -----
-    Draws are independent of each other, given the training rows: rows of a new group do not share its intercept. If no
-    group has two rows, or there is one group only, tau is 0. Whether a target is missing does not depend on the group.
+    Draws are conditionally independent given the training rows: rows of a new group do not share an intercept. If no
+    group has two rows, or there is only one group, tau is 0. Whether a target is missing does not depend on the group.
 
-    mice's `2l.norm` has a residual variance for each group, drawn by Gibbs sampling, and random slopes on demand; its
-    `2l.lmer` has this model.
+    mice's `2l.norm` has a residual variance for each group, drawn by Gibbs sampling, and optional random slopes; its
+    `2l.lmer` is this model.
 
     References
     ----------
     Laird and Ware (1982), "Random-effects models for longitudinal data", Biometrics 38. Bates, Maechler, Bolker and
     Walker (2015), "Fitting linear mixed-effects models using lme4", Journal of Statistical Software 67 (1). Gelman
-    (2006), "Prior distributions for variance parameters in hierarchical models", Bayesian Analysis 1: on the prior.
+    (2006), "Prior distributions for variance parameters in hierarchical models", Bayesian Analysis 1 (the prior).
 
     Examples
     --------
@@ -127,14 +122,10 @@ class TwoLevelSampler(NormSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, transform=transform, proper=proper, random_state=random_state)
         self.group = group
-        self.formula = formula
-        self.transform = transform
-        self.proper = proper
-        self.random_state = random_state
 
     def read_design(self, given: Table, target: Column, *, keep_constants: bool = False) -> Design | FormulaDesign:
-        """Return the design of the formula, or of all givens but the group."""
         group = self._find_group(given.features, target.feature)
         design = super().read_design(given, target, keep_constants=keep_constants)
         return design.without(group) if isinstance(design, Design) and group is not None else design
@@ -164,7 +155,7 @@ class TwoLevelSampler(NormSampler):
             self.intercepts_ = shrinkage * np.bincount(groups, residual, n_groups)
 
     def predict(self, given: Table) -> Floats:
-        """Return the mean of each row's draw, before rounding, on the scale of the transformed target."""
+        """Return the mean of each row's draw before rounding, on the scale of the transformed target."""
         mean = super().predict(given)
         return mean if self.group_ is None else mean + self.intercepts_[self._groups(given)]
 
@@ -175,37 +166,25 @@ class TwoLevelSampler(NormSampler):
         ratio = self.tau_ / self.sigma_
         return np.hypot(self.sigma_, self.tau_ / np.sqrt(1.0 + ratio**2 * self.counts_))[self._groups(given)]
 
-    def summary(self) -> Summary:
-        """Return the estimated coefficients with their standard errors, and the two standard deviations."""
-        self.check_fitted("design_")
-        if self.always_missing_:
-            return super().summary()
-        about = {
-            "Model": repr(self),
-            "Residual sd": f"{self.sigma_:.6g}",
-            "Intercept sd": f"{self.tau_:.6g}",
-            "Groups": np.count_nonzero(self.counts_),
-        }
-        names = ["const", *self.design_.columns]
-        return coefficient_table(names, self.estimate_, self.sigma_**2 * self.covariance_, about)
+    def about(self) -> dict[str, Any]:
+        return {**super().about(), "Intercept sd": f"{self.tau_:.6g}", "Groups": np.count_nonzero(self.counts_)}
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Raise if the state is not of these columns and training rows."""
         super().check_state(given, target, n_rows)
         if self.always_missing_:
             return
         if self.group_ is None:
-            require(self.intercepts_.size == 0, "intercepts_ are there, and no group_")
-            require(self.tau_ == 0.0, "tau_ is there, and no group_")
+            require(self.intercepts_.size == 0, "intercepts_ is present without group_")
+            require(self.tau_ == 0.0, "tau_ is positive without group_")
             return
-        require(self.group_ < len(given), "group_ is not a given")
+        require(self.group_ < len(given), "group_ is not the position of a given")
         feature = given[self.group_]
         require(not feature.is_numeric, "group_ is a column of numbers")
-        require(self.intercepts_.size == feature.n_levels + 1, "intercepts_ are not of the levels of the group")
+        require(self.intercepts_.size == feature.n_levels + 1, "intercepts_ does not match the levels of the group")
         require(self.tau_ <= 1.001 * _MOST_RATIO * self.sigma_, f"tau_ is more than {_MOST_RATIO:g} times sigma_")
 
     def _groups(self, given: Table) -> Ints:
-        """Return the group of each row; a missing one is the last."""
+        """Return the group of each row; a missing value is the last group."""
         assert self.group_ is not None
         codes = given.matrix[:, self.group_]
         return np.where(np.isnan(codes), self.counts_.size - 1, codes).astype(np.int64)
@@ -222,17 +201,17 @@ class TwoLevelSampler(NormSampler):
                 return j
             raise SamplerError(
                 f"{self!r} of {target.name!r} needs groups with levels, and {self.group!r} holds numbers; declare "
-                f"them as levels by kinds={{{self.group!r}: 'categorical'}}."
+                f"it categorical by kinds={{{self.group!r}: 'categorical'}}."
             )
         raise SamplerError(
-            f"{self!r} of {target.name!r} needs the group {self.group!r} among its givens, so before {target.name!r} "
-            f"in the visit sequence; {did_you_mean(self.group, names)}"
+            f"{self!r} of {target.name!r} needs the group {self.group!r} among its givens, before {target.name!r} "
+            f"in the visit sequence. {did_you_mean(self.group, names)}"
         )
 
 
 @dataclass(frozen=True)
 class TwoLevelFit:
-    """Parameters of the model; `root` times its transpose, times sigma squared, is the covariance of beta."""
+    """Parameters of the model; the covariance of beta is sigma squared times `root` times its transpose."""
 
     beta: Floats
     sigma: float
@@ -246,9 +225,10 @@ class RestrictedLikelihood:
 
     Attributes
     ----------
-    within : triangular factor of the rows as deviations from their groups' means: an orthonormal basis of the design,
-        then the residuals of its regression on the target.
-    means : means of the same columns by group.
+    within : triangular factor of the deviations of the rows from their group means; the columns are an orthonormal
+        basis
+        of the design, then the residuals of the target.
+    means : group means of the same columns.
     counts : n_g.
     freedom : N - r, at least 1.
     least : the least sigma squared.
@@ -265,7 +245,7 @@ class RestrictedLikelihood:
 
     @classmethod
     def read(cls, x: Floats, y: Floats, groups: Ints, weights: Floats) -> RestrictedLikelihood:
-        """Read the rows: design without intercept, target, group and weight of each."""
+        """Read the design without intercept, target, group and weight of each row."""
         scale = deviation_of(x, weights) if x.shape[1] else np.zeros(0)
         scale = np.where(scale > 0.0, scale, 1.0)
         mean = mean_of(x, weights) if x.shape[1] else scale
@@ -303,7 +283,7 @@ class RestrictedLikelihood:
         return float(self.freedom * np.log(rss) + added)
 
     def best_ratio(self) -> float:
-        """Return the ratio of the largest likelihood: the best of a grid, refined."""
+        """Return the ratio with the largest likelihood: the best of a grid, refined."""
         grid = [self.deviance(float(np.exp(t))) for t in _LOG_RATIOS]
         best = int(np.argmin(grid))
         bounds = _LOG_RATIOS[max(best - 1, 0)], _LOG_RATIOS[min(best + 1, _LOG_RATIOS.size - 1)]
@@ -320,10 +300,10 @@ class RestrictedLikelihood:
         return TwoLevelFit(self.origin + self.back @ solved[:, 0], float(sigma), ratio, self.back @ solved[:, 1:])
 
     def draw(self, streams: RowStreams) -> TwoLevelFit:
-        """Return a draw from the posterior (step 5); takes more streams than there are coefficients."""
+        """Return a draw from the posterior (step 5); `streams` are more than the coefficients."""
         uniform, normal = streams.uniform(), streams.normal()
         logs = _LOG_RATIOS
-        for _ in range(2):  # the second time where the first one has found the mass
+        for _ in range(2):  # the second grid covers the mass found by the first
             log_p = np.array([t - np.log1p(np.exp(2 * t)) - 0.5 * self.deviance(float(np.exp(t))) for t in logs])
             upto = np.cumsum(np.exp(log_p - log_p.max()))
             with_mass = np.flatnonzero(log_p > log_p.max() - 20.0)
@@ -337,7 +317,7 @@ class RestrictedLikelihood:
         return replace(fit, beta=fit.beta + sigma * fit.root @ normal[: fit.root.shape[1]], sigma=sigma)
 
     def _factor(self, ratio: float) -> Floats:
-        """Return the triangular factor of the weighted regression, the residual in its last column."""
+        """Return the triangular factor of the weighted regression, with the residual in its last column."""
         weight = np.sqrt(self.counts / (1.0 + ratio**2 * self.counts))
         stacked = np.vstack([self.within, weight[:, None] * self.means])
         width = stacked.shape[1]

@@ -1,13 +1,13 @@
-"""The models of statsmodels that are conditionals: which targets each takes, its fit, and its predictive distribution.
+"""The supported models of statsmodels: targets, fit and predictive distribution of each.
 
-1. The design is centred and scaled, so that optimisers meet columns of one size; coefficients are carried back. Without
-   an intercept columns are scaled only.
-2. A column that the columns before it determine is aliased: it is left out, as R does, and the caller reports it.
-3. GLM, OLS and WLS have their own algorithms. Other models are fitted by BFGS from statsmodels' starting values, then
-   by Newton's method, whose answer is the maximum to machine accuracy; `fit_options` replace both by one call.
-4. A fit has converged if another Newton step would raise the log-likelihood by less than `DECREMENT`. A standard error
-   above `LARGEST_ERROR` on the scale of the standardised columns means separation: the likelihood has no maximum in
-   that direction.
+1. The design is centred and scaled, and the coefficients are transformed back. Without an intercept, columns are only
+   scaled.
+2. A column determined by the columns before it is aliased: it is dropped, as in R, and the caller reports it.
+3. GLM, OLS and WLS use statsmodels' algorithms. Other models are fitted by BFGS from statsmodels' starting values, then
+   by Newton's method to machine accuracy; `fit_options` replace both by one call.
+4. A fit has converged if another Newton step would increase the log-likelihood by less than `DECREMENT`. A standard
+   error above `LARGEST_ERROR` on the scale of the standardised columns indicates separation: the likelihood has no
+   maximum in that direction.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import InputError, SamplerError, did_you_mean
 from mcce.samplers.statsmodels.distributions import GeneralizedPoisson, RowDistribution, ZeroInflated
 
-ALIASED = 1e-7  # share of a column's length that others leave: R's tolerance
+ALIASED = 1e-7  # relative residual norm of a column given the others: R's tolerance
 LARGEST_ERROR = 100.0
 DECREMENT = 1e-6
 OVERDISPERSED = ("NegativeBinomial", "NegativeBinomialP", "ZeroInflatedNegativeBinomialP")
-LEAST_ALPHA = 1e-4  # near 0 Newton's steps leave the parameter space, where scipy's zeta() does not return
+LEAST_ALPHA = 1e-4  # near 0, Newton steps leave the parameter space, where scipy's zeta() does not return
 NUMBERS = {
     "any": "any numbers",
     "positive": "positive numbers",
     "counts": "whole numbers from 0",
     "shares": "numbers strictly between 0 and 1",
 }
-_ALONE = threading.Lock()  # statsmodels sets warning filters, which all threads share
+_ALONE = threading.Lock()  # statsmodels sets warning filters, which are shared by all threads
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Model:
     ----------
     home : module of the class.
     kinds : kinds of target.
-    numbers : which numbers it takes, a key of `NUMBERS`.
-    options : arguments of its constructor that may be given, with the values that they may have; the first is ours.
+    numbers : the numbers it models, a key of `NUMBERS`.
+    options : supported arguments of the constructor with their allowed values, the default first.
     extra : names of the parameters after the coefficients.
     takes_weights : whether rows may have weights.
     """
@@ -111,14 +111,14 @@ _LINKS = ("Identity", "Log", "Logit", "Probit", "Cauchy", "CLogLog", "LogLog", "
 
 
 def name_of_model(model: Any) -> str:
-    """Return the name of a model, given by its class or as text; refuse one that is no conditional, with the reason."""
+    """Return the name of a model, given as class or text; raise with the reason if it is not supported."""
     name = model if isinstance(model, str) else getattr(model, "__name__", "")
     if not isinstance(model, str | type) or (
         isinstance(model, type) and not model.__module__.startswith("statsmodels.")
     ):
         raise InputError(f"model is {model!r}; give a class of statsmodels, as sm.GLM, or its name.")
     if name not in MODELS:
-        reason = _REASONS.get(name, "its predictive distribution is not known here")
+        reason = _REASONS.get(name, "its predictive distribution is not implemented")
         raise SamplerError(f"statsmodels' {name} cannot be a conditional: {reason}; {did_you_mean(name, MODELS)}")
     return name
 
@@ -136,18 +136,18 @@ def text_of_family(family: Any) -> str:
 
 
 def read_family(text: str) -> tuple[str, str | None, float | None]:
-    """Return the family, link and alpha that a text names; nothing but a name, a link and a number is read."""
+    """Parse a family, its link and alpha from text."""
     found = re.fullmatch(r"(\w+)(?:\((\w+)(?:, ([\d.e+-]+))?\))?", text)
     if found is None or found[1] not in FAMILIES or found[2] not in (None, *_LINKS):
         raise InputError(
             f"family of GLM is {text!r}; it must be one of {', '.join(FAMILIES)}, with a link of {', '.join(_LINKS)}, "
-            'as "Gamma(Log)". Others have no density that is known here.'
+            'as "Gamma(Log)".'
         )
     return found[1], found[2], None if found[3] is None else float(found[3])
 
 
 def make_family(text: str) -> Any:
-    """Return the family of statsmodels that a text names."""
+    """Return the family of statsmodels described by a text."""
     name, link, alpha = read_family(text)
     made = getattr(import_module("statsmodels.genmod.families"), name)(**({} if alpha is None else {"alpha": alpha}))
     if link is not None:
@@ -157,14 +157,14 @@ def make_family(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Specification:
-    """A model with its options, all plain values."""
+    """A model with its options as plain values."""
 
     name: str
     options: Mapping[str, Any]
 
     @classmethod
     def read(cls, model: Any, options: Mapping[str, Any]) -> Specification:
-        """Return the model and the options of its constructor; refuse what is not supported."""
+        """Read the model and the options of its constructor; raise if they are not supported."""
         name = name_of_model(model)
         known = MODELS[name].options
         plain: dict[str, Any] = {each: values[0] for each, values in known.items()}
@@ -176,8 +176,8 @@ class Specification:
                 may = ["family"] if name == "GLM" else list(known)
                 raise InputError(
                     f"{each!r} is not an option of {name} here; "
-                    + (did_you_mean(each, may) if may else "it has none.")
-                    + " Arrays of rows, as offsets, are not columns of a table."
+                    + (did_you_mean(each, may) if may else "the model has none.")
+                    + " Arrays with one entry per row, such as offsets, are not supported."
                 )
             elif not any(type(value) is type(one) and value == one for one in known[each]):
                 raise InputError(f"{each} of {name} is {value!r}; it must be {' or '.join(map(repr, known[each]))}.")
@@ -189,7 +189,7 @@ class Specification:
 
     @property
     def model(self) -> Model:
-        """What is known of the class."""
+        """The entry of `MODELS`."""
         return MODELS[self.name]
 
     @property
@@ -204,7 +204,7 @@ class Specification:
 
     @property
     def numbers(self) -> str:
-        """Which numbers it takes."""
+        """The numbers it models, a key of `NUMBERS`."""
         return FAMILIES.get(self.family, self.model.numbers) if self.name == "GLM" else self.model.numbers
 
     @property
@@ -214,16 +214,16 @@ class Specification:
 
     @property
     def is_inflated(self) -> bool:
-        """Whether zeros have a model of their own."""
+        """Whether the model is zero-inflated."""
         return self.name.startswith("ZeroInflated")
 
     @property
     def needs_two(self) -> bool:
-        """Whether the target has two levels."""
+        """Whether the target must have two levels."""
         return self.name in ("Logit", "Probit") or self.family == "Binomial"
 
     def distribution(self, eta: Floats, extra: Floats, scale: float) -> RowDistribution:
-        """Return the distribution of each row's number, given its linear predictors."""
+        """Return the distribution of each row's number for given linear predictors."""
         from scipy import stats
 
         if self.name == "GLM":
@@ -252,7 +252,7 @@ class Specification:
         return RowDistribution(counts, is_count=True)
 
     def probabilities(self, eta: Floats, extra: Floats) -> Floats:
-        """Return the probabilities of the levels that occur, given the linear predictors of each row."""
+        """Return the probabilities of the observed levels for given linear predictors."""
         if self.name == "MNLogit":
             full = np.column_stack([np.zeros(eta.shape[0]), eta])
             return np.asarray(scipy.special.softmax(full, axis=1))
@@ -268,12 +268,12 @@ class Specification:
 
     @property
     def is_identity(self) -> bool:
-        """Whether the linear predictor is the mean, and so the standard errors are in units of the target."""
+        """Whether the link is the identity; standard errors are then in units of the target."""
         return self.name in ("OLS", "WLS", "QuantReg") or self.options.get("family", "").endswith("(Identity)")
 
     @property
     def needs_positive(self) -> bool:
-        """Whether the link needs positive linear predictors."""
+        """Whether linear predictors must be positive."""
         return any(each in self.options.get("family", "") for each in ("Inverse", "Sqrt")) or (
             self.family in ("Gamma", "InverseGaussian") and "(" not in self.options["family"]
         )
@@ -286,12 +286,12 @@ class Fit:
     Attributes
     ----------
     estimate, covariance, names : of all parameters: coefficients by equation, intercept first; then the others.
-    places : where each of them stands among ``coef.ravel()``, -1 for those that are no coefficients.
+    places : position of each parameter in ``coef.ravel()``; -1 for other parameters.
     n_equations : int
     scale : dispersion of GLM, residual variance of OLS; else 1.
     log_likelihood : float
-    degrees_of_freedom : rows, or the sum of their weights, less the coefficients.
-    aliased : names of the columns that others determine.
+    degrees_of_freedom : number of rows, or sum of their weights, less the number of coefficients.
+    aliased : names of the aliased columns.
     """
 
     estimate: Floats
@@ -307,7 +307,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Standardised:
-    """A standardised design without aliased columns, and the matrix that carries coefficients back."""
+    """A standardised design without aliased columns, and the matrix that transforms coefficients back."""
 
     z: Floats
     back: Floats
@@ -318,10 +318,10 @@ class _Standardised:
 
     @classmethod
     def read(cls, x: Floats, names: Sequence[str], intercept: bool) -> _Standardised:
-        """Standardise (step 1) and leave aliased columns out (step 2)."""
+        """Standardise (step 1) and drop aliased columns (step 2)."""
         centre = x.mean(axis=0) if intercept else np.zeros(x.shape[1])
         largest = np.abs(x - centre).max(axis=0, initial=0.0)
-        largest[largest == 0.0] = 1.0  # scaled before squaring, which could overflow
+        largest[largest == 0.0] = 1.0  # scale before squaring, to avoid overflow
         scale = largest * np.sqrt(np.mean(((x - centre) / largest) ** 2, axis=0))
         scale[scale == 0.0] = 1.0
         z = (x - centre) / scale
@@ -329,7 +329,7 @@ class _Standardised:
         kept = []
         for k, column in enumerate(z.T):
             left = column
-            for _ in range(2):  # the second time for rounding
+            for _ in range(2):  # twice, because of rounding
                 left = left - (basis @ left) @ basis
             length = float(np.linalg.norm(left))
             if length > ALIASED * float(np.linalg.norm(column)):
@@ -361,7 +361,7 @@ def fit_model(
     Raises
     ------
     SamplerError
-        If the model cannot be fitted, or its fit has not converged or is separated; with the reason and a remedy.
+        If the model cannot be fitted, has not converged or is separated; with the reason and a remedy.
     """
     design = _Standardised.read(x, names, intercept)
     n, k = design.z.shape
@@ -372,7 +372,7 @@ def fit_model(
     )
     blocks, extra = _blocks(specification, design, levels)
     carry = scipy.linalg.block_diag(*(each.back for each in blocks), np.eye(len(extra)))
-    if specification.name == "OrderedModel":  # the thresholds take up what the centre of the columns adds
+    if specification.name == "OrderedModel":  # centring the columns shifts the thresholds
         carry[k - 1 :, : k - 1] = -design.back[0, 1:]
     found = [f"{each.prefix}{name}" for each in blocks for name in each.names] + extra
     _check(specification, params, covariance, converged, found)
@@ -392,7 +392,7 @@ def fit_model(
 
 @dataclass(frozen=True)
 class _Equation:
-    """The coefficients of one linear predictor: what carries them back, their names, their columns."""
+    """The coefficients of one linear predictor: their back-transformation, names and columns."""
 
     back: Floats
     prefix: str
@@ -422,7 +422,7 @@ _Raw = tuple[Floats, Floats, float, float, bool]
 
 
 def _quietly(fit: Callable[[], _Raw]) -> _Raw:
-    """Fit a model; what statsmodels warns of is checked afterwards, and warnings of others are issued again."""
+    """Fit a model without warnings of statsmodels, whose causes are checked afterwards; reissue other warnings."""
     remedy = "Use fewer predictors or a shorter formula, or give fit_options for its optimiser (method=, maxiter=)."
     with _ALONE, np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -438,7 +438,7 @@ def _quietly(fit: Callable[[], _Raw]) -> _Raw:
 
 
 def _fit(specification: Specification, z: Floats, y: Floats, weights: Floats | None, options: dict[str, Any]) -> _Raw:
-    """Return parameters and their covariance, scale, log-likelihood, and whether the fit has converged (step 3)."""
+    """Return parameters, their covariance, scale, log-likelihood and convergence (step 3)."""
     name = specification.name
     cls = getattr(import_module(MODELS[name].home), name)
     if name == "GLM":
@@ -456,7 +456,7 @@ def _fit(specification: Specification, z: Floats, y: Floats, weights: Floats | N
     made = dict(specification.options)
     if name == "OrderedModel":
         z = z[:, 1:]
-        if not z.shape[1]:  # statsmodels has no model without columns; its thresholds are known
+        if not z.shape[1]:  # statsmodels needs columns; the thresholds have a closed form
             return _thresholds_alone(y, made["distr"])
     if made.pop("exog_infl", None) == "givens":
         made["exog_infl"] = z
@@ -476,7 +476,7 @@ def _fit(specification: Specification, z: Floats, y: Floats, weights: Floats | N
     params, covariance = _estimated(result)
     gradient = np.asarray(model.score(params))
     converged = bool(gradient @ covariance @ gradient < DECREMENT)
-    if name == "OrderedModel":  # thresholds are increments there
+    if name == "OrderedModel":  # statsmodels' thresholds are increments
         increments = params[z.shape[1] :]
         jacobian = np.tril(np.tile(np.append(1.0, np.exp(increments[1:])), (increments.size, 1)))
         natural = scipy.linalg.block_diag(np.eye(z.shape[1]), jacobian)
@@ -494,7 +494,7 @@ def _estimated(result: Any) -> tuple[Floats, Floats]:
 
 
 def _thresholds_alone(y: Floats, distr: str) -> _Raw:
-    """Return the thresholds of an ordered model without columns: quantiles of the shares."""
+    """Return the thresholds of an ordered model without columns: quantiles at the cumulative shares."""
     counts = np.bincount(y.astype(np.int64))
     shares = np.cumsum(counts)[:-1] / y.size
     inverse = scipy.special.logit if distr == "logit" else scipy.special.ndtri
@@ -508,7 +508,7 @@ def _thresholds_alone(y: Floats, distr: str) -> _Raw:
 def _check(
     specification: Specification, params: Floats, covariance: Floats, converged: bool, names: Sequence[str]
 ) -> None:
-    """Raise if a fit is none (step 4)."""
+    """Raise if a fit is invalid (step 4)."""
     is_finite = bool(np.isfinite(params).all())
     if specification.name in OVERDISPERSED and params[-1] < LEAST_ALPHA:
         raise SamplerError(
@@ -517,7 +517,7 @@ def _check(
         )
     singular = not np.isfinite(covariance).all()
     errors = np.zeros(len(names)) if singular else np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    errors = np.where([name == "inflate const" for name in names], 0.0, errors)  # without excess zeros: no inflation
+    errors = np.where([name == "inflate const" for name in names], 0.0, errors)  # there may be no excess zeros
     if not specification.is_identity and is_finite and (singular or errors.max() > LARGEST_ERROR):
         what = "a combination of columns" if singular else repr(names[int(errors.argmax())])
         raise SamplerError(
@@ -543,7 +543,7 @@ def fit_quantiles(
         raise SamplerError(f"there are {k} coefficients and {n} rows; use a formula with fewer, but at least one.")
     coef = np.zeros((levels.size, x.shape[1] + 1))
     columns = np.append(0, design.kept + 1) if intercept else design.kept + 1
-    width = float(np.std(y)) or 1.0  # the stopping rule is absolute
+    width = float(np.std(y)) or 1.0  # the tolerance of the stopping rule is absolute
     for row, level in enumerate(levels):
 
         def fit(level: float = float(level)) -> _Raw:

@@ -1,13 +1,11 @@
-"""Short names of common models of statsmodels, as samplers of their own: a chain takes them by name.
-
-Each is `mcce.StatsmodelsSampler` with a model and a few options that are usual for its targets.
-"""
+"""Named samplers for common models of statsmodels: `mcce.StatsmodelsSampler` with a fixed model and options."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.statsmodels.models import Specification
 from mcce.samplers.statsmodels.sampler import StatsmodelsSampler
@@ -17,11 +15,11 @@ _SECTIONS = """
     Parameters
     ----------
     formula : str or None
-        The design in R's notation; None: all givens as they are. `mcce.samplers.parametric.formula` has the functions.
+        The design in R's notation, see `NormSampler`.
     proper : bool
         Draw the parameters once, at `fit`, from their estimated distribution.
     random_state : int or None
-        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
+        Seed of that draw, see `NormSampler`.
 
     See Also
     --------
@@ -39,19 +37,17 @@ _SHARE = '.assign(share=lambda rows: (rows["savings"] + 1) / 600_000)'
 
 
 class _Named(StatsmodelsSampler):
-    """A sampler whose model is part of its name; a base class, not a sampler."""
+    """A sampler with a fixed model; a base class, not a sampler."""
 
     model: Any = "GLM"
     fit_options: Mapping[str, Any] | None = None
     init: Any = {}  # noqa: RUF012  # replaced, never changed
 
     def __init__(self, *, formula: str | None = None, proper: bool = False, random_state: int | None = 0) -> None:
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
+        RegressionSampler.__init__(self, formula=formula, proper=proper, random_state=random_state)
 
     def __init_subclass__(cls, feature: str, made: str = "") -> None:
-        """Take the declarations of the model, and the parameters and an example of a feature into the docstring."""
+        """Declare what the model handles, and complete the docstring by parameters and an example."""
         specification = Specification.read(cls.model, cls.init)
         cls.handles, cls.numbers = specification.kinds, specification.numbers
         cls.takes_weights = specification.takes_weights
@@ -60,11 +56,9 @@ class _Named(StatsmodelsSampler):
         cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}{shown}"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
         return {name: getattr(self, name) for name in self._parameter_names()}
 
     def plain_params(self) -> dict[str, Any]:
-        """Return the parameters, which are plain already."""
         return self.get_params()
 
 
@@ -84,9 +78,9 @@ class NegbinSampler(_Named, feature="years_employed"):
 
 @register_sampler("zip")
 class ZipSampler(_Named, feature="years_employed"):
-    """Zero-inflated Poisson regression of counts: some zeros, a constant share, are beside the Poisson distribution.
+    """Zero-inflated Poisson regression of counts, with a constant share of excess zeros.
 
-    Where the share of zeros depends on the givens, use `TwoPartSampler`, or `StatsmodelsSampler` with
+    If the share of zeros depends on the givens, use `TwoPartSampler`, or `StatsmodelsSampler` with
     ``exog_infl="givens"``.
     """
 
@@ -109,10 +103,10 @@ class BetaSampler(_Named, feature="share", made=_SHARE):
 
 @register_sampler("quantile")
 class QuantileSampler(_Named, feature="salary"):
-    """Quantile regressions at ten levels: any shape, with a spread that may change with the givens.
+    """Quantile regressions at ten levels: any shape, with a spread that may depend on the givens.
 
-    The quantiles of a row are put in order, so that none cross; between them the distribution is even, and beyond the
-    outer two it is exponential (`mcce.samplers.statsmodels.distributions`).
+    The quantiles of a row are sorted, so that they do not cross; the distribution is uniform between them, with
+    exponential tails (`mcce.samplers.statsmodels.distributions`).
     """
 
     model = "QuantReg"

@@ -1,13 +1,13 @@
-"""Any regression of statsmodels as a conditional.
+"""Regressions of statsmodels as conditionals.
 
-1. Fit the model to the design of the givens, or of a formula (`mcce.samplers.statsmodels.models`). Rows with a missing
-   target have a logistic regression of their own (`mcce.samplers.parametric.regression`).
+1. Fit the model to the design of the givens, or of a formula (`mcce.samplers.statsmodels.models`). A logistic
+   regression models whether the target is missing (`mcce.samplers.parametric.regression`).
 2. Draw by inverting the predictive distribution of the row (`mcce.samplers.statsmodels.distributions`); a level by its
    probability.
-3. A linear predictor that is farther from those of the training rows than their range is wide is cut there, unless it
-   is the mean itself: the exponential of a far extrapolation is not a number that anybody has.
+3. Linear predictors are clipped to the range of those of the training rows, extended by its width on both sides, unless
+   the link is the identity. This prevents extreme values by extrapolation.
 
-Only numbers and texts are kept: a stored sampler holds no object of statsmodels.
+The state is made of numbers and texts; no object of statsmodels is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcce.base.parameters import changed_parameters
 from mcce.exceptions import InputError, MCCEError, SamplerError, listing, warn
 from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, Within, samplers_of_weights
-from mcce.samplers.density import ColumnDensity
+from mcce.samplers.density import ColumnDensity, require_density
 from mcce.samplers.donors.base import draw_rows
 from mcce.samplers.parametric.formula import FormulaDesign
 from mcce.samplers.parametric.glm import cholesky
@@ -47,7 +47,7 @@ Self = TypeVar("Self", bound="StatsmodelsSampler")
 
 
 class _OfModel:
-    """A declaration of the class that an object answers by its model."""
+    """A class attribute that an instance reads from its model."""
 
     def __init__(self, answer: str, otherwise: Any) -> None:
         self.answer, self.otherwise = answer, otherwise
@@ -67,17 +67,13 @@ class StatsmodelsSampler(RegressionSampler):
     model : class of statsmodels or str
         GLM, OLS, WLS, QuantReg; Poisson, NegativeBinomial, NegativeBinomialP, GeneralizedPoisson, ZeroInflatedPoisson,
         ZeroInflatedNegativeBinomialP, ZeroInflatedGeneralizedPoisson (counts); BetaModel (shares); Logit, Probit,
-        MNLogit, OrderedModel (levels). Others are refused with the reason.
-    formula : str or None
-        The design in R's notation, as in "claims ~ age * sex + bs(income, 4)"; None: all givens as they are.
-        `mcce.samplers.parametric.formula` says which functions there are.
+        MNLogit, OrderedModel (levels). Others raise an error with the reason.
+    formula, random_state : see `NormSampler`
     fit_options : dict or None
         Arguments of the model's `fit`, as ``{"method": "lbfgs"}``.
     proper : bool
-        Draw the parameters once, at `fit`, from their asymptotic normal distribution; QuantReg is fitted to a
-        bootstrap of the rows instead.
-    random_state : int or None
-        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
+        Draw the parameters once, at `fit`, from their asymptotic normal distribution; QuantReg is fitted to a bootstrap
+        sample of the rows instead.
     **init
         Options of the model: `family` of GLM (an object of statsmodels, or text as "Gamma(Log)"), `loglike_method`
         ("nb2", "nb1") of NegativeBinomial, `p` of the models with one, `distr` ("logit", "probit") of OrderedModel,
@@ -85,17 +81,17 @@ class StatsmodelsSampler(RegressionSampler):
 
     Attributes
     ----------
-    estimate_, covariance_, names_ : the parameters that statsmodels estimates, on the scale of the design columns.
-    coef_, extra_, scale_ : what draws use: linear predictors, intercept first; dispersion or thresholds; scale.
-    aliased_ : design columns that others determine, which have the coefficient 0, as in R. A warning names them.
+    estimate_, covariance_, names_ : the parameters estimated by statsmodels, on the scale of the design columns.
+    coef_, extra_, scale_ : parameters used for draws: coefficients, intercept first; dispersion or thresholds; scale.
+    aliased_ : design columns determined by others; their coefficient is 0, as in R, and a warning names them.
 
     Notes
     -----
-    A fit that has not converged, or a likelihood without a maximum (separation), is an error with the reason. GLM, OLS
-    and WLS take weights of rows, others refuse them. `summary` shows the coefficients with their standard errors.
+    Lack of convergence, or a likelihood without a maximum (separation), raises an error with the reason. Only GLM, OLS
+    and WLS take weights of rows. `summary` shows the coefficients with their standard errors.
 
-    `log_density` is the density of the model. Where training values have point mass (`mcce.samplers.density`), it is
-    the probability to be rounded to them, with a small even part, as in `NormSampler`. Chains round the draws.
+    `log_density` is the density of the model. Values with point mass (`mcce.samplers.density`) have the probability of
+    being rounded to them, mixed with a small uniform component, as in `NormSampler`. Chains round the draws.
 
     References
     ----------
@@ -156,22 +152,18 @@ class StatsmodelsSampler(RegressionSampler):
 
     @classmethod
     def from_formula(cls: type[Self], formula: str, model: Any = "GLM", **options: Any) -> Self:
-        """Return a sampler with the design of a formula, as statsmodels' `from_formula`; parameters as above."""
+        """Return a sampler with the design of a formula, as in statsmodels; `options` are the other parameters."""
         return cls(model, formula=formula, **options)
 
-    # ---- the parameters: those of the constructor, and the options of the model
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, options of the model included."""
         return super().get_params(deep=False) | self.init
 
     def set_params(self: Self, **params: Any) -> Self:
-        """Set parameters by name, options of the model included; fit again afterwards."""
         self.init = {name: params.pop(name, value) for name, value in self.init.items()}
         return super().set_params(**params)
 
     def plain_params(self) -> dict[str, Any]:
-        """Return the parameters with the model and the family as texts, which a file can hold."""
+        """Return the parameters with the model and the family as text."""
         specification = self.specification
         chosen = {name: specification.options[name] for name in self.init}
         return {**super().get_params(deep=False), "model": specification.name, **chosen}
@@ -179,7 +171,7 @@ class StatsmodelsSampler(RegressionSampler):
     def __repr__(self) -> str:
         try:
             plain = self.plain_params()
-        except MCCEError:  # invalid parameters are shown as they are
+        except MCCEError:  # show invalid parameters unchanged
             plain = self.get_params()
         return f"{type(self).__name__}({', '.join(f'{k}={plain[k]!r}' for k in changed_parameters(self))})"
 
@@ -195,14 +187,12 @@ class StatsmodelsSampler(RegressionSampler):
         return Specification.read(self.model, self.init)
 
     def check_parameters(self) -> None:
-        """Refuse parameters that make no sense."""
         super().check_parameters()
         if not isinstance(self.fit_options, Mapping | None):
             raise InputError(f"fit_options of {type(self).__name__} is {self.fit_options!r}; give a dict, or None.")
         self.specification  # noqa: B018  # raises
 
     def check_weights(self, feature: Feature) -> None:
-        """Refuse weights of training rows, unless the model takes them."""
         if not self.takes_weights:
             taking = listing(name for name, each in MODELS.items() if each.takes_weights)
             raise SamplerError(
@@ -211,10 +201,7 @@ class StatsmodelsSampler(RegressionSampler):
                 f"({samplers_of_weights()}), or leave it out."
             )
 
-    # ---- fitting
-
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
-        """Fit the model (step 1)."""
         values, weights, feature = target.values, target.weights, target.feature
         if weights is not None:
             self.check_weights(feature)
@@ -245,11 +232,11 @@ class StatsmodelsSampler(RegressionSampler):
         if self.aliased_:
             warn(
                 f"{type(self).__name__} for {feature.name!r}: {listing(self.aliased_)} is determined by other columns "
-                "of the design, and has no coefficient of its own. Leave it out by a formula or by predictors."
+                "of the design, and has coefficient 0. Leave it out by a formula or by predictors."
             )
 
     def _check_numbers(self, values: Floats, feature: Feature) -> None:
-        """Raise if the target has numbers that the model has no likelihood for."""
+        """Raise if the target has numbers outside the domain of the model."""
         needed = self.specification.numbers
         wrong = np.zeros(values.size, dtype=bool)
         if needed == "positive":
@@ -283,7 +270,7 @@ class StatsmodelsSampler(RegressionSampler):
             streams = self.proper_streams(target, fit.estimate.size)
             uniform = float(streams.uniform()[0])
             drawn = fit.estimate + cholesky(fit.covariance) @ streams.normal()
-            if self.specification.model.extra == ("alpha",):  # a dispersion stays positive
+            if self.specification.model.extra == ("alpha",):  # keep the dispersion positive
                 drawn[-1] = fit.estimate[-1] * np.exp((drawn[-1] - fit.estimate[-1]) / fit.estimate[-1])
             self.coef_, self.extra_ = _arranged(fit, drawn, x.shape[1])
             if fit.scale != 1.0:
@@ -317,10 +304,7 @@ class StatsmodelsSampler(RegressionSampler):
         self.scale_, self.log_likelihood_ = fit.scale, fit.log_likelihood
         self.degrees_of_freedom_, self.aliased_ = fit.degrees_of_freedom, fit.aliased
 
-    # ---- drawing and scoring
-
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw a value for each row (step 2)."""
         if self._has_levels:
             return draw_levels(self._probabilities(given), rng, within)
         n = given.n_rows
@@ -332,7 +316,6 @@ class StatsmodelsSampler(RegressionSampler):
         return self._distribution(given).draw(uniform, *(() if within is None else within.bounds(n)))
 
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the probability of what is allowed."""
         if self._has_levels:
             return np.exp(log_mass_of_levels(self._probabilities(given), within))
         low, high = within.bounds(given.n_rows)
@@ -349,7 +332,7 @@ class StatsmodelsSampler(RegressionSampler):
         return self._distribution(given).draw(u)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether values at least as extreme are possible; levels: whether they are."""
+        """Return whether values at least as extreme, or the level, have a probability above `IMPOSSIBLE`."""
         if self._has_levels:
             return supported_levels(self._probabilities(given), values)
         if self.constant_ is not None:
@@ -360,34 +343,35 @@ class StatsmodelsSampler(RegressionSampler):
         return np.asarray(distribution.supports(values) | rounded) if half > 0.0 else distribution.supports(values)
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
-        """Return the log density of each value; of one with point mass, the log probability to be rounded to it."""
+        """Return the log density; for values with point mass, the log probability of being rounded to them."""
         if self._has_levels:
             return log_probability(self._probabilities(given), values)
         if self.constant_ is not None:
             return np.where(values == self.constant_, 0.0, -np.inf)
-        distribution, column = self._distribution(given), self._column_density()
+        distribution, column = self._distribution(given), require_density(self.column_, self)
         density = distribution.log_density(values)
         if not column.atoms.size:
             return density
         mass = density if distribution.is_count else log_of(distribution.mass(values - self._half, values + self._half))
-        if column.base_measure == "counting":  # new values are counted too, if they are rounded ones
+        if column.base_measure == "counting":  # new rounded values have point mass, too
             density = np.where(self._on_grid(values), mass, -np.inf)
         density = np.where(column.has_mass(values), mass, density)
         return column.log_with_even_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
         if self.always_missing_ or self._has_levels or self.constant_ is not None:
             return "counting"
-        return self._column_density().base_measure
+        return require_density(self.column_, self).base_measure
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse parameters that are not those of the model."""
         specification = self.specification
-        require(self.constant_ is not None or self._fits(specification), "coef_ or extra_ are not of the model")
-        require(bool((self.reach_[:, 0] <= self.reach_[:, 1]).all()), "reach_ has no order")
-        require(not self.classes_.size or int(self.classes_[-1]) < self.n_levels_, "classes_ has a level too many")
+        require(self.constant_ is not None or self._fits(specification), "coef_ or extra_ does not match the model")
+        require(bool((self.reach_[:, 0] <= self.reach_[:, 1]).all()), "reach_ is not ascending")
+        require(
+            not self.classes_.size or int(self.classes_[-1]) < self.n_levels_,
+            "classes_ holds a level that does not exist",
+        )
 
     def _fits(self, specification: Specification) -> bool:
         n = self.classes_.size
@@ -419,8 +403,6 @@ class StatsmodelsSampler(RegressionSampler):
             about["Aliased"] = listing(self.aliased_)
         return coefficient_table(self.names_, self.estimate_, self.covariance_, about)
 
-    # ----
-
     @property
     def _has_levels(self) -> bool:
         return self.n_levels_ > 0
@@ -437,21 +419,13 @@ class StatsmodelsSampler(RegressionSampler):
         return specification.distribution(eta, self.extra_, self.scale_)
 
     def _probabilities(self, given: Table) -> Floats:
-        """Return the probabilities of all levels; those that no training row has are impossible."""
+        """Return the probabilities of all levels; levels without training rows have probability 0."""
         out = np.zeros((given.n_rows, self.n_levels_))
         if self.constant_ is not None:
             out[:, self.classes_[0]] = 1.0
             return out
         out[:, self.classes_] = self.specification.probabilities(self._linear(given), self.extra_)
         return out
-
-    def _column_density(self) -> ColumnDensity:
-        if self.column_ is None:
-            raise SamplerError(
-                f'{self!r} was saved with donors="none", and its density is read from training values; '
-                "save it with them."
-            )
-        return self.column_
 
     @property
     def _half(self) -> float:
@@ -471,5 +445,5 @@ def _arranged(fit: Fit, parameters: Floats, n_columns: int) -> tuple[Floats, Flo
     return coef.reshape(fit.n_equations, n_columns + 1), parameters[~is_coef]
 
 
-# the fit of a target that is constant
+# the fit of a constant target
 _NOTHING = Fit(np.empty(0), np.empty((0, 0)), (), np.empty(0, dtype=np.int64), 1, 1.0, 0.0, 1.0, ())

@@ -1,12 +1,12 @@
 """A two-part model of amounts with a point mass at the smallest value: hours of overtime, savings, claims.
 
-1. A logistic regression says whether the target is its smallest training value. It is fitted to augmented rows, so that
-   separation does no harm (`mcce.samplers.parametric.design`).
-2. Another conditional models the rest, fitted to the rows above the smallest value.
-3. A draw is the smallest value with the probability of step 1, and else a draw of the rest.
+1. A logistic regression models whether the target is its smallest training value. It is fitted to augmented rows, which
+   makes it robust to separation (`mcce.samplers.parametric.design`).
+2. Another conditional, fitted to the rows above the smallest value, models the rest.
+3. A draw is the smallest value with the probability of step 1, and otherwise a draw from the rest.
 
-A tobit model has one equation for both; here the share of zeros and the amounts have equations of their own (Cragg
-1971, "Some statistical models for limited dependent variables"; Duan and others 1983).
+Unlike a tobit model, the share of zeros and the amounts have separate equations (Cragg 1971, "Some statistical models
+for limited dependent variables"; Duan and others 1983).
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from mcce.table.grid import MOST_DECIMALS, decimals_of
 
 @register_sampler("twopart")
 class TwoPartSampler(RegressionSampler):
-    """A point mass at the smallest value by logistic regression, and another conditional for the rest.
+    """Logistic regression for a point mass at the smallest value, and another conditional for the rest.
 
     Parameters
     ----------
     rest : str or ConditionalSampler
         The conditional of the values above the smallest one, for numbers: "gamma", "norm", "cart", ...
     formula : str or None
-        The design of the logistic regression, and of the rest if `rest` is a name that takes a formula.
+        The design of the logistic regression, and of the rest if `rest` is the name of a sampler with a formula.
     proper : bool
-        Draw the coefficients of the logistic regression once, at `fit`; a named `rest` does so too.
+        Draw the coefficients of the logistic regression, and of a named `rest`, once at `fit`.
     random_state : int or None
-        Seed of that draw, beside the chain's own.
+        Seed of that draw, see `NormSampler`.
 
     Attributes
     ----------
     smallest_ : float
-    model_ : the logistic regression; None if all or no rows hold the smallest value alone.
-    rest_ : the fitted conditional of the other values; None without such.
+    model_ : the logistic regression; None if all values are the smallest, or all are left to `rest`.
+    rest_ : the fitted conditional of the other values; None if there are none.
 
     Notes
     -----
-    The smallest value has point mass if at least two training rows hold it, or if `rest` cannot model it (0 and gamma);
-    else all values are left to `rest`.
+    The smallest value has point mass if at least two training rows have it, or if `rest` cannot model it (0 and gamma);
+    otherwise `rest` models all values.
 
     Examples
     --------
@@ -89,10 +89,8 @@ class TwoPartSampler(RegressionSampler):
         proper: bool = False,
         random_state: int | None = 0,
     ) -> None:
+        super().__init__(formula=formula, proper=proper, random_state=random_state)
         self.rest = rest
-        self.formula = formula
-        self.proper = proper
-        self.random_state = random_state
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Fit the logistic regression (step 1) and the rest (step 2)."""
@@ -125,7 +123,7 @@ class TwoPartSampler(RegressionSampler):
         return replace(fitted, intercept=fitted.intercept + moved[:1], coef=fitted.coef + moved[None, 1:])
 
     def _make_rest(self, feature: Feature) -> RegressionSampler:
-        """Return the unfitted conditional of the rest; a named one has our formula, `proper` and seed."""
+        """Return the unfitted conditional of the rest; a named one takes `formula`, `proper` and the seed."""
         rest = make_sampler(self.rest)
         if not isinstance(rest, RegressionSampler) or rest.get_params().get("smoothing") is not None:
             raise SamplerError(
@@ -141,7 +139,7 @@ class TwoPartSampler(RegressionSampler):
         return rest
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw one of the two parts, then its value (step 3); a restricted draw from what is allowed of both."""
+        """Draw one of the two parts, then its value (step 3), restricted to allowed values of both."""
         allowed = Within() if within is None else Within(low=within.low, high=within.high)
         at_smallest, above = self._weights(given, allowed)
         drawn = np.full(given.n_rows, np.nan)
@@ -153,11 +151,10 @@ class TwoPartSampler(RegressionSampler):
         return np.where(total > 0.0, np.where(is_smallest, self.smallest_, drawn), np.nan)
 
     def probability_within(self, given: Table, within: Within) -> Floats:
-        """Return the probability of what is allowed of both parts."""
         return np.minimum(sum(self._weights(given, within)), 1.0)
 
     def quantiles_complete(self, given: Table, u: Floats) -> Floats:
-        """Return the smallest value up to its probability, and quantiles of the rest above it."""
+        """Return the smallest value up to its probability, and quantiles of the rest beyond it."""
         n = given.n_rows
         if self.rest_ is None:
             return np.full(n, self.smallest_)
@@ -168,7 +165,7 @@ class TwoPartSampler(RegressionSampler):
         return np.where(u <= at_smallest, self.smallest_, self.rest_.quantiles_complete(given, level))
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether the part that a value belongs to has it."""
+        """Return whether the part of each value supports it."""
         at_smallest, _ = self._weights(given, Within())
         is_smallest = values == self.smallest_
         if self.rest_ is None:
@@ -177,7 +174,7 @@ class TwoPartSampler(RegressionSampler):
         return np.where(is_smallest & (at_smallest > IMPOSSIBLE), True, others)
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
-        """Return the log probability of the smallest value; of others that of the rest, times their density there."""
+        """Return the log probability of the smallest value; for others the log of share and density of the rest."""
         at_smallest, above = self._weights(given, Within())
         is_smallest = values == self.smallest_
         if self.rest_ is None:
@@ -190,7 +187,6 @@ class TwoPartSampler(RegressionSampler):
         return np.where(is_smallest, log_of(at_smallest), rest)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
         self.check_fitted("design_")
         return "counting" if self.always_missing_ or self.rest_ is None else self.measure_
 
@@ -202,25 +198,22 @@ class TwoPartSampler(RegressionSampler):
         if self.model_ is None:
             return self.rest_.summary()
         estimate = np.append(self.model_.intercept, self.model_.coef)
-        unknown = np.full((estimate.size, estimate.size), np.nan)
         about = {"Model": f"logit of a value above {self.smallest_:g}"}
-        first = coefficient_table(["const", *self.design_.columns], estimate, unknown, about)
+        first = coefficient_table(["const", *self.design_.columns], estimate, None, about)
         return Summary(f"{first}\n{self.rest_.summary()}")
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that is not of these columns and training rows."""
         super().check_state(given, target, n_rows)
         if not self.always_missing_ and self.rest_ is not None:
             self.rest_.check_state(given, target, n_rows)
 
     def check_complete(self, n_rows: int) -> None:
-        """Refuse a regression that is not of the design."""
         if self.model_ is not None:
-            require(self.model_.coef.shape == (1, self.design_.n_columns), "model_ is not of the design")
+            require(self.model_.coef.shape == (1, self.design_.n_columns), "model_ does not match the design")
             require(self.rest_ is not None, "rest_ is missing")
 
     def _weights(self, given: Table, within: Within) -> tuple[Floats, Floats]:
-        """Return the probabilities that a draw is the smallest value, and one above it, that is allowed."""
+        """Return the probabilities of an allowed smallest value, and of an allowed value above it."""
         n = given.n_rows
         low, high = within.bounds(n)
         first = ((low <= self.smallest_) & (high >= self.smallest_)).astype(np.float64)
@@ -235,7 +228,7 @@ class TwoPartSampler(RegressionSampler):
         return first * share[:, 0], np.minimum(part, 1.0) * share[:, 1]
 
     def _above(self, within: Within, n: int) -> Within:
-        """Return a restriction to what is rounded to values above the smallest one."""
+        """Return the restriction to numbers that are rounded to a value above the smallest one."""
         if self.model_ is None:
             return within
         low, high = within.bounds(n)

@@ -1,14 +1,14 @@
-"""A D-vine whose first variable is the target: the distribution of that given all others (pyvinecopulib).
+"""A D-vine whose first variable is the target: the distribution of the target given all others (pyvinecopulib).
 
-1. The variables stand in a path, the target first. A pair copula, chosen by AIC, stands on each edge, and on each pair
-   given those between them (Bedford and Cooke 2002). Pair copulas are stored as arrays (family, rotation, parameters).
-2. H(u | givens) is the target's part of the Rosenblatt transform. With F(p | q) the distribution function of x_p given
-   x_(p+1), ..., x_q, and B(q | p) that of x_q given x_p, ..., x_(q-1) (Aas, Czado, Frigessi and Bakken 2009, algorithm
-   4): F(p | q) = h_2(F(p | q - 1), B(q | p + 1)), B(q | p) = h_1(F(p | q - 1), B(q | p + 1)). `Known` has B(q | p + 1)
-   for the next p.
+1. The variables form a path, the target first. Each edge, and each pair given the variables in between, has a pair
+   copula chosen by AIC (Bedford and Cooke 2002). Pair copulas are stored as arrays (family, rotation, parameters).
+2. H(u | givens) is the component of the Rosenblatt transform for the target. With F(p | q) the distribution function of
+   x_p given x_(p+1), ..., x_q, and B(q | p) that of x_q given x_p, ..., x_(q-1) (Aas, Czado, Frigessi and Bakken 2009,
+   algorithm 4): F(p | q) = h_2(F(p | q - 1), B(q | p + 1)), B(q | p) = h_1(F(p | q - 1), B(q | p + 1)). `Known` has B(q
+   | p + 1) for the next p.
 3. For one share in (a, b] and the other in (c, d], h_1(v) = (C(b, v) - C(a, v)) / (b - a) and h_2(u) = (C(u, d) - C(u,
-   c)) / (d - c) (Panagiotelis, Czado and Joe 2012); of points, slopes of C. Points, and intervals too narrow for a
-   difference, are left to the library.
+   c)) / (d - c) (Panagiotelis, Czado and Joe 2012); for points, derivatives of C. For points, and intervals too narrow
+   for a difference, the library computes them.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from mcce.storage.state import stateful
 from mcce.table.weights import FINE, whole_counts
 
 Cover = tuple[Floats, Floats]
-_NARROW = 1e-6  # C is good to 1e-15
+_NARROW = 1e-6  # C is accurate to 1e-15
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair copula of the library, and which of its two variables have point masses."""
+    """A pair copula of the library, and which of its two variables are discrete."""
 
     bicop: Any
     discrete: tuple[bool, bool]
 
     def second(self, share: Floats, other: Cover) -> Floats:
-        """Return h_2 at shares of the one variable, given what the value of the other covers."""
+        """Return h_2 at shares of the first variable, given the shares covered by the second."""
         if self._is_independence:
             return share
         if not self.discrete[1]:
@@ -46,7 +46,7 @@ class Pair:
         return self._by_difference(2, share, other, self._copula(share, other[0]), self._copula(share, other[1]))
 
     def both(self, one: Cover, other: Cover) -> tuple[Cover, Cover]:
-        """Return h_1 at both ends of the other variable, and h_2 at both ends of the one."""
+        """Return h_1 at both ends of the second variable, and h_2 at both ends of the first."""
         if self._is_independence:
             return other, one
         ends, others = ((0, 1) if each else (1,) for each in self.discrete)
@@ -66,7 +66,7 @@ class Pair:
         return (first[0], first[-1]), (second[0], second[-1])
 
     def _by_difference(self, side: int, at: Floats, cover: Cover, low: Floats, high: Floats) -> Floats:
-        """Return h_1 or h_2 from C at both ends of what is given."""
+        """Return h_1 or h_2 from C at both ends of the conditioning interval."""
         width = cover[1] - cover[0]
         found = np.clip((high - low) / np.maximum(width, _NARROW), 0.0, 1.0)
         narrow = width < _NARROW
@@ -97,24 +97,24 @@ class Pair:
 
 
 def joined(one: Cover, other: Cover) -> Floats:
-    """Return what the library takes: both values, then both left limits."""
+    """Return the columns that the library expects: both values, then both left limits."""
     return np.asfortranarray(np.column_stack([one[1], other[1], one[0], other[0]]))
 
 
-Pairs = Callable[[int, int], Pair]  # the pair copula of two places of the path
+Pairs = Callable[[int, int], Pair]  # the pair copula of two positions of the path
 
 
 @dataclass(frozen=True)
 class Known:
-    """The variables behind place `at` of a path, as far as they are known, of some rows.
+    """The known variables after position `at` of a path, for some rows.
 
     Attributes
     ----------
     pairs : the pair copulas.
     discrete : whether each variable of the path has point masses.
-    at : the place of the next variable.
-    n_trees : so many variables behind it count.
-    behind : B of each of them, at both ends of what its value covers, the nearest first.
+    at : the position of the next variable.
+    n_trees : number of variables after it that it depends on.
+    behind : B of each of them, at both ends of the shares that its value covers, the nearest first.
     """
 
     pairs: Pairs
@@ -124,7 +124,7 @@ class Known:
     behind: tuple[Cover, ...] = ()
 
     def below(self, share: Floats) -> Floats:
-        """Return H(share), the probability that the share of the next variable is at most so large, row by row."""
+        """Return H(share), the distribution function of the next variable, for each row."""
         inside = (share > 0.0) & (share < 1.0)
         if not inside.any():
             return np.clip(share, 0.0, 1.0)
@@ -134,11 +134,11 @@ class Known:
         return np.clip(np.where(inside, found, share), 0.0, 1.0)
 
     def and_next(self, below: Floats, upto: Floats) -> Known:
-        """Return what is known if the value of the next variable covers the shares from `below` to `upto`."""
+        """Return the state after the value of the next variable, which covers the shares from `below` to `upto`."""
         return self.passed(below, upto)[0]
 
     def passed(self, below: Floats, upto: Floats) -> tuple[Known, Cover]:
-        """Return this and H at both ends."""
+        """Return the same state as `and_next`, and H at both ends."""
         forward = (below, upto)
         behind: list[Cover] = [forward]
         for q, cover in enumerate(self.behind, self.at + 1):
@@ -148,7 +148,7 @@ class Known:
 
 
 Families = Literal["parametric", "gaussian", "student", "nonparametric"]
-# the one-parameter families and Student's t, estimated by Kendall's tau: the others take a hundred times as long
+# the one-parameter families and Student's t, estimated by Kendall's tau; others take a hundred times as long
 SETS = {
     "parametric": ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe"),
     "gaussian": ("gaussian",),
@@ -160,7 +160,7 @@ _LARGEST_GRID = 200
 
 
 def library() -> Any:
-    """Return pyvinecopulib; without it, say how to get it."""
+    """Return pyvinecopulib; raise with installation instructions if it is missing."""
     try:
         import pyvinecopulib
     except ImportError:
@@ -195,7 +195,7 @@ class DVine:
     ) -> DVine:
         """Choose and fit the pair copulas; the columns are the variables in the order of the path.
 
-        Weights that are counts repeat their rows; others weigh likelihoods and Kendall's tau.
+        Integer weights repeat rows; others weight likelihoods and Kendall's tau.
         """
         d = discrete.size
         if d == 1:
@@ -212,7 +212,8 @@ class DVine:
             weights=np.empty(0) if weights is None else weights,
         )
         path = pv.DVineStructure([*range(1, d + 1)])
-        vine = pv.Vinecop.from_data(_both(below, upto), controls, structure=path, var_types=_types(discrete))
+        data = np.asfortranarray(np.hstack([upto, below]))
+        vine = pv.Vinecop.from_data(data, controls, structure=path, var_types=types_of(discrete))
         pairs = [vine.get_pair_copula(tree, edge) for tree in range(d - 1) for edge in range(d - 1 - tree)]
         return cls(
             discrete,
@@ -222,49 +223,48 @@ class DVine:
         )
 
     def check_state(self) -> None:
-        """Refuse what is no vine; what the library itself would refuse, too."""
+        """Raise if the parts do not form a vine, or pyvinecopulib rejects them."""
         d = self.discrete.size
         check_array(self.rotations, "rotations", INT, d * (d - 1) // 2)
         sizes = {len(self.families), len(self.parameters), self.rotations.size}
-        require(len(sizes) == 1, "families are not one for each pair")
-        require(bool(np.isin(self.rotations, [0, 90, 180, 270]).all()), "rotations are no right angles")
+        require(len(sizes) == 1, "families has not one entry for each pair")
+        require(bool(np.isin(self.rotations, [0, 90, 180, 270]).all()), "rotations are not multiples of 90 degrees")
         for name, parameters in zip(self.families, self.parameters):
-            require(name in NAMES, "families holds one that is not known")
+            require(name in NAMES, "families holds an unknown family")
             check_array(parameters, "parameters", FLOAT, None, None)
             check_finite(parameters, "parameters")
             if name == "tll":
                 size = parameters.shape[0]
-                require(parameters.shape == (size, size) and 2 <= size <= _LARGEST_GRID, "parameters are no grid")
-                require(bool((parameters >= 0.0).all() and parameters.sum() > 0.0), "parameters are no density")
+                require(parameters.shape == (size, size) and 2 <= size <= _LARGEST_GRID, "parameters are not a grid")
+                require(bool((parameters >= 0.0).all() and parameters.sum() > 0.0), "parameters are not a density")
         try:
             self.rebuilt  # noqa: B018
         except (RuntimeError, ValueError, TypeError, AttributeError) as error:
-            require(False, f"pyvinecopulib does not take its pair copulas: {str(error).splitlines()[0]}")
+            require(False, f"pyvinecopulib rejects the pair copulas: {str(error).splitlines()[0]}")
 
     @cached_property
     def rebuilt(self) -> Any:
-        """The library's own object; None of a target alone."""
+        """The vine as an object of the library; None without givens."""
         d = self.discrete.size
         if d == 1:
             return None
         pv = library()
         trees = [[self.pairs[edge, edge + tree + 1].bicop for edge in range(d - 1 - tree)] for tree in range(d - 1)]
         path = pv.DVineStructure([*range(1, d + 1)])
-        return pv.Vinecop.from_structure(structure=path, pair_copulas=trees, var_types=_types(self.discrete))
+        return pv.Vinecop.from_structure(structure=path, pair_copulas=trees, var_types=types_of(self.discrete))
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int], Pair]:
-        """The pair copulas, by two places of the path."""
+        """The pair copulas, by two positions of the path."""
         pv, d = library(), self.discrete.size
         places = [(edge, edge + tree + 1) for tree in range(d - 1) for edge in range(d - 1 - tree)]
-        # a library that has changed its grid, or its families, says so here
         return {
             place: Pair(
                 pv.Bicop(
                     family=getattr(pv.families, name),
                     rotation=int(rotation),
                     parameters=np.asfortranarray(each),
-                    var_types=_types(self.discrete[list(place)]),
+                    var_types=types_of(self.discrete[list(place)]),
                 ),
                 (bool(self.discrete[place[0]]), bool(self.discrete[place[1]])),
             )
@@ -272,13 +272,13 @@ class DVine:
         }
 
     def known(self, n_trees: int | None = None) -> Known:
-        """Return what is known before any variable is: the next one is the last of the path."""
+        """Return the state without known variables: the next one is the last of the path."""
         last = self.discrete.size - 1
         pairs = self.pairs if last else {}
         return Known(lambda p, q: pairs[p, q], self.discrete, last, last if n_trees is None else n_trees)
 
     def given(self, below: Floats, upto: Floats) -> Known:
-        """Return what is known of the target given all others, in the order of the path."""
+        """Return the state of the target given all others, in the order of the path."""
         known = self.known()
         for k in range(below.shape[1] - 1, -1, -1):
             known = known.and_next(below[:, k], upto[:, k])
@@ -288,9 +288,6 @@ class DVine:
         return self.given(given_below, given_upto).below(share)
 
 
-def _types(discrete: Bools) -> list[str]:
+def types_of(discrete: Bools) -> list[str]:
+    """Return the variable types as the library names them."""
     return ["d" if each else "c" for each in discrete]
-
-
-def _both(below: Floats, upto: Floats) -> Floats:
-    return np.asfortranarray(np.hstack([upto, below]))

@@ -1,15 +1,15 @@
 """A D-vine over the variables of all columns: each column given those before it.
 
-1. The path begins with the last column and ends with what is given, so one fit has every column given those before it.
-   With `n_trees` trees a variable depends on that many others.
+1. The path begins with the last column and ends with the given columns, so one fit provides every column given those
+   before it. With `n_trees` trees a variable depends on that many others.
 2. A number or an ordered level is one variable, drawn by inverting H and scored by its differences
-   (`mcce.samplers.vine.sampler`). Unordered levels are an indicator each, except the most frequent; missing values are
+   (`mcce.samplers.vine.sampler`). Unordered levels are one indicator each, except the most frequent; missing values are
    one more indicator, before these: P(level k) = q_k prod_(i < k) (1 - q_i), q_k = P(indicator k is 1 | those before it
    are 0, columns before).
-3. A variable is seen only where all indicators before it in its column are 0; elsewhere it covers all shares, from 0 to
-   1, which is no condition.
-4. Pair copulas are fitted tree by tree to the rows in which neither variable is missing (Aas, Czado, Frigessi and
-   Bakken 2009, section 4.2). Variables that stand `apart`, or do not vary, are independent.
+3. A variable is observed only where all indicators before it in its column are 0; elsewhere it covers all shares from 0
+   to 1, which imposes no condition.
+4. Pair copulas are fitted tree by tree to the rows in which both variables are observed (Aas, Czado, Frigessi and
+   Bakken 2009, section 4.2). Variables of one column, and constant ones, are independent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcce.base.arrays import Bools, Floats
 from mcce.rng import RowStreams
 from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
-from mcce.samplers.vine.dvine import SETS, Cover, DVine, Known, Pair, joined, library
+from mcce.samplers.vine.dvine import SETS, Cover, DVine, Known, Pair, joined, library, types_of
 from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional, cover
 from mcce.storage.fields import FLOAT, check_codes, require, stored
 from mcce.storage.state import stateful
@@ -38,10 +38,10 @@ class JointColumn:
 
     Attributes
     ----------
-    is_number : whether it holds numbers.
-    margin : of numbers and ordered levels that are not missing; None of unordered levels, or if all are missing.
-    levels, shares : unordered levels, the most frequent one first, and their shares of those that are not missing.
-    missing : share of the rows in which it is missing.
+    is_number : whether the column holds numbers.
+    margin : margin of known numbers and ordered levels; None for unordered levels, or if all values are missing.
+    levels, shares : unordered levels, the most frequent one first, and their shares of the known values.
+    missing : share of missing values.
     """
 
     is_number: bool = stored(bool)
@@ -65,19 +65,19 @@ class JointColumn:
         return cls(False, None, levels, counts / known.total, missing)
 
     def check_state(self) -> None:
-        """Refuse parts that are not of one column."""
+        """Raise if the parts do not form a column."""
         whole = bool((self.shares > 0.0).all()) and abs(float(self.shares.sum()) - 1.0) < 1e-6
         require(whole or not self.shares.size, "shares do not add up to 1")
-        require(self.margin is None or self.margin.ordered, "margin is of a column without order")
+        require(self.margin is None or self.margin.ordered, "margin is that of an unordered column")
         require(self.margin is None or not self.levels.size, "a column has a margin and unordered levels")
         some = self.margin is not None or self.levels.size > 0
-        require(some == (self.missing < 1.0), "missing is not the share of the values that are missing")
+        require(some == (self.missing < 1.0), "missing is not the share of missing values")
 
     def check_column(self, feature: Feature) -> None:
-        require(self.is_number == feature.is_numeric or self.missing == 1.0, "is_number is not as in the column")
+        require(self.is_number == feature.is_numeric or self.missing == 1.0, "is_number does not match the column")
         unordered = feature.kind == "categorical"
-        require(unordered or not self.levels.size, "levels are of a column that has an order")
-        require(not unordered or self.margin is None, "margin is of a column without order")
+        require(unordered or not self.levels.size, "levels are set for an ordered column")
+        require(not unordered or self.margin is None, "margin is that of an unordered column")
         check_codes(self.levels, "levels", feature.n_levels)
         if self.margin is not None and not feature.is_numeric:
             check_codes(self.margin.values, "values", feature.n_levels)
@@ -92,7 +92,7 @@ class JointColumn:
         """Whether each variable of the column has point masses."""
         found = [True] * self.may_be_missing + [True] * max(self.levels.size - 1, 0)
         if self.margin is not None and self.margin.n_latents:
-            # what may cover all shares has to be an interval
+            # a variable that may cover all shares must be an interval
             found.append(bool(self.margin.atoms.any()) or self.may_be_missing)
         return np.array(found, dtype=bool)
 
@@ -104,12 +104,12 @@ class JointColumn:
 
     @cached_property
     def chances(self) -> Floats:
-        """Shares of the levels but the first, each among the rows that have none of those before it."""
+        """Share of each level but the first among the rows without the levels before it."""
         shares = self.shares[1:]
         return np.asarray(shares / (1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])[: shares.size]))
 
     def cover(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the shares below and up to each value, for each variable: (rows, variables)."""
+        """Return the shares below, and up to and including, each value of each variable: (rows, variables)."""
         is_missing = np.isnan(values)
         below, upto = np.zeros((2, values.size, self.discrete.size))
         hidden = np.zeros((values.size, self.discrete.size), dtype=bool)
@@ -138,7 +138,7 @@ class JointColumn:
 
 
 def cover_indicator(is_one: Bools, share: float) -> tuple[Floats, Floats]:
-    """Return the shares below and up to an indicator that is 1 with so large a share."""
+    """Return the shares below, and up to and including, an indicator whose share of ones is `share`."""
     return np.where(is_one, 1.0 - share, 0.0), np.where(is_one, 1.0, 1.0 - share)
 
 
@@ -153,7 +153,7 @@ def fit_path(
     apart: Collection[tuple[int, int]],
     weights: Floats | None,
 ) -> DVine:
-    """Return the vine of variables in the order of the path; covers that are not known are missing (NaN)."""
+    """Return the vine of variables in the order of the path; unobserved covers are NaN."""
     pv, d = library(), discrete.size
     names = [getattr(pv.families, name) for name in SETS[families]]
     method = "itau" if families in ("parametric", "student") else "mle"
@@ -172,8 +172,9 @@ def fit_path(
             complete = ~np.isnan(data).any(axis=1)
             weight = np.empty(0) if weights is None else weights[complete]
             controls = pv.FitControlsBicop(family_set=names, parametric_method=method, num_threads=1, weights=weight)
-            types = ["d" if each else "c" for each in discrete[[p, q]]]
-            bicop = pv.Bicop.from_data(np.asfortranarray(data[complete]), controls, var_types=types)
+            bicop = pv.Bicop.from_data(
+                np.asfortranarray(data[complete]), controls, var_types=types_of(discrete[[p, q]])
+            )
             parameters = np.array(bicop.parameters, dtype=np.float64, order="C")
             found.append((bicop.family.name, int(bicop.rotation), parameters))
             pair = Pair(bicop, (bool(discrete[p]), bool(discrete[q])))
@@ -185,7 +186,7 @@ def fit_path(
 
 
 def _vary(one: Cover, other: Cover) -> bool:
-    """Return whether both variables have several values in the rows that have both."""
+    """Return whether both variables vary in the rows where both are observed."""
     complete = ~np.isnan(one[1] + other[1])
     return all(bool((each[1][complete] != each[1][complete][:1]).any()) for each in (one, other))
 
@@ -193,13 +194,13 @@ def _vary(one: Cover, other: Cover) -> bool:
 @stateful("VineGenerator.Model")
 @dataclass(frozen=True)
 class JointVine:
-    """A fitted vine of all columns, those given first.
+    """A fitted vine of all columns, the given ones first.
 
     Attributes
     ----------
-    columns : what is seen of each column.
-    vine : of their variables, the last one first.
-    n_trees : trees of the vine.
+    columns : the columns as variables.
+    vine : vine of their variables, the last one first.
+    n_trees : number of trees of the vine.
     """
 
     columns: tuple[JointColumn, ...] = stored(tuple, of=JointColumn)
@@ -221,7 +222,7 @@ class JointVine:
         return replace(made, vine=vine)
 
     def apart(self) -> set[tuple[int, int]]:
-        """Return the pairs of variables of one column, by their places on the path."""
+        """Return the pairs of variables that belong to one column, by their positions on the path."""
         last, found = sum(column.discrete.size for column in self.columns) - 1, set()
         for column in self.columns:
             size = column.discrete.size
@@ -230,31 +231,31 @@ class JointVine:
         return found
 
     def check_state(self) -> None:
-        """Refuse parts that do not fit together."""
+        """Raise if the vine does not match the columns."""
         discrete = np.concatenate([column.discrete for column in self.columns])[::-1].tolist()
-        require(self.vine.discrete.tolist() == discrete or not discrete, "vine is not of the columns")
+        require(self.vine.discrete.tolist() == discrete or not discrete, "vine does not match the columns")
 
     def check_columns(self, features: Sequence[Feature], n_given: int) -> None:
-        """Refuse a vine that is not of these columns."""
-        require(len(self.columns) == len(features), "columns are not as many as there are")
+        """Raise if the vine does not belong to these columns."""
+        require(len(self.columns) == len(features), "the number of columns does not match")
         for column, feature in zip(self.columns, features):
             column.check_column(feature)
 
     def cover(self, matrix: Floats) -> tuple[Floats, Floats]:
-        """Return the shares below and up to the values of the first columns: (rows, variables)."""
+        """Return the shares below, and up to and including, the values of the first columns: (rows, variables)."""
         covers = [self.columns[j].cover(matrix[:, j]) for j in range(matrix.shape[1])]
         empty = np.empty((matrix.shape[0], 0))
         return np.hstack([empty, *(c[0] for c in covers)]), np.hstack([empty, *(c[1] for c in covers)])
 
     def known(self, covers: tuple[Floats, Floats]) -> Known:
-        """Return what is known of the next variable given the covers of the first ones."""
+        """Return the state of the next variable given the covers of the first ones."""
         known = self.vine.known(self.n_trees)
         for k in range(covers[0].shape[1]):
             known = known.and_next(covers[0][:, k], covers[1][:, k])
         return known
 
     def conditional(self, j: int, known: Known, n: int) -> ColumnConditional:
-        """Return the distribution of a column in each of `n` rows, given what is known before it."""
+        """Return the distribution of a column in each of `n` rows, given the state before it."""
         column, zero = self.columns[j], np.zeros(n, dtype=bool)
         missing = np.full(n, column.missing)
         if column.may_be_missing:
@@ -280,10 +281,10 @@ class ColumnConditional:
 
     Attributes
     ----------
-    column : what is seen of it.
-    missing : probability that it is missing, by row.
-    levels : probabilities of the unordered levels, if it is not.
-    ordered : of numbers and ordered levels, if it is not; None of others.
+    column : the column as variables.
+    missing : probability of a missing value, by row.
+    levels : probabilities of unordered levels among known values.
+    ordered : distribution of known numbers or ordered levels; None for unordered levels.
     """
 
     column: JointColumn
@@ -292,7 +293,7 @@ class ColumnConditional:
     ordered: VineConditional | None
 
     def draw_within(self, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw an allowed value for each row, or a missing one where it is allowed, by their probabilities."""
+        """Draw an allowed value for each row, or a missing value where allowed, by their probabilities."""
         n = self.missing.size
         if self.ordered is not None:
             found = self.ordered.draw_within(rng, within, n)
@@ -314,7 +315,7 @@ class ColumnConditional:
         return found.or_missing(np.exp(found.log_mass), self.missing * within.allows_missing(n), rng.uniform())
 
     def log_density(self, values: Floats) -> Floats:
-        """Return the log probability of levels, missing values and numbers with point mass, log density of others."""
+        """Return the log probability of levels, missing values and atoms, the log density of other numbers."""
         column, is_missing = self.column, np.isnan(values)
         gone = (1.0 - OF_THE_MARGIN) * self.missing + OF_THE_MARGIN * column.missing
         if self.ordered is not None:

@@ -1,12 +1,12 @@
-"""The conditional of a vine copula with the training data's own margins (pyvinecopulib, extra `vine`).
+"""The conditional of a vine copula with empirical margins (pyvinecopulib, extra `vine`).
 
-1. A number or an ordered level stands for the shares from F(v-) to F(v), or for the middle if the column has no point
-   mass. Unordered levels are an indicator each, except the most frequent.
-2. The `max_givens` variables whose normal scores are correlated most with the target's follow it in a D-vine (`dvine`).
-3. A draw inverts H(u | givens) on the shares of the training values by bisection; a restricted draw between H at the
-   ends of what is allowed, which is exact.
-4. A probability is the difference of H; a density is that of the margin (`mcce.samplers.copula.margins`) times the
-   slope of H. A thousandth of both is the margin's alone.
+1. A number or an ordered level covers the shares from F(v-) to F(v), or their midpoint if the column has no point mass.
+   Unordered levels are one indicator each, except the most frequent.
+2. The `max_givens` variables whose normal scores are most correlated with the target's follow it in a D-vine (`dvine`).
+3. A draw inverts H(u | givens) on the shares of the training values by bisection. A restricted draw is exact: it
+   inverts H between its values at the ends of the allowed interval.
+4. A probability is a difference of H; a density is that of the margin (`mcce.samplers.copula.margins`) times the slope
+   of H. Both are mixed with the margin, with weight 0.001.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
-from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
+from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import RowStreams
 from mcce.samplers.base import (
     IMPOSSIBLE,
@@ -29,7 +29,7 @@ from mcce.samplers.base import (
     ConditionalSampler,
     RestrictedDraw,
     Within,
-    samplers_that_handle_missing,
+    refuse_missing,
     supported_by,
 )
 from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin, place_numbers
@@ -41,40 +41,41 @@ from mcce.storage.fields import learned, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import mean_of
+from mcce.wording import Value
 
 
 @stateful("vine.VineColumn")
 @dataclass(frozen=True)
 class VineColumn:
-    """One variable of a vine: column `source` of the givens, or whether that has the level `level` (-1: it itself)."""
+    """One variable of a vine: column `source` of the givens, or the indicator of its `level` (-1: none)."""
 
     source: int = stored(int, least=0, most=2**31)
     level: int = stored(int, least=-1, most=2**31)
     margin: Margin = stored(Margin)
 
     def check_state(self) -> None:
-        """Refuse a margin without order."""
-        require(self.margin.ordered, "margin is of a column without order")
+        """Raise if the margin is not ordered."""
+        require(self.margin.ordered, "margin is that of an unordered column")
 
     def check_column(self, given: Sequence[Feature]) -> None:
-        """Refuse a variable that is none of these columns."""
+        """Raise if the variable does not belong to these columns."""
         require(self.source < len(given), f"source is {self.source}, and there are {len(given)} columns")
         unordered = given[self.source].kind == "categorical"
-        require(unordered == (self.level >= 0), "level is of a column with an order, or of none")
+        require(unordered == (self.level >= 0), "level is set for an ordered column, or missing for an unordered one")
 
     @property
     def is_discrete(self) -> bool:
-        """Whether a value of it has point mass."""
+        """Whether a value has point mass."""
         return bool(self.margin.atoms.any())
 
     def cover(self, matrix: Floats) -> tuple[Floats, Floats]:
-        """Return the shares below and up to the value of each row."""
+        """Return the shares below, and up to and including, the value of each row."""
         values = matrix[:, self.source]
         return cover(self.margin, values if self.level < 0 else (values == self.level).astype(np.float64))
 
 
 def cover(margin: Margin, values: Floats) -> tuple[Floats, Floats]:
-    """Return the shares below and up to each value."""
+    """Return the shares below, and up to and including, each value."""
     after = np.searchsorted(margin.values, values)
     found = margin.position(values) >= 0
     below, upto = margin.shares[after], margin.shares[np.minimum(after + found, margin.values.size)]
@@ -87,7 +88,7 @@ def cover(margin: Margin, values: Floats) -> tuple[Floats, Floats]:
 
 
 def read_variables(given: Table, weights: Floats | None = None) -> list[VineColumn]:
-    """Return the variables of complete givens; constant ones are none, and weights count as copies."""
+    """Return the variables of complete givens without the constant ones; weights count as copies."""
     found = []
     total = None if weights is None else float(weights.sum())
     for j, feature in enumerate(given.features):
@@ -105,7 +106,7 @@ def read_variables(given: Table, weights: Floats | None = None) -> list[VineColu
 
 
 OF_THE_MARGIN = 1e-3
-_STEP = 1e-4  # of the share, over which the slope of H is taken
+_STEP = 1e-4  # in shares, for the slope of H
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,9 @@ class VineConditional:
 
     Attributes
     ----------
-    margin : of the column.
-    is_number : whether it holds numbers; else ordered levels.
-    below : H, of one share for each row.
+    margin : margin of the column.
+    is_number : whether the column holds numbers; else ordered levels.
+    below : H, a function of one share per row.
     """
 
     margin: Margin
@@ -144,7 +145,7 @@ class VineConditional:
         return RestrictedDraw.of(margin.values[first], ~(mass > 0.0), log_of(mass))
 
     def _draw_levels(self, rng: RowStreams, within: Within, n: int) -> RestrictedDraw:
-        """Draw one of the allowed ordered levels, whichever these are."""
+        """Draw one of the allowed ordered levels, which need not be an interval."""
         shares, codes = self.margin.shares, self.margin.values.astype(np.intp)
         below = np.column_stack([self.below(np.full(n, share)) for share in shares])
         weights = np.maximum(np.diff(below, axis=1), 0.0) * within.level_mask(n, int(codes.max()) + 1)[:, codes]
@@ -154,7 +155,7 @@ class VineConditional:
         return RestrictedDraw.of(self.margin.values[chosen], rejected, log_of(total))
 
     def distribution(self) -> DistributionFunctions:
-        """Return the distribution of each row on the observed values."""
+        """Return the distribution of each row over the observed values."""
         margin = self.margin
         return DistributionFunctions.of_atoms(
             margin.values,
@@ -163,7 +164,7 @@ class VineConditional:
         )
 
     def supports(self, values: Floats) -> Bools:
-        """Return whether each value was observed, or is a number as close to such as they are, and is possible."""
+        """Return whether each value is within the local spacing of an observed one and not too extreme."""
         margin = self.margin
         drawable, weights = margin.training_values
         near = supported_by(drawable, values, is_number=self.is_number, weights=weights)
@@ -172,7 +173,7 @@ class VineConditional:
         return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
 
     def log_density(self, values: Floats, kernel: tuple[Floats, Floats]) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others.
+        """Return the log probability of levels and numbers with point mass, the log density of other numbers.
 
         `kernel` is the smooth part of the margin (`mcce.samplers.copula.margins.kernel_margin`).
         """
@@ -190,15 +191,9 @@ class VineConditional:
         return np.where(places.possible, log_of(density), -np.inf)
 
     def _mass(self, low: Floats, high: Floats) -> Floats:
-        """Return the probability of a share between bounds, with the margin's part."""
+        """Return the probability of a share between bounds, mixed with the margin."""
         mass = np.maximum(self.below(high) - self.below(low), 0.0)
         return np.asarray((1.0 - OF_THE_MARGIN) * mass + OF_THE_MARGIN * (high - low))
-
-
-def measure_of(margin: Margin, *, is_number: bool) -> BaseMeasure:
-    if not is_number or margin.atoms.all():
-        return "counting"
-    return "mixed" if margin.atoms.any() else "lebesgue"
 
 
 Self = TypeVar("Self", bound="VineSampler")
@@ -211,14 +206,14 @@ class VineSampler(ConditionalSampler):
     Parameters
     ----------
     families : {"parametric", "gaussian", "student", "nonparametric"}
-        Pair copulas: the best of the common one-parameter families and Student's t, by AIC; all Gaussian, which with
-        continuous columns is a Gaussian copula; all Student's t, correlations by Kendall's tau and degrees of freedom
-        by profile likelihood, of which the t copula is one (in tree k with k more degrees of freedom than in the
-        first): numbers that are extreme together; or kernel estimates, for continuous columns: those of columns with
-        few values are blurred.
+        Pair copulas. "parametric": the best of the common one-parameter families and Student's t, by AIC. "gaussian":
+        with continuous columns a Gaussian copula. "student": Student's t, with tail dependence; correlations by
+        Kendall's tau, degrees of freedom by profile likelihood (the t copula is the case with k more degrees of freedom
+        in tree k than in the first). "nonparametric": kernel estimates for continuous columns; they oversmooth columns
+        with few values.
     max_givens : int
-        Most variables that the target depends on, those that are correlated most with it; the time of a fit and of a
-        draw grows with the square of their number.
+        Largest number of variables that the target depends on, the most correlated ones. The time of a fit and of a
+        draw grows with its square.
 
     Attributes
     ----------
@@ -227,8 +222,8 @@ class VineSampler(ConditionalSampler):
 
     Notes
     -----
-    Needs pyvinecopulib: ``pip install 'mcce[vine]'``. Numbers and ordered levels are modelled; give unordered levels
-    another sampler, as in the example. Every feature has a vine of its own. The values drawn are observed values.
+    Needs pyvinecopulib: ``pip install 'mcce[vine]'``. Numbers and ordered levels are modelled; use another sampler for
+    unordered levels, as in the example. Every feature has a separate vine. Draws are observed values.
 
     References
     ----------
@@ -266,13 +261,9 @@ class VineSampler(ConditionalSampler):
     def fit(self: Self, given: Table, target: Column) -> Self:
         self._check_parameters()
         self.check_target(target.feature)
-        self._check_complete(given)
-        if np.isnan(target.values).any() or not target.values.size:
-            what = "has no rows" if not target.values.size else "has some"
-            raise SamplerError(
-                f"{self!r} does not handle missing values, and the target {target.feature.name!r} {what}; fill them, "
-                f"or use a sampler that does ({samplers_that_handle_missing()})."
-            )
+        refuse_missing(self, given, target)
+        if not target.values.size:
+            raise InputError(Value(self), f" got no rows to learn {target.feature.name!r} from.")
         self.margin_ = Margin.from_column(target)
         self.is_number_ = target.feature.is_numeric
         below, upto = cover(self.margin_, target.values)
@@ -307,17 +298,17 @@ class VineSampler(ConditionalSampler):
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("vine_")
-        return measure_of(self.margin_, is_number=self.is_number_)
+        return self.margin_.base_measure if self.is_number_ else "counting"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         self._check_parameters()
         super().check_state(given, target, n_rows)
-        require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")
+        require(self.is_number_ == target.is_numeric, "is_number_ does not match the target")
         self.margin_.check_column(target, n_rows)
         for variable in self.variables_:
             variable.check_column(given)
         discrete = [bool(self.margin_.atoms.any()), *(variable.is_discrete for variable in self.variables_)]
-        require(self.vine_.discrete.tolist() == discrete, "vine_ is not of the variables")
+        require(self.vine_.discrete.tolist() == discrete, "vine_ does not match the variables")
 
     @cached_property
     def _kernel(self) -> tuple[Floats, Floats]:
@@ -330,7 +321,7 @@ class VineSampler(ConditionalSampler):
     def _read(self, given: Table) -> tuple[Floats, Floats]:
         """Return the shares below and up to each variable of the givens."""
         self.check_fitted("vine_")
-        self._check_complete(given)
+        refuse_missing(self, given)
         covers = [variable.cover(given.matrix) for variable in self.variables_]
         shape = (given.n_rows, len(covers))
         return np.array([c[0] for c in covers]).T.reshape(shape), np.array([c[1] for c in covers]).T.reshape(shape)
@@ -340,17 +331,9 @@ class VineSampler(ConditionalSampler):
         if self.families not in SETS:
             raise InputError(f"families of VineSampler is {self.families!r}; {did_you_mean(self.families, SETS)}")
 
-    def _check_complete(self, given: Table) -> None:
-        holders = [f.name for j, f in enumerate(given.features) if np.isnan(given.matrix[:, j]).any()]
-        if holders:
-            raise SamplerError(
-                f"{self!r} does not handle missing values, and {listing(holders)} has some; fill them, or use a "
-                f"sampler that does ({samplers_that_handle_missing()})."
-            )
-
 
 def _correlation(a: Floats, b: Floats, weights: Floats | None) -> float:
-    """Return how strongly scores are correlated, whatever the sign."""
+    """Return the absolute correlation of scores."""
     if weights is None:
         return abs(float(np.corrcoef(a, b)[0, 1]))
     a, b = a - mean_of(a, weights), b - mean_of(b, weights)

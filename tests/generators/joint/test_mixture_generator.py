@@ -91,7 +91,7 @@ def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):
     again = JointGenerator.load(tmp_path / "a.mcce")
     pd.testing.assert_frame_equal(again.sample(30), mixture.sample(30))
     state = to_state(mixture)
-    with pytest.raises(InputError, match="columns are not as many"):
+    with pytest.raises(InputError, match="the number of columns does not match"):
         from_state(state | {"model_": to_state(mixture.model_.take([0, 1]))})
     with pytest.raises(InputError, match="model_ is a int; expected a Mixture"):
         from_state(state | {"model_": 3})

@@ -217,8 +217,11 @@ def test_it_is_stored_and_what_was_changed_is_refused(vine, tmp_path):
     state, model = to_state(vine), vine.model_
     turned = replace(model.columns[1], shares=2.0 * model.columns[1].shares)
     for spoiled, message in (
-        (replace(model, columns=model.columns[:-1]), "vine is not of the columns"),
-        (replace(model, columns=(model.columns[1], model.columns[0], *model.columns[2:])), "vine is not|is_number is"),
+        (replace(model, columns=model.columns[:-1]), "vine does not match the columns"),
+        (
+            replace(model, columns=(model.columns[1], model.columns[0], *model.columns[2:])),
+            "vine does not|is_number does",
+        ),
         (replace(model, columns=(model.columns[0], turned, *model.columns[2:])), "shares do not add up to 1"),
         (replace(model, n_trees=0), "n_trees"),
     ):

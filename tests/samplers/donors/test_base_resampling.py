@@ -183,7 +183,7 @@ def test_one_row_and_missing_targets(kind):
         (mcce.CtreeSampler(honest="yes"), "honest of CtreeSampler is 'yes'"),
         (mcce.ForestSampler(honest=None), "honest of ForestSampler is None"),
         (mcce.CartSampler(random_state="a"), "random_state is 'a'"),
-        (mcce.CartSampler(honest=True, dialect="rpart"), 'in the dialect "rpart" is not honest; leave honest out'),
+        (mcce.CartSampler(honest=True, dialect="rpart"), 'honest trees need the dialect "mcce"; leave out honest'),
     ],
     ids=str,
 )

@@ -33,5 +33,5 @@ def test_the_leaves_are_those_of_partys_weighted_ctree(name):
 def test_weights_that_are_no_counts_are_refused():
     X = mcce.datasets.load_loans(60).X[["age", "salary"]]
     chain = mcce.ChainModel(sampler="ctree", fixed=["age"])
-    with pytest.raises(mcce.SamplerError, match=r"CtreeSampler\(\) for 'salary' .* takes counts of them only"):
+    with pytest.raises(mcce.SamplerError, match=r"CtreeSampler\(\) for 'salary' .* must be counts"):
         chain.fit(X, sample_weight=np.tile([0.5, 1.2], 30))

@@ -178,5 +178,5 @@ def test_refusals_name_the_fix():
         sampler={"time": SurvCtreeSampler(event="status"), "*": "cart"},
         visit_sequence=["arm", "noise", "time", "status"],
     )
-    with pytest.raises(SamplerError, match="so before 'time' in the visit sequence"):
+    with pytest.raises(SamplerError, match="before 'time' in the visit sequence"):
         late.fit(X)

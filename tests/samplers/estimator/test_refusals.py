@@ -192,16 +192,16 @@ def test_numbers_that_float32_cannot_hold_are_named(method):
     """Trees of scikit-learn cast to float32: a warning of numpy, then a ValueError."""
     frame = pd.DataFrame({"x": np.where(np.arange(40) % 2, 1e149, 3.0), "y": np.arange(40.0)})
     tree = DecisionTreeRegressor(max_depth=2)
-    message = r"DecisionTreeRegressor\(max_depth=2\) could not be fitted on .*has numbers up to 1e\+149: rescale them"
+    message = r"DecisionTreeRegressor\(max_depth=2\) could not be fitted on .*have numbers up to 1e\+149: rescale them"
     with pytest.raises(SamplerError, match=message):
         fit(frame, tree, method=method)
     levels = frame.assign(y=pd.Categorical(np.where(np.arange(40) % 3, "a", "b")))
-    with pytest.raises(SamplerError, match=r"could not be fitted on 40 rows: .*has numbers up to 1e\+149"):
+    with pytest.raises(SamplerError, match=r"could not be fitted on 40 rows: .*have numbers up to 1e\+149"):
         fit(levels, DecisionTreeClassifier(max_depth=2))
 
 
 def test_factuals_that_float32_cannot_hold_are_named():
     frame = pd.DataFrame({"x": np.arange(40) / 8, "y": np.arange(40.0)})
     chain = ChainModel(sampler=EstimatorSampler(DecisionTreeRegressor(max_depth=2)), fixed=["x"], random_state=1)
-    with pytest.raises(SamplerError, match=r"cannot predict these rows: .*has numbers up to 1e\+140: rescale them"):
+    with pytest.raises(SamplerError, match=r"cannot predict these rows: .*have numbers up to 1e\+140: rescale them"):
         chain.fit(frame).sample(3, pd.DataFrame({"x": [1e140]}))

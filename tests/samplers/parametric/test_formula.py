@@ -202,7 +202,7 @@ def test_a_design_of_a_file_belongs_to_its_columns():
     [
         ("agee * sex", r"uses 'agee', which is not among its predictors; did you mean 'age'\?"),
         ("y ~ y + sex", "uses 'y', which is not among its predictors"),
-        ("salary ~ age", "is of 'salary', and is used for 'y'; write 'y' before the ~"),
+        ("salary ~ age", "is for 'salary', and is used for 'y'; write 'y' before the ~"),
         ("log(y) ~ age", "transforms the target"),
         ("log(age - 30)", r"'log\(age - 30\)' is not finite in \d+ of 400 training rows; use an expression"),
         ("log(sex)", "computes with 'sex', which has levels"),
@@ -218,7 +218,7 @@ def test_what_is_wrong_with_a_formula_is_said(formula, message):
 
 
 def test_other_samplers_keep_their_intercept():
-    with pytest.raises(SamplerError, match="leaves the intercept out, which NormSampler always has"):
+    with pytest.raises(SamplerError, match="has no intercept, which NormSampler needs"):
         mcce.NormSampler(formula="0 + age").fit(GIVEN, TARGET)
     with pytest.raises(InputError, match="formula is 3; give text"):
         mcce.NormSampler(formula=3).fit(GIVEN, TARGET)

@@ -52,7 +52,7 @@ def test_the_power_by_hand_and_by_fit():
     one, ten = (MidastouchSampler(kappa=kappa).fit(given, target).probabilities(given) for kappa in (1, 10))
     assert (1.0 / (ten**2).sum(axis=1)).mean() < (1.0 / (one**2).sum(axis=1)).mean()
     assert 0.0 < MidastouchSampler().fit(given, target).kappa_ <= 100.0
-    with pytest.raises(InputError, match="kappa of MidastouchSampler is 0; give a number above 0, 100 at most"):
+    with pytest.raises(InputError, match=r"kappa of MidastouchSampler is 0; give a number in \(0, 100\]"):
         MidastouchSampler(kappa=0).fit(given, target)
 
 

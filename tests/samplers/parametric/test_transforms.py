@@ -126,7 +126,7 @@ def test_densities_of_a_narrow_dtype_sum_to_one():
 
 def test_refusals_name_the_fix():
     given, target = process("cuberoot")
-    with pytest.raises(SamplerError, match=r"needs values from 0 on, and 'y' holds -.*Use transform='cuberoot'"):
+    with pytest.raises(SamplerError, match=r"needs non-negative values, and 'y' holds -.*Use transform='cuberoot'"):
         mcce.LogNormSampler().fit(given, target)
     with pytest.raises(InputError, match="transform of NormSampler is 'ln'; allowed: 'log', 'sqrt', 'cuberoot', None"):
         mcce.NormSampler(transform="ln").fit(given, target)

@@ -197,7 +197,7 @@ def test_a_chain_is_stored(tmp_path):
     again = from_state(to_state(fitted))
     np.testing.assert_array_equal(again.log_density(given, target.values), fitted.log_density(given, target.values))
     again.intercepts_, again.counts_ = again.intercepts_[1:], again.counts_[1:]
-    with pytest.raises(InputError, match="intercepts_ are not of the levels of the group"):
+    with pytest.raises(InputError, match="intercepts_ does not match the levels of the group"):
         again.check_state(given.features, target.feature, given.n_rows)
 
 
@@ -207,6 +207,6 @@ def test_refusals_name_the_fix():
     with pytest.raises(SamplerError, match=r"needs the group 'scool' among its givens.*did you mean 'school'"):
         TwoLevelSampler(group="scool").fit(given, target)
     with pytest.raises(
-        SamplerError, match=r"'x' holds numbers; declare them as levels by kinds=\{'x': 'categorical'\}"
+        SamplerError, match=r"'x' holds numbers; declare it categorical by kinds=\{'x': 'categorical'\}"
     ):
         TwoLevelSampler(group="x").fit(given, target)

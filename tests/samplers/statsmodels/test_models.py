@@ -206,11 +206,11 @@ def test_a_fit_that_stops_short_is_an_error():
         (dict, {}, "give a class of statsmodels"),
         (3, {}, "give a class of statsmodels"),
         ("Poisson", {"offset": np.ones(3)}, "'offset' is not an option of Poisson"),
-        ("GLM", {"family": sm.families.Tweedie()}, "Others have no density"),
+        ("GLM", {"family": sm.families.Tweedie()}, "family of GLM is 'Tweedie"),
         ("GLM", {"famliy": "Gamma"}, "did you mean 'family'"),
         ("GLM", {"family": "__import__('os')"}, "it must be one of Gaussian, Gamma"),
         ("NegativeBinomial", {"loglike_method": "geometric"}, "must be 'nb2' or 'nb1'"),
-        ("OLS", {"hasconst": True}, "it has none"),
+        ("OLS", {"hasconst": True}, "the model has none"),
     ],
 )
 def test_what_is_no_conditional_is_refused_with_the_reason(model, options, message):

@@ -177,7 +177,7 @@ def test_a_state_that_is_not_of_the_model_is_refused():
     feature = column("overdispersed").feature
     sampler.check_state(GIVEN.features, feature, 600)
     for name, value, message in (
-        ("extra_", np.empty(0), "not of the model"),
+        ("extra_", np.empty(0), "does not match the model"),
         ("coef_", np.ones((1, 2)), "coef_ has the shape"),
         ("scale_", -1.0, "scale_ is -1.0"),
     ):

@@ -214,14 +214,14 @@ def spoilt(vine, **changes):
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"families": ("gaussian",)}, "families are not one for each pair"),
-        ({"families": ("os",) * 6}, "families holds one that is not known"),
-        ({"rotations": np.full(6, 45)}, "rotations are no right angles"),
-        ({"parameters": (np.array([[7.0]]),) * 6}, "does not take its pair copulas: parameters exceed upper bound"),
+        ({"families": ("gaussian",)}, "families has not one entry for each pair"),
+        ({"families": ("os",) * 6}, "families holds an unknown family"),
+        ({"rotations": np.full(6, 45)}, "rotations are not multiples of 90 degrees"),
+        ({"parameters": (np.array([[7.0]]),) * 6}, "rejects the pair copulas: parameters exceed upper bound"),
         ({"parameters": (np.array([[np.nan]]),) * 6}, "parameters holds nan"),
-        ({"families": ("tll",) * 6}, "parameters are no grid"),
-        ({"families": ("tll",) * 6, "parameters": (-np.ones((3, 3)),) * 6}, "parameters are no density"),
-        ({"families": ("student",) * 6}, "does not take its pair copulas"),
+        ({"families": ("tll",) * 6}, "parameters are not a grid"),
+        ({"families": ("tll",) * 6, "parameters": (-np.ones((3, 3)),) * 6}, "parameters are not a density"),
+        ({"families": ("student",) * 6}, "rejects the pair copulas"),
     ],
 )
 def test_a_vine_that_is_none_is_refused(changes, match):
