@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Panels = npt.NDArray[np.object_]
 
 FONT, SMALL = 9.0, 8.0
+WIDTH = 5.4  # inches: shown 400 pixels wide, letters of SMALL - 1 points are 7 pixels high
+PANEL = WIDTH / 2
 DARK, LIGHT = "#2a4d7c", "#f0be78"  # as grey about 0.3 and 0.77: told apart without colour
 
 
@@ -48,10 +50,10 @@ def new_panels(
     return figure, panels[:n]
 
 
-def given_panels(axes: Sequence[Axes] | None, n: int, width: float, height: float) -> list[Axes]:
-    """Return the `n` axes that were given, or panels of a new figure, two in a row, each of this size in inches."""
+def given_panels(axes: Sequence[Axes] | None, n: int, height: float, n_columns: int = 2) -> list[Axes]:
+    """Return the given `n` axes, or the panels of a new figure, each of this height in inches."""
     if axes is None:
-        return new_panels(n, min(n, 2), width, height)[1]
+        return new_panels(n, min(n, n_columns), PANEL if n_columns > 1 else WIDTH, height)[1]
     given = list(np.atleast_1d(np.asarray(axes, dtype=object)))
     if len(given) != n:
         raise InputError(f"axes has {len(given)} axes for {n} panels; give one for each.")
@@ -86,6 +88,16 @@ def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, leas
     return max(int(share * points / max(letter, 1.0)), least)
 
 
+def fitting_lines(ax: Axes, text: str, size: float) -> list[str]:
+    """Return a text in lines that fit into the axes' width, those of wide letters included."""
+    n = letters_that_fit(ax, text, size)
+    while True:
+        lines = textwrap.wrap(text, n, break_on_hyphens=False)
+        if n <= 8 or all(len(line) <= letters_that_fit(ax, line, size, 0.98) for line in lines):
+            return lines
+        n = max(int(0.9 * n), 8)
+
+
 def lay_out(ax: Axes) -> None:
     """Lay the figure out as it stands, so that widths are those that the picture will have."""
     figure = ax.figure
@@ -94,16 +106,32 @@ def lay_out(ax: Axes) -> None:
     figure.draw_without_rendering()  # type: ignore[union-attr]
 
 
+def set_axes_height(axes: Sequence[Axes], inches: float) -> None:
+    """Set the height of the figure so that axes one below the other have this height together."""
+    lay_out(axes[0])
+    figure = axes[0].figure
+    taken = sum(ax.get_window_extent().height for ax in axes) / figure.dpi
+    figure.set_figheight(figure.get_figheight() + inches - taken)  # type: ignore[union-attr]
+    lay_out(axes[0])
+
+
 def write_title(ax: Axes, title: str) -> None:
     """Write a title at the left, in lines that fit."""
     lay_out(ax)
-    lines = textwrap.wrap(title, letters_that_fit(ax, title, 12.5)) or [""]
-    ax.set_title("\n".join(lines), loc="left", fontsize=11, fontweight="bold", pad=8, parse_math=False)
+    ax.set_title(
+        "\n".join(fitting_lines(ax, title, 12.5)), loc="left", fontsize=11, fontweight="bold", pad=8, parse_math=False
+    )
 
 
 def write_caption(ax: Axes, caption: str) -> None:
     """Write a caption below the axes, in lines that fit."""
     lay_out(ax)
-    lines = textwrap.wrap(caption, letters_that_fit(ax, caption, SMALL), break_on_hyphens=False)
-    ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.8, parse_math=False)
+    ax.set_xlabel(
+        "\n".join(fitting_lines(ax, caption, SMALL)),
+        loc="left",
+        fontsize=SMALL,
+        labelpad=8,
+        alpha=0.8,
+        parse_math=False,
+    )
     ax.xaxis.label.set_multialignment("left")

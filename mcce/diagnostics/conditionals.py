@@ -197,7 +197,7 @@ class Comparison:
     n_folds: int
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def plot(self, *, by: str = "log_score", n_columns: int = 3) -> Panels:
+    def plot(self, *, by: str = "log_score", n_columns: int = 2) -> Panels:
         """Draw how far each sampler is behind the best, feature by feature, with standard errors.
 
         Parameters

@@ -26,6 +26,7 @@ from mcce.base.canvas import (
     DARK,
     FONT,
     LIGHT,
+    PANEL,
     SMALL,
     as_array,
     ink,
@@ -155,7 +156,7 @@ def marginal_plot(
     notes : mapping, optional
         Feature to a short text for its title, such as a distance.
     n_columns : int, optional
-        Panels in a row; by default up to four.
+        Panels in a row; by default up to two.
     ax : Axes, optional
         Where to draw a single feature.
 
@@ -184,8 +185,8 @@ def marginal_plot(
     if ax is not None and len(chosen) > 1:
         raise InputError(f"ax is given for {len(chosen)} features; name one in `features`, or leave out ax.")
     if ax is None:
-        columns = n_columns or min(4, len(chosen))
-        figure, panels = new_panels(len(chosen), columns, 2.7 if columns > 1 else 4.5, 2.15, extra=0.35)
+        columns = n_columns or min(2, len(chosen))
+        figure, panels = new_panels(len(chosen), columns, PANEL if columns > 1 else 4.5, 2.15, extra=0.35)
         _write_legend(figure, len(left), len(right))
     else:
         panels = [ax]
@@ -212,7 +213,7 @@ def _draw_feature(ax: Axes, feature: Feature, real: Any, generated: Any, note: s
         words += _draw_numbers(ax, real, generated)
     else:
         _draw_levels(ax, feature, real, generated)
-    name = fold(str(feature.name), 28, 2)
+    name = fold(str(feature.name), 22, 2)
     ax.set_title(name, loc="left", fontsize=SMALL + 0.5, fontweight="bold", parse_math=False)
     if words:
         ax.set_xlabel(fold("; ".join(words), 40, 2), fontsize=SMALL - 1, alpha=0.85, loc="left", parse_math=False)
@@ -393,7 +394,7 @@ def overview_plot(
     if neighbours is not None and ("distance" not in neighbours or neighbours.empty):
         neighbours = None
     n_panels = 2 + (neighbours is not None) + (validity is not None)
-    _, axes = new_panels(n_panels, n_columns, 4.6, 3.5, figure=figure)
+    _, axes = new_panels(n_panels, n_columns, PANEL, 2.6, figure=figure)
     _draw_distances(axes[0], distances)
     _draw_pairs(axes[1], pairs)
     if neighbours is not None:
@@ -436,7 +437,7 @@ def _draw_pairs(ax: Axes, pairs: pd.DataFrame) -> None:
 
 
 def _draw_neighbours(ax: Axes, neighbours: pd.DataFrame) -> None:
-    styles = (("distance", "any training row", "-", DARK), ("distance_wanted", "with the wanted decision", "--", ink()))
+    styles = (("distance", "any row", "-", DARK), ("distance_wanted", "wanted decision", "--", ink()))
     for name, label, dash, color in styles:
         values = np.sort(neighbours[name].dropna().to_numpy(float))
         if values.size:
@@ -444,7 +445,7 @@ def _draw_neighbours(ax: Axes, neighbours: pd.DataFrame) -> None:
             ax.step(np.append(0, values), np.append(0, steps), where="post", linestyle=dash, color=color, label=label)
     ax.set_ylim(0, 1.02)
     ax.set_xlim(left=0)
-    ax.legend(fontsize=SMALL, frameon=False, loc="best")
+    ax.legend(fontsize=SMALL, frameon=False, loc="best", handlelength=1.3)
     _title(ax, "Distance to the nearest training row", "Gower distance", "share of the counterfactuals")
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from mcce.base.canvas import Panels
 
 FLOOR_MEASURES = {
-    "L0": "features changed, L0",
-    "gower_sum": "Gower distance, summed (L1)",
-    "distance": "summed Gower distance, 5 nearest rows",
+    "L0": "features changed",
+    "gower_sum": "Gower distance, summed",
+    "distance": "distance, 5 nearest rows",
 }
 SHARES = {"explained": "explained", "above_floor": "of these at or above the floor"}
 STYLES = (("o", "-"), ("s", "--"))
@@ -58,7 +58,7 @@ def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequen
     _check_columns(table, ["floor", *FLOOR_MEASURES, *SHARES])
     by_floor = table[table["floor"].notna()].set_index("floor").sort_index()
     plain = table[table["floor"].isna()]
-    panels = given_panels(axes, len(FLOOR_MEASURES) + 1, 4.6, 3.3)
+    panels = given_panels(axes, len(FLOOR_MEASURES) + 1, 2.6)
     for ax, (measure, words) in zip(panels, FLOOR_MEASURES.items()):
         _draw_line(ax, by_floor[measure], "sparse", 0)
         for value in plain[measure]:
