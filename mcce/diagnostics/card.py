@@ -1,7 +1,7 @@
 """A card of an explainer: one page, in the form of a model card, for people who have to trust or audit it.
 
 The card says what the explainer was fitted to (counts, no rows, no ranges), what may not change, which constraints and
-relations hold, how each feature is drawn, what the floor of plausibility means, what the explainer discloses and where
+relations hold, how each feature is drawn, what the least plausibility means, what the explainer discloses and where
 its limits are. With rows that it was not fitted on, the conditionals are criticised and the counterfactuals measured.
 """
 
@@ -36,9 +36,9 @@ LIMITS = (
     "Answers describe the fitted model. Whether its decisions are fair or lawful is a separate question.",
 )
 PLAUSIBLE = (
-    "Sparse answers have by default a plausibility of at least {floor:g} (the argument floor): the share of real rows "
-    "that look as unusual or more so, measured on rows that the scale was not learned from. One real row in {one:.0f} "
-    "would be rejected. A row below the floor is returned only if nothing else was found, and is marked."
+    "Sparse answers have by default a plausibility of at least {floor:g}: the share of real rows that look as unusual "
+    "or more so, measured on rows that the scale was not learned from. One real row in {one:.0f} would be rejected. A "
+    "less plausible row is returned only if nothing else was found, and is marked."
 )
 NOT_PRIVATE = (
     "The fit is not differentially private. Drawn values can be values of training rows, and a saved explainer holds "
@@ -164,9 +164,10 @@ def card(
 
 
 def _details(explainer: Any, made_with: Mapping[str, Any]) -> Iterator[Block]:
+    wanted, rule = explainer.decision_.describe(), made_with["decision"]
     told = {
         "model": made_with["model"]["type"],
-        "wanted decision": made_with["decision"],
+        "wanted decision": wanted if rule == wanted else f"{wanted} ({rule})",
         "generator": type(explainer.generator_).__name__,
         "conditions on the decision": "yes" if explainer.condition_on_decision else "no",
         "seed": made_with["seed"],

@@ -13,6 +13,7 @@ formats are the user's; without them underscores become spaces. All other texts 
 
 from __future__ import annotations
 
+import hashlib
 import re
 import textwrap
 from collections.abc import Hashable, Sequence
@@ -27,7 +28,7 @@ from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTE
 from mcce.report.words import Change, changes_text
 
 WIDTH = 76
-LONGEST_NAME = 100  # letters; with its number and ending no longer than any file system takes
+LONGEST_NAME, HASH_LETTERS = 100, 12  # bytes; with number and ending below the 255 bytes of common file systems
 MOST_WAYS = 5  # so that it stays on one sheet
 
 Way: TypeAlias = tuple[tuple[Change, ...], Any, bool, str]
@@ -151,8 +152,15 @@ def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[st
 
 
 def letter_name(who: object) -> str:
-    """Return what the file of a letter is called: a row's name as far as a file can be called so."""
-    return re.sub(r"[^\w-]+", "_", str(who))[:LONGEST_NAME]
+    """Return the name of the file of a letter, without its ending: letters, digits, `_` and `-` of an id.
+
+    The name of a long id is cut, and ends in a part of its hash, so different long ids have different names.
+    """
+    name = re.sub(r"[^\w-]+", "_", str(who))
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    mark = hashlib.sha256(str(who).encode(errors="backslashreplace")).hexdigest()[:HASH_LETTERS]
+    return f"{name.encode()[: LONGEST_NAME - HASH_LETTERS - 1].decode(errors='ignore')}-{mark}"
 
 
 def _decision(case: Case, texts: Texts) -> Section:

@@ -88,11 +88,11 @@ def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str
 
 
 def care_sentence(plausibility: float, floor: float) -> str:
-    """Return the warning of a counterfactual below the floor of plausibility."""
+    """Return the warning about a counterfactual below the floor of plausibility."""
     share = "hardly any" if plausibility < 0.001 else f"{value_text(100 * plausibility, 3)}%"
     return (
-        f"Take it with care: it is below the floor of plausibility, since {share} of the real rows look as unusual as "
-        f"this one or more so, and {value_text(100 * floor, 3)}% were asked for."
+        f"Use with caution: {share} of the real rows look as unusual as this one or more so; at least "
+        f"{value_text(100 * floor, 3)}% were required."
     )
 
 

@@ -57,7 +57,7 @@ def test_without_out_a_table_for_people_is_printed(folder, capsys):
 def test_rules_for_many(folder, capsys):
     wanted = ["--model", folder / "model.joblib", "--decision", "[0,0.1)", "--fixed", "age,sex", "--out", "-"]
     assert explain(folder, *wanted, "--rules", "2") == 2
-    assert "--rules keeps the floor of plausibility; add --sparse." in capsys.readouterr().err
+    assert "--rules needs sparse answers; add --sparse." in capsys.readouterr().err
     assert explain(folder, *wanted, "--sparse", "--rules", "2") == 0
     said = capsys.readouterr()
     assert "rules reach the decision for " in said.err

@@ -21,6 +21,7 @@ import mcce
 from mcce.base.canvas import WIDTH
 from mcce.counterfactuals import Counterfactuals
 from mcce.report.html import as_png
+from tests.plain_words import assert_plain
 
 
 class Reader(HTMLParser):
@@ -90,6 +91,10 @@ def test_every_part_is_there(page, found):
         assert word in reader.text
     assert "Not shown" in reader.text
     assert sum("changed" in (a.get("class") or "").split() for a in reader.all("td")) > 25
+
+
+def test_no_word_of_a_page_is_internal(page):
+    assert_plain(page)
 
 
 def test_needs_nothing_else(page):
