@@ -75,7 +75,7 @@ def test_new_rows_are_measured_and_conditionals_criticised():
     wrong.fit(X[:750])
     text = mcce.card(wrong, X[750:], n_samples=100, max_factuals=20).to_markdown()
     assert_plain(text)
-    assert "Judged by 750 rows that were given as new, 1 of 1 conditionals are rejected at the level 0.05:" in text
+    assert "On 750 rows given as new, 1 of 1 conditionals are rejected at the level 0.05:" in text
     assert "| explained |" in text
     assert "20 of 750 rows were explained, with sparse=True, n\\_samples=100, max\\_factuals=20:" in text
 
