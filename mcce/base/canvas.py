@@ -1,6 +1,6 @@
-"""Sizes of type, colours that differ in grey, new figures and captions, which all pictures share.
+"""Font sizes, colours, new figures and captions shared by all plots.
 
-matplotlib is imported when a plot is asked for; no global setting is changed and nothing is shown.
+matplotlib is imported on demand; no global setting is changed and no figure is shown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FONT, SMALL = 9.0, 8.0
 WIDTH = 5.4  # inches: shown 400 pixels wide, letters of SMALL - 1 points are 7 pixels high
 PANEL = WIDTH / 2
-DARK, LIGHT = "#2a4d7c", "#f0be78"  # as grey about 0.3 and 0.77: told apart without colour
+DARK, LIGHT = "#2a4d7c", "#f0be78"  # about 0.3 and 0.77 in grey: distinguishable without colour
 
 
 def new_axes(width: float, height: float) -> Axes:
@@ -38,7 +38,7 @@ def new_axes(width: float, height: float) -> Axes:
 def new_panels(
     n: int, n_columns: int, width: float, height: float, extra: float = 0.0, figure: Figure | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `n` panels in rows of `n_columns`; a new one has this size in inches for each."""
+    """Return a figure with `n` panels in rows of `n_columns`; a new one has panels of this size in inches."""
     n_rows = math.ceil(n / n_columns)
     if figure is None:
         import matplotlib.pyplot as plt
@@ -61,27 +61,27 @@ def given_panels(axes: Sequence[Axes] | None, n: int, height: float, n_columns: 
 
 
 def as_array(axes: list[Axes]) -> Panels:
-    """Return axes as the array that `plt.subplots` would have made of them."""
+    """Return axes as an array, as `plt.subplots` does."""
     panels = np.empty(len(axes), dtype=object)
     panels[:] = axes
     return panels
 
 
 def ink() -> str:
-    """Return the colour of text, which a dark style sets."""
+    """Return the colour of text in the current style."""
     from matplotlib import rcParams
 
     return str(rcParams["text.color"])
 
 
 def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, least: int = 8) -> int:
-    """Return how many letters as wide as those of the text fit into a share of the axes' width, but `least`."""
+    """Return the number of letters of the text's mean width that fit into a share of the axes, at least `least`."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.path import Path
     from matplotlib.textpath import text_to_path
 
-    vertices, codes = text_to_path.get_text_path(FontProperties(size=size), text)  # none of letters without ink
-    # the ends of curves: their exact extents take long
+    vertices, codes = text_to_path.get_text_path(FontProperties(size=size), text)  # empty for invisible letters
+    # the ends of curves; exact extents are slow
     x = np.reshape(vertices, (-1, 2))[np.asarray(codes) != Path.CLOSEPOLY, 0]
     letter = float(np.ptp(x)) * size / text_to_path.FONT_SCALE / len(text) if len(x) else 0.0
     points = ax.get_window_extent().width * 72 / ax.figure.dpi
@@ -99,7 +99,7 @@ def fitting_lines(ax: Axes, text: str, size: float) -> list[str]:
 
 
 def lay_out(ax: Axes) -> None:
-    """Lay the figure out as it stands, so that widths are those that the picture will have."""
+    """Lay the figure out, so that widths are final."""
     figure = ax.figure
     while getattr(figure, "figure", figure) is not figure:  # a part of a larger figure
         figure = figure.figure

@@ -1,4 +1,4 @@
-"""The price of a plausibility floor: changes, distances and shares against the floor.
+"""The cost of a plausibility floor: changes, distances and shares against the floor.
 
 Factuals without the wanted decision are explained sparsely at each floor, from the same draws, and once by the plain
 method. Means over the explained factuals: L0, Gower distance, plausibility, and the summed Gower distance to the

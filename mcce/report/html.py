@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-LETTER, PADDING, WIDEST, WIDEST_HEAD = 8.0, 18.0, 182.0, 117.0  # pixels at most, of bold type of 13 pixels
-STEP = 40  # pixels: tables that need about the same place share a rule
+LETTER, PADDING, WIDEST, WIDEST_HEAD = 8.0, 18.0, 182.0, 117.0  # pixels, for bold type of 13 pixels
+STEP = 40  # pixels; tables of similar width share a rule
 
-# Colours are the notebook's own: text is inherited, marks are translucent. Only the column that stays put
-# needs a ground: the theme's (Jupyter, VS Code, Sphinx), or else a blur.
+# Colours follow the notebook: text is inherited, marks are translucent. Only the sticky column needs a background:
+# that of the theme (Jupyter, VS Code, Sphinx), or a blur.
 TABLE_STYLE = """<style>
 .mcce-cf{font-size:13px;line-height:1.35;min-width:20em;max-width:100%;container-type:inline-size}
 .mcce-cf .scroll{overflow-x:auto;max-width:100%;scrollbar-color:rgba(128,128,128,.6) transparent}
@@ -60,7 +60,7 @@ TABLE_STYLE = """<style>
 .mcce-cf p{margin:.2em 0}
 </style>"""
 
-# One rule for each place that a table may need. Figures and changed cells say what they are; the others are left out.
+# One rule for each width of a table. On narrow screens figures and changed cells have labels; other cells are hidden.
 NARROW = """<style>
 @container (max-width:{width}px){{
 .mcce-cf.{name} table,.mcce-cf.{name} tbody{{display:block;width:auto}}
@@ -80,15 +80,15 @@ NARROW = """<style>
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """The rows to show, all of these tables in the same order, and the words around them.
+    """The rows to show, all tables in the same order, and the words around them.
 
     Attributes
     ----------
     before, after : the factual of each row, and its counterfactual, indexed by (id, rank)
-    changed, along : which cells differ, and which of these are incidental, or consequences of recourse
+    changed, along : marks of the cells that differ, and of those that are incidental or consequences
     factual_of_row : equal for the counterfactuals of one factual
     headline, reasons : the lines above the table, and those below it
-    n_more_rows, n_more_factuals : how much is not shown
+    n_more_rows, n_more_factuals : the numbers of rows and factuals that are not shown
     """
 
     before: pd.DataFrame
@@ -110,7 +110,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class _ShownFeature:
-    """A feature: its name, what it is called, its unit, whether it is a number and whether it changes somewhere."""
+    """A feature: its name, label and unit, whether it is numeric, and whether it changes in a shown row."""
 
     name: Hashable
     label: str
@@ -155,7 +155,7 @@ def _column(shown: Shown, j: int) -> _ShownFeature:
 
 
 def _place(shown: Shown, columns: list[_ShownFeature], figures: list[str]) -> int:
-    """Return how many pixels it takes to show the names of rows, the figures and all that changes side by side."""
+    """Return the width in pixels of the names of rows, the figures and the changing features side by side."""
     longest = max([len("id, → rank"), *(min(len(str(id)), 30) for id, _ in shown.after.index)])
     wide = longest * LETTER + 2 * PADDING
     for name in figures:
@@ -209,7 +209,7 @@ def _cells(
     along: NDArray[np.bool_] | None = None,
     aside: str = "",
 ) -> str:
-    """Return the cells of one row; a changed one is bold, has a ground and says what it was; `aside` marks `along`."""
+    """Return the cells of one row; changed ones are bold, with the old value as title; `aside` marks `along`."""
     cells = []
     for k, (before, after, is_changed, column) in enumerate(zip(old, new, changed, columns)):
         kind = "n " * column.is_number + ("changed" if is_changed else plain)
@@ -323,7 +323,7 @@ class Picture:
 
 
 def _asked(constraints: Sequence[ConstraintWords]) -> str:
-    """Return the table of constraints; on a telephone each cell says what it is."""
+    """Return the table of constraints; on narrow screens each cell has a label."""
     heads = ("constraint", "unconstrained draws that violate it", "draws with an allowed value")
     names = "".join(f'<th scope="col">{name}</th>' for name in heads)
     rows = "".join(
@@ -351,7 +351,7 @@ def _figure(picture: Picture) -> str:
 
 
 def as_png(draw: Callable[[Figure], object], width: float, height: float) -> bytes:
-    """Draw on a new figure of this size in inches, in matplotlib's own style, without the global state of pyplot."""
+    """Draw on a new figure of this size in inches, in the default style of matplotlib, without pyplot."""
     from matplotlib import rc_context, rcParamsDefault
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as NewFigure
@@ -434,7 +434,7 @@ def result_page(
 
 
 def whole_page(title: str, body: str) -> str:
-    """Return a page for a browser that needs nothing else."""
+    """Return a self-contained page."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -443,7 +443,7 @@ def whole_page(title: str, body: str) -> str:
 
 
 def _without(found: Result) -> list[str]:
-    """Return why some have no counterfactual, in words: those that were looked into."""
+    """Return why some cases have no counterfactual, for those with a known remedy."""
     if "would_help" not in found.unexplained:
         return []
     told = found.unexplained.index[found.unexplained["would_help"].notna()]
@@ -489,7 +489,7 @@ def _overall(found: Result) -> Picture:
 
 
 def _settings(found: Result) -> list[tuple[str, str]]:
-    """Return settings, the seed among them, and seconds as text."""
+    """Return settings, including the seed, and seconds as text."""
     rows = [("wanted decision", found.decision), ("fixed", ", ".join(map(found.names.label, found.fixed)) or "none")]
     for name, value in found.run.settings.items():
         is_list = isinstance(value, (list, tuple))
@@ -499,7 +499,7 @@ def _settings(found: Result) -> list[tuple[str, str]]:
 
 
 def _begin(id: Hashable) -> str:
-    """Return what a case is called, at the beginning of a sentence."""
+    """Return the name of a case for the beginning of a sentence."""
     return id if isinstance(id, str) else case_name(id).capitalize()
 
 

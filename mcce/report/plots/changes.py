@@ -1,7 +1,7 @@
-"""Changes over many factuals: a bar for each feature, the share of the factuals in which it changes.
+"""Changes over many factuals: a bar for each feature, with the share of the factuals in which it changes.
 
 Increases are dark, decreases light, other levels hatched, changes from or to missing dotted. At most 30 features have a
-bar; features that never change are named below.
+bar; features that never change are listed below.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PARTS = (("up", DARK, ""), ("down", LIGHT, ""), ("other", "none", "////"), ("missing", "none", "...."))
 WIDE, NARROW = 6.0, 4.0  # inches of the axes; narrower ones have shorter bars, or no notes
 MOST_BARS = 30
-LEGEND = 5  # bars that it would cover, where the last ones are long
+LEGEND = 5  # rows below the bars for the legend, where the last bars are long
 WORDS = {"up": "higher", "down": "lower", "other": "another level", "missing": "from or to missing"}
 
 
@@ -66,16 +66,16 @@ def draw_changes(
     ----------
     changes : DataFrame
         Indexed by feature: `up`, `down` and `other`, the shares of factuals in which it changes so; optionally
-        `missing`, and `note`, a few words to stand behind the bar. `Counterfactuals.changed_features` returns such a
+        `missing`, and `note`, a few words after the bar. `Counterfactuals.changed_features` returns such a
         table.
     n_factuals : int
-        Of how many factuals.
+        The number of factuals.
     fixed : sequence
-        Features that may not change, named in the caption.
+        Features that may not change, listed in the caption.
     names : Names, optional
-        What features are called, as `Counterfactuals.names` has it.
+        Labels of the features, as in `Counterfactuals.names`.
     counted : str
-        What the shares count, for the caption.
+        The cases that the shares refer to, for the caption.
     ax : Axes, optional
         Where to draw; by default a new figure whose height fits the number of bars.
     """

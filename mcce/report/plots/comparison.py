@@ -1,6 +1,6 @@
-"""How far samplers are behind the best one: a panel for each feature, with standard errors of the paired difference.
+"""Differences of samplers to the best one: a panel for each feature, with standard errors of the paired difference.
 
-Filled points are within one standard error of the best. Points far behind are drawn at the edge, with their figure.
+Filled points are within one standard error of the best. Points beyond the axis are written at its edge.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from mcce.base.canvas import Panels
 
 WORDS = {"log_score": "log score behind the best", "loss": "{} above the best"}
-FAR = 4.0  # times the distance of the median sampler
+FAR = 4.0  # end of the axis, in differences of the median sampler
 
 
 def comparison_plot(scores: pd.DataFrame, *, by: str = "log_score", n_columns: int = 2) -> Panels:
-    """Draw how far each sampler is behind the best, as `Comparison.scores` has it.
+    """Draw the difference of each sampler to the best, from `Comparison.scores`.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _draw(ax: Axes, behind: pd.Series[Any], error: pd.Series[Any]) -> None:
 
 
 def _edge(behind: pd.Series[Any], error: pd.Series[Any]) -> float:
-    """Return where the axis ends."""
+    """Return the end of the axis."""
     known = behind.notna() & (behind > 0)
     if not known.any():
         return 1.0
