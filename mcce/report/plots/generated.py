@@ -253,7 +253,7 @@ def _draw_numbers(ax: Axes, real: Any, generated: Any) -> list[str]:
             words.append("logarithmic scale")
         ax.xaxis.set_major_formatter(lambda value, _: value_text(float(value), 3))
         words += ["in days"] if is_date else []
-    return words + (["the end bars include values beyond"] if collects else [])
+    return words + (["the end bars collect values beyond"] if collects else [])
 
 
 def _is_counted(values: Floats) -> bool:
