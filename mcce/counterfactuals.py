@@ -33,7 +33,7 @@ from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, 
 from mcce.report.groups import Groups, check_confidence, compare_groups
 from mcce.report.html import result_page, result_table
 from mcce.report.names import Names
-from mcce.report.plots import change_plot
+from mcce.report.plots.change import ShownChange, draw_change, draw_plans
 from mcce.report.principal import repaired_by, tell_reasons
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.result_letters import as_paragraphs
@@ -63,6 +63,7 @@ from mcce.wording import Either, PythonOnly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FACTUALS_SHOWN = 10
 ROUNDING = 1e-9  # tolerance of comparisons with the floor
@@ -1017,14 +1018,59 @@ class Counterfactuals:
         ax : Axes, optional
             Axes to draw on; by default those of a new figure.
         """
-        if id is None:
-            if not len(self):
-                raise InputError(
-                    "there is no counterfactual to plot; ",
-                    Either(PythonOnly("`unexplained`"), "the table of unexplained rows"),
-                    " holds the reasons.",
-                )
-            id = self.factuals.index[owners(self)[0]]
+        id = self._id_to_plot(id)
+        return draw_change(self._change(id, rank), ax)
+
+    def plot_plans(
+        self, id: Hashable | None = None, *, max_plans: int = 5, figure: Figure | None = None
+    ) -> NDArray[np.object_]:
+        """Draw the counterfactuals of one factual in one figure, a panel for each; see `plot`.
+
+        Parameters
+        ----------
+        id : hashable, optional
+            A label of the index of `factuals`; by default the first explained factual.
+        max_plans : int
+            The number of counterfactuals to draw at most, best first.
+        figure : Figure, optional
+            Where to draw; its height is set to fit. By default a new figure.
+
+        Returns
+        -------
+        array of Axes
+            One for each counterfactual.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(1), sparse=True, n_counterfactuals=2)
+        >>> found.plot_plans(0).size
+        2
+        """
+        id, most = self._id_to_plot(id), check_count(max_plans, "max_plans")
+        factual, _ = find_row(self, id)
+        n_plans = int((owners(self) == factual).sum())
+        return draw_plans([self._change(id, rank + 1) for rank in range(min(max(n_plans, 1), most))], figure)
+
+    def _id_to_plot(self, id: Hashable | None) -> Hashable:
+        """Return an id as given, or that of the first explained factual."""
+        if id is not None:
+            return id
+        if not len(self):
+            raise InputError(
+                "there is no counterfactual to plot; ",
+                Either(PythonOnly("`unexplained`"), "the table of unexplained rows"),
+                " holds the reasons.",
+            )
+        first: Hashable = self.factuals.index[owners(self)[0]]
+        return first
+
+    def _change(self, id: Hashable, rank: int) -> ShownChange:
+        """Return one counterfactual with everything that its picture shows."""
         factual, row = find_row(self, id, rank)
         if row is None:
             raise InputError(unexplained_sentence(self.unexplained, id) + " Plot another id.")
@@ -1033,9 +1079,9 @@ class Counterfactuals:
         usual = None
         if self.consequences is not None:
             usual = {feature: (low, high) for feature, low, high in usual_consequences(self, row)}
-        return change_plot(
-            own.loc[:, shown].astype(object).iloc[0],
-            self.frame.loc[:, shown].iloc[[row]].astype(object).iloc[0],
+        return ShownChange(
+            factual=own.loc[:, shown].astype(object).iloc[0],
+            counterfactual=self.frame.loc[:, shown].iloc[[row]].astype(object).iloc[0],
             kinds=self.kinds,
             ranges=self.ranges,
             allowed=self._allowed_of(factual),
@@ -1048,7 +1094,6 @@ class Counterfactuals:
             decision=self.decision,
             name=id,
             names=self.names,
-            ax=ax,
         )
 
     def record(

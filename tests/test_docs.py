@@ -19,6 +19,7 @@ import mcce
 from tests import pages
 from tests.extras import NO_VINE
 from tests.marks import slow_but
+from tests.plain_words import assert_plain
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -71,6 +72,10 @@ def check_picture(axes, shown, drawn):
         assert now.info.get("Description") == new.info["Description"], copy
         assert now.size == new.size, copy
         assert ImageStat.Stat(ImageChops.difference(now.convert("L"), new.convert("L"))).mean[0] < 0.5, copy
+
+
+def test_no_word_of_the_page_for_caseworkers_is_internal():
+    assert_plain((ROOT / "vignettes" / "for-caseworkers.md").read_text(encoding="utf-8"))
 
 
 PAGES = sorted((ROOT / "vignettes").glob("*.md"))

@@ -104,6 +104,7 @@ METHODS = {
         "standard_errors": "",
         "sentence": "id rank",
         "plot": "id rank ax",
+        "plot_plans": "id max_plans figure",
         "table": "name",
         "to_frame": "",
         "to_csv": "path spreadsheet_safe options",

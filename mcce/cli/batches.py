@@ -21,7 +21,7 @@ from mcce.cli import readers as read
 from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
-from mcce.cli.options import OPTIONS, add_options, complete, is_given
+from mcce.cli.options import add_options, check_letters, complete, is_given
 from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered, write_workbook
 from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns, read_table
 from mcce.constraints import Constraint
@@ -116,11 +116,9 @@ def run_explain_batches(given: argparse.Namespace) -> int:
 
 
 def _letters(arguments: argparse.Namespace) -> Letters | None:
-    """Return the letters to write; raise on options of letters without `--letters`."""
+    """Return the settings of the letters, None without --letters."""
+    check_letters(arguments, IN_LETTERS)
     if arguments.letters is None:
-        for option in OPTIONS:
-            if (option.group == "letters" or option.name in IN_LETTERS) and is_given(arguments, option.name):
-                raise InputError(f"{option.flag} goes with --letters; add it, or leave {option.flag} out.")
         return None
     return Letters(
         arguments.letters,

@@ -18,6 +18,7 @@ from typing import Any
 
 import pandas as pd
 
+from mcce.base.canvas import WIDTH
 from mcce.base.files import written_whole
 from mcce.cli import readers as read
 from mcce.cli.console import DONE, aligned, wrap
@@ -27,9 +28,8 @@ from mcce.datasets import load_loans
 from mcce.explainer import MCCE
 from mcce.model.decisions import Interval
 from mcce.records import verify
-from mcce.report.html import as_png
+from mcce.report.html import HEIGHT, as_png
 from mcce.report.names import Names
-from mcce.report.plots.change import ROW
 from mcce.report.rows import held_back
 
 NAMES = Names(
@@ -86,9 +86,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
     story = _loan_story(one, risk[0], len(customers))
     ways = [one.sentence("customer 1", rank) for rank in one.frame.index.get_level_values("rank")]
-    drawn = as_png(
-        lambda figure: one.plot(ax=figure.subplots()), 7, 1.6 + ROW * max(int(one.measures["L0"].iloc[0]), 1)
-    )
+    drawn = as_png(lambda figure: one.plot_plans(figure=figure), WIDTH, HEIGHT)
     with written_whole(picture) as beside:
         beside.write_bytes(drawn)
     many.to_html(page, title="Why was the loan refused?", intro=story, examples=one)

@@ -18,7 +18,7 @@ from mcce.cli.checking import demands, explain_options, given_names, read_constr
 from mcce.cli.console import DONE, say
 from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
 from mcce.cli.models import save_model
-from mcce.cli.options import OPTIONS, add_options, complete
+from mcce.cli.options import OPTIONS, add_options, check_letters, complete
 from mcce.cli.outputs import Outputs, Style, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
@@ -138,6 +138,7 @@ def run_explain(given: argparse.Namespace) -> int:
     absent = [option.flag for option in OPTIONS if option.name in needed and getattr(arguments, option.name) is None]
     if absent:
         given.refuse(f"the following arguments are required: {', '.join(absent)}")
+    check_letters(arguments)
     options = explain_options(arguments)
     if arguments.rules is not None and not arguments.sparse:
         raise InputError("--rules needs the plausibility floor; add --sparse.")

@@ -346,6 +346,15 @@ def is_given(arguments: argparse.Namespace, name: str) -> bool:
     return bool(getattr(arguments, name, default) != default)
 
 
+def check_letters(arguments: argparse.Namespace, also: Sequence[str] = ()) -> None:
+    """Raise if options about letters, or those of `also`, are given without --letters."""
+    if arguments.letters is not None:
+        return
+    for option in OPTIONS:
+        if (option.group == "letters" or option.name in also) and is_given(arguments, option.name):
+            raise InputError(f"{option.flag} goes with --letters; add --letters FOLDER, or leave {option.flag} out.")
+
+
 def options_of(command: str) -> list[Option]:
     return [option for option in OPTIONS if option.group in COMMANDS[command]]
 

@@ -257,7 +257,7 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
     taken: set[str] = set()
     for place, who in enumerate(found.factuals.index, 1):
         name = letter_name(who)
-        name = name if name not in taken else f"{name}-{place}"
+        name = name if name not in taken else f"{name}.{place}"  # no name of a letter has a full stop
         taken.add(name)
         if who in letters.index:
             with written_whole(folder / f"{name}.html", overwrite=force) as beside:

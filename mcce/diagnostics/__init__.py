@@ -1,4 +1,4 @@
-"""How realistic the draws of a chain are, and how good counterfactuals are."""
+"""Diagnostics of generated rows and of counterfactuals."""
 
 from mcce.diagnostics.conditionals import Comparison, conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations

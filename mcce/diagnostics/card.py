@@ -1,8 +1,8 @@
-"""A card of an explainer: one page, in the form of a model card, for people who have to trust or audit it.
+"""A card of an explainer: one page, in the form of a model card, for users and auditors.
 
-The card says what the explainer was fitted to (counts, no rows, no ranges), what may not change, which constraints and
-relations hold, how each feature is drawn, what the floor of plausibility means, what the explainer discloses and where
-its limits are. With rows that it was not fitted on, the conditionals are criticised and the counterfactuals measured.
+The card states the training data (counts, no rows, no ranges), the fixed features, constraints and relations, how each
+feature is drawn, the meaning of the least plausibility, privacy, and limits. With new rows, the conditionals are
+criticised and the counterfactuals measured.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from mcce.table.checks import rows_of
 from mcce.table.left_out import without_unknown_levels
 
 Block = str | list[list[str]]  # a paragraph, or a table whose first row is its head
-MOST_JUDGED = 1000  # rows that conditionals are criticised by
+MOST_JUDGED = 1000  # rows for the criticism of conditionals
 LIMITS = (
-    "A counterfactual shows a row that the model would decide otherwise. It is not a promise, and not a cause: what a "
-    "change does outside the model is not known from these data.",
-    "Values are drawn from what was learned from the training rows. Where these are few, or differ from the people who "
-    "are explained, answers are unreliable; the model and the explainer then have to be fitted again.",
+    "A counterfactual is a row for which the model makes another decision. It is not a promise, and not a causal "
+    "statement: the effects of a change outside the model are not known from these data.",
+    "Values are drawn from distributions learned from the training rows. Where these are few, or differ from the "
+    "people to be explained, answers are unreliable; the model and the explainer then have to be refitted.",
     "If no counterfactual was found, none may exist, or too few rows were drawn.",
     "Answers describe the fitted model. Whether its decisions are fair or lawful is a separate question.",
 )
 PLAUSIBLE = (
-    "Sparse answers have by default a plausibility of at least {floor:g} (the argument floor): the share of real rows "
-    "that look as unusual or more so, measured on rows that the scale was not learned from. One real row in {one:.0f} "
-    "would be rejected. A row below the floor is returned only if nothing else was found, and is marked."
+    "Sparse answers have by default a plausibility of at least {floor:g}: the share of real rows that look as unusual "
+    "or more so, measured on rows that the scale was not learned from. One real row in {one:.0f} would be rejected. A "
+    "less plausible row is returned only if nothing else was found, and is marked."
 )
 NOT_PRIVATE = (
     "The fit is not differentially private. Drawn values can be values of training rows, and a saved explainer holds "
@@ -94,7 +94,7 @@ class Card:
         """Write the card to a file: .html as a page, .md as Markdown."""
         path = Path(path)
         if path.suffix.lower() not in (".html", ".md"):
-            raise InputError(f"{path} names no format of a card; give a name that ends in .html or .md.")
+            raise InputError(f"{path} is not the name of a card; give a name that ends in .html or .md.")
         text = self.to_html() if path.suffix.lower() == ".html" else self.to_markdown()
         with written_whole(path, overwrite=overwrite) as beside:
             beside.write_text(text, encoding="utf-8")
@@ -122,11 +122,11 @@ def card(
     explainer : MCCE
         Fitted or loaded.
     X : DataFrame or array, optional
-        Rows that it was not fitted on, those to explain among them; conditionals are criticised and counterfactuals
-        measured by them. They are not shown.
+        New rows, including rows to explain, for the criticism of the conditionals and the measures of
+        counterfactuals. They are not shown.
     title : str
     intro : str or sequence of str
-        Paragraphs of your own: purpose, owner, date.
+        Further paragraphs: purpose, owner, date.
     **settings
         Arguments of `explain` for the measured counterfactuals; by default ``sparse=True``.
 
@@ -164,15 +164,16 @@ def card(
 
 
 def _details(explainer: Any, made_with: Mapping[str, Any]) -> Iterator[Block]:
+    wanted, rule = explainer.decision_.describe(), made_with["decision"]
     told = {
         "model": made_with["model"]["type"],
-        "wanted decision": made_with["decision"],
+        "wanted decision": wanted if rule == wanted else f"{wanted} ({rule})",
         "generator": type(explainer.generator_).__name__,
         "conditions on the decision": "yes" if explainer.condition_on_decision else "no",
         "seed": made_with["seed"],
         "fingerprint of the model": made_with["model"]["fingerprint"],
         "fingerprint of the explainer": made_with["explainer"]["fingerprint"],
-        "hash of the training table": made_with["training"]["hash"] or "not known",
+        "hash of the training table": made_with["training"]["hash"] or "unknown",
         "versions": ", ".join(f"{name} {version}" for name, version in made_with["versions"].items()),
     }
     yield [["what", "value"], *([name, str(value)] for name, value in told.items())]
@@ -205,7 +206,7 @@ def _constraints(explainer: Any) -> Iterator[Block]:
 def _conditionals(explainer: Any, X: Data | None) -> Iterator[Block]:
     generator = explainer.generator_
     if not generator.samplers_:
-        yield f"Whole rows are drawn by {type(generator).__name__}, which has no conditionals for single features."
+        yield f"Whole rows are drawn by {type(generator).__name__}, without conditionals for single features."
         return
     names = {name: type(sampler).__name__ for name, sampler in generator.samplers_.items()}
     if X is None:
@@ -220,7 +221,7 @@ def _conditionals(explainer: Any, X: Data | None) -> Iterator[Block]:
     found = generator.criticise(X, decision=decision, progress=False)
     yield (
         "Each feature is drawn given the fixed features and those before it. "
-        f"Judged by {len(X)} rows that were given as new, {len(found.accused)} of {len(found)} conditionals are "
+        f"On {len(X)} rows given as new, {len(found.accused)} of {len(found)} conditionals are "
         f"rejected at the level {found.level:g}:"
     )
     told = dict(zip((each.name for each in found), found.sentences))
@@ -253,7 +254,7 @@ def _privacy(explainer: Any) -> Iterator[Block]:
 
 
 def _as_markdown(text: str) -> str:
-    """Return a text that Markdown does not take for anything else: names and levels come from users."""
+    """Return a text with the special characters of Markdown escaped; names and levels come from users."""
     return "".join(f"\\{c}" if c in "\\`*_<>[]|#~" else c for c in " ".join(text.split()))
 
 

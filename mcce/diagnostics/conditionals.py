@@ -1,11 +1,11 @@
-"""Conditionals compared and criticised by cross-validation.
+"""Comparison and criticism of conditionals by cross-validation.
 
 `compare_conditionals` fits every candidate sampler to every feature, given the features before it, and scores it on
 held-out rows by the log score and by CRPS or Brier score (`mcce.judging.crossvalidation`). Differences to the best have
 the standard error of the paired difference. The log scores of a row sum to the log density of a chain of one sampler,
 the joint score.
 
-`conditionals` criticises each conditional of a chain (`mcce.judging`) on rows that its fit has not seen: by five folds,
+`conditionals` criticises each conditional of a chain (`mcce.judging`) on rows that it was not fitted on: by five folds,
 or by new rows.
 """
 
@@ -67,41 +67,41 @@ def conditionals(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Criticism:
-    """Judge each conditional of a chain out of fold: which are wrong, how, and where.
+    """Criticise each conditional of a chain out of fold: which are wrong, how, and where.
 
     Parameters
     ----------
     X : DataFrame or array
-        Rows to fit chains on, and to judge them by.
+        Rows to fit and to evaluate chains on.
     sampler, fixed, visit_sequence, predictors, graph, kinds, n_jobs
         The chain, as in `mcce.ChainModel`.
     decision : bool array or None
         One more column to condition on, as in `ChainModel.fit`.
     sample_weight : array or None
-        Weights of the rows, by which chains are fitted, as in `ChainModel.fit`, and judged, as in
-        `ChainModel.criticise`. The copies of a row are in one fold.
+        Weights of the rows for fitting, as in `ChainModel.fit`, and for criticism, as in `ChainModel.criticise`. The
+        copies of a row are in one fold.
     X_new, decision_new, sample_weight_new
-        New rows to judge by instead; the chain is then fitted once, on all rows of X.
+        New rows for the criticism; the chain is then fitted once, on all rows of X.
     n_folds : int
-        Folds that the rows are dealt to.
+        The number of folds.
     n_draws : int
         Draws for each row and feature.
     level : float
         Level of the tests, for all features together (Holm).
     random_state : int or None
-        Seed of everything; None takes a fresh one.
+        Seed; None draws one.
 
     Returns
     -------
     Criticism
-        Print it for one sentence a feature; `table` has the figures, `plot` the pictures.
+        Prints one sentence for each feature; `table` has the figures, `plot` the pictures.
 
     Notes
     -----
-    What is tested is the fitted conditional, errors of estimation included. The errors of the folds cancel: a linear
-    regression of 500 rows that are linear was accused in 2 of 100 cases at level 0.05. By new rows it is accused more
-    often than the level says: in 8, 18 and 55 of 100, judged by a fifth as many rows as it was fitted on, by as many,
-    and by four times as many. `skill` and the pictures say whether what was found matters.
+    The fitted conditional is tested, including its estimation error. The errors of the folds cancel: a linear
+    regression on 500 linear rows was rejected in 2 of 100 cases at level 0.05. With new rows it is rejected more often
+    than the level: in 8, 18 and 55 of 100 cases, with a fifth as many new rows as training rows, as many, and four
+    times as many. `skill` and the pictures show whether a finding matters.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def conditionals(
     table = replace(schema.encode(X), weights=weights)
     if table.n_rows < max(LEAST_ROWS, n_folds):
         raise InputError(
-            f"X has {table.n_rows} rows; to judge conditionals out of fold takes at least {max(LEAST_ROWS, n_folds)}."
+            f"X has {table.n_rows} rows; the criticism out of fold needs at least {max(LEAST_ROWS, n_folds)}."
         )
     if graph is None:
         settings["visit_sequence"] = make_visit_sequence(visit_sequence, table, check_fixed(fixed, schema.names))[0]
@@ -161,24 +161,24 @@ def conditionals(
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Comparison:
-    """The scores of `compare_conditionals`; prints as a table of those that decided.
+    """The scores of `compare_conditionals`; prints the decisive ones as a table.
 
     Attributes
     ----------
     scores : DataFrame
-        Indexed by feature and sampler. `log_score` (high is good) and `loss` (low is good: CRPS in the column's unit,
-        of unordered levels the Brier score, as `loss_name` says), each with its standard error `_se`, how far it is
-        `_behind` the best, the standard error of this paired difference `_behind_se`, and its `_rank`, 1 the best.
-        `fit_seconds` and `draw_seconds` are those of all folds. `note` says why a candidate was left out, or has no log
-        score.
+        Indexed by feature and sampler. `log_score` (high is good) and `loss` (low is good: CRPS in the unit of the
+        column, or the Brier score for unordered levels, see `loss_name`), each with its standard error `_se`, the
+        difference to the best `_behind`, the standard error of this paired difference `_behind_se`, and its `_rank`, 1
+        for the best. `fit_seconds` and `draw_seconds` are over all folds. `note` states why a candidate was left out,
+        or has no log score.
     joint : DataFrame
         Indexed by sampler: `log_score` of whole rows, summed over the features, with `se`, `behind` the best and
-        `behind_se`, missing for a sampler that cannot model all of them; mean ranks over those that it can model,
+        `behind_se`, missing for a sampler that does not support all features; mean ranks over the supported ones,
         `log_rank` and `loss_rank`, their number `features`, and `seconds`.
     choice : Choice
-        What ``sampler="auto"`` with these candidates would choose.
+        The choice of ``sampler="auto"`` with these candidates.
     n_rows, n_folds : int
-        Rows that were held out once, and in how many folds.
+        The number of held-out rows and of folds.
 
     Examples
     --------
@@ -197,8 +197,8 @@ class Comparison:
     n_folds: int
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def plot(self, *, by: str = "log_score", n_columns: int = 3) -> Panels:
-        """Draw how far each sampler is behind the best, feature by feature, with standard errors.
+    def plot(self, *, by: str = "log_score", n_columns: int = 2) -> Panels:
+        """Draw the difference of each sampler to the best, by feature, with standard errors.
 
         Parameters
         ----------
@@ -209,21 +209,21 @@ class Comparison:
         return comparison_plot(self.scores, by=by, n_columns=n_columns)
 
     def table(self, by: str = "log_score") -> pd.DataFrame:
-        """Return one column of `scores`, features by samplers."""
+        """Return one column of `scores` as a table of features by samplers."""
         if by not in self.scores:
             raise InputError(f"by is {by!r}; it must be a column of scores: {', '.join(self.scores.columns)}.")
         return pd.DataFrame({label: self.scores[by].xs(label, level="sampler") for label in self.joint.index})
 
     def _headline(self) -> str:
         by_loss = sorted({each.judged_by for each in self.choice.features} - {"log score"})
-        others = f"; where no log score can decide, {' or '.join(by_loss)} (low is good)" if by_loss else ""
+        others = f"; {' or '.join(by_loss)} (low is good) where log scores are not available" if by_loss else ""
         return (
             f"Log scores of {self.n_rows:,} held-out rows in {self.n_folds} folds (high is good){others}; chosen: by "
             "sampler='auto'"
         )
 
     def _shown(self) -> pd.DataFrame:
-        """Return the scores that decided, features by samplers: losses where a candidate has no density."""
+        """Return the decisive scores, features by samplers: losses where a candidate has no density."""
         wide, losses, judged_by = self.table(), self.table("loss"), [each.judged_by for each in self.choice.features]
         for each in self.choice.features:
             if each.judged_by != "log score":
@@ -258,28 +258,28 @@ def compare_conditionals(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Compare conditional samplers on every feature of a chain, by rows that they have not seen.
+    """Compare conditional samplers on every feature of a chain, on held-out rows.
 
     Parameters
     ----------
     X : DataFrame or two-dimensional array
         Training rows, features only.
     samplers : list, or dict by name
-        Names of samplers or samplers, yours too, from the cheapest to the dearest.
+        Samplers or their names, in order of increasing cost.
     fixed, visit_sequence, predictors, graph, kinds, n_jobs : see `ChainModel`
     decision : bool array or None
         One more column to condition on: whether each row has the wanted decision.
     sample_weight : array or None
-        Weights of the rows, as in `ChainModel.fit`: samplers are fitted and scores averaged by them, and those that do
-        not take any are left out.
+        Weights of the rows, as in `ChainModel.fit`: samplers are fitted and scores averaged with them; samplers
+        that do not support weights are left out.
     n_folds : int
-        Each fold is predicted by samplers that were fitted on the others.
+        The number of folds; each is predicted by samplers fitted on the others.
     max_rows : int
-        Rows of `X` that are used at most, taken at random.
+        The largest number of rows of `X`, taken at random.
     n_draws : int
         Draws for each held-out row.
     random_state : int
-        Seed of the rows, folds and draws; the scores depend on nothing else.
+        Seed of the rows, folds and draws.
     progress : bool or None
         Whether to show a progress bar; None shows one in a terminal or notebook after a second.
 
@@ -365,14 +365,14 @@ def _scores_of(records: Sequence[Record], name: Hashable, is_categorical: bool, 
     table["fit_seconds"] = [sum(fold.fit_seconds for fold in record.folds) for record in records]
     table["draw_seconds"] = [sum(fold.draw_seconds for fold in record.folds) for record in records]
     table["note"] = [
-        record.left_out or ("" if scored is not None else "no density that can be compared")
+        record.left_out or ("" if scored is not None else "no comparable density")
         for record, scored in zip(records, log_scores)
     ]
     return table
 
 
 def _figures(what: str, scores: Sequence[Floats | None], weights: Floats | None, sign: float) -> dict[str, Floats]:
-    """Return mean, standard error, distance to the best, its standard error, and rank; high is good if `sign` is 1."""
+    """Return mean, standard error, difference to the best, its error, and rank; high is good if `sign` is 1."""
     means = np.array([np.nan if rows is None else mean_and_error(rows, weights)[0] for rows in scores])
     figures = {what: means, f"{what}_se": np.full(means.size, np.nan)}
     behind, behind_se = np.full(means.size, np.nan), np.full(means.size, np.nan)

@@ -45,7 +45,7 @@ class Correlations:
     difference : DataFrame
         generated minus real.
     method : str
-        What stands between two numbers.
+        The correlation of two numeric columns.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Correlations:
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """Every pair of features with real, generated and difference, the largest absolute difference first."""
+        """Every pair of features with real, generated and difference, by decreasing absolute difference."""
         i, j = np.triu_indices(len(self.real), 1)
         names = self.real.columns
         table = pd.DataFrame(
@@ -119,13 +119,13 @@ class Correlations:
 
 
 def correlations(X: Data, *, method: Method = "spearman", kinds: Mapping[Any, Kind] | None = None) -> pd.DataFrame:
-    """Return the correlation of every pair of columns, of any kinds.
+    """Return the correlation of every pair of columns.
 
     Parameters
     ----------
     X : DataFrame or array
     method : "spearman" or "pearson"
-        What to take between two numbers; see `mcce.diagnostics.correlations` for the other pairs.
+        The correlation of two numeric columns; see `mcce.diagnostics.correlations` for other pairs.
     kinds : dict or None
         Overrides of column kinds, as for `ChainModel`.
 
@@ -200,7 +200,7 @@ def _among_numbers(matrix: Floats, method: Method) -> Floats:
 
 
 def _correlate(matrix: Floats, method: Method) -> npt.NDArray[np.float64]:
-    """Correlate complete columns; a constant one has correlation 0 with the others."""
+    """Return the correlations of complete columns, 0 for constant ones."""
     if not matrix.size:
         return np.eye(matrix.shape[1])
     ranked = pd.DataFrame(matrix).rank().to_numpy() if method == "spearman" else matrix

@@ -2,7 +2,7 @@
 
 1. Realism: one generated row for each real row, given its fixed values and decision, compared by discriminator, pMSE,
    marginals, tables of counts and correlations.
-2. Candidates: how many of the K draws of a factual are distinct and valid.
+2. Candidates: the number of distinct and of valid rows among the K draws of a factual.
 3. Counterfactuals: L0, L1, violation, success; distance to the nearest training rows; copies of training rows.
 
 Weighted rows are first resampled by weight (`mcce.table.weights.rows_by_weight`).
@@ -49,14 +49,14 @@ PICTURES = ("overview", "marginals", "correlations", "difference", "changes")
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Diagnostics:
-    """The diagnostics of `MCCE.diagnose`. Parts that could not be computed are None; `notes` says why.
+    """The diagnostics of `MCCE.diagnose`. Parts that could not be computed are None; `notes` states why.
 
     Attributes
     ----------
     discriminator : Discriminator
-        How well a random forest tells generated rows from real ones.
+        The accuracy of a random forest in distinguishing generated from real rows.
     pmse : PMSE
-        How well a logistic regression does.
+        The propensity score mean squared error of a logistic regression.
     marginals : DataFrame
         Distances feature by feature, see `marginal_distances`.
     tables : DataFrame
@@ -64,19 +64,19 @@ class Diagnostics:
     correlations : Correlations
         Matrices of real and generated rows, and their difference.
     candidates : DataFrame
-        For each factual the number of candidates, distinct and valid ones.
+        For each factual the number of candidates, and of distinct and valid ones.
     found : Counterfactuals
-        The counterfactuals that were evaluated.
+        The evaluated counterfactuals.
     evaluation : Evaluation
         L0, L1, violation, success, distances to the training rows, copies.
     real, generated : DataFrame
-        The rows compared, the generated one of each real row at the same place.
+        The compared rows; the generated row of each real row has the same position.
     notes : tuple of str
-        What could not be done, and why.
+        The parts that could not be computed, and why.
     settings : mapping
         n_real, n_factuals, n_samples, random_state, sparse.
     names : Names
-        Labels, units and formats that `MCCE` was given; words and pictures use them, the tables do not.
+        Labels, units and formats of `MCCE`; texts and pictures use them, the tables do not.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Diagnostics:
     names: Names = field(default_factory=Names)
 
     def summary(self) -> pd.DataFrame:
-        """Return every figure in one table: value, and how to read it."""
+        """Return all figures in one table: value, and how to read it."""
         lines = self._realism() + self._candidates() + self._counterfactuals()
         return pd.DataFrame(lines, columns=["figure", "value", "how to read it"]).set_index("figure")
 
@@ -116,19 +116,19 @@ class Diagnostics:
         Parameters
         ----------
         which : "overview", "marginals", "correlations", "difference" or "changes"
-            All in four panels; generated over real rows, feature by feature; the correlations of the generated rows;
-            their difference to those of the real rows; what the counterfactuals change.
+            An overview in four panels; the distributions of generated and real rows by feature; the correlations of
+            the generated rows; their difference to those of the real rows; the changes of the counterfactuals.
         ax : Axes, optional
-            Where to draw, for a picture that has one.
+            Where to draw, for a picture with one panel.
         """
         if which not in PICTURES:
             raise InputError(f"which is {which!r}; allowed: {', '.join(map(repr, PICTURES))}.")
         if which == "changes":
             if self.found is None:
-                raise InputError("there are no counterfactuals to draw; `notes` says why.")
+                raise InputError("there are no counterfactuals to draw; `notes` states why.")
             return changes_plot(self.found, ax)
         if self.correlations is None or self.marginals is None:
-            raise InputError("generated and real rows were not compared; `notes` says why.")
+            raise InputError("generated and real rows were not compared; `notes` states why.")
         if which == "marginals":
             distances = self.marginals["distance"].items()
             notes = {self.names.heading(name): f"distance {distance:.2f}" for name, distance in distances}
@@ -139,9 +139,9 @@ class Diagnostics:
         return self.plot_overview()
 
     def plot_overview(self, n_columns: int = 2, figure: Figure | None = None) -> Panels:
-        """Draw the overview of `plot` with so many panels in a row, on a given figure."""
+        """Draw the overview of `plot` with `n_columns` panels in a row, optionally on a given figure."""
         if self.correlations is None or self.marginals is None:
-            raise InputError("generated and real rows were not compared; `notes` says why.")
+            raise InputError("generated and real rows were not compared; `notes` states why.")
         return overview_plot(
             self.marginals["distance"].rename(index=self.names.label),
             self.correlations.pairs,
@@ -164,7 +164,8 @@ class Diagnostics:
         lines = []
         if self.discriminator is not None:
             d = self.discriminator
-            lines.append(("discriminator accuracy", f"{d.accuracy:.3f}", "a forest's; 0.5: cannot tell generated rows"))
+            read = "of a random forest; 0.5: cannot distinguish generated rows"
+            lines.append(("discriminator accuracy", f"{d.accuracy:.3f}", read))
         if self.pmse is not None:
             p = self.pmse
             read = f"logistic regression, {p.drawn} coefficients; 1 (fitted on these rows) to 2 (on others) at best"
@@ -184,7 +185,7 @@ class Diagnostics:
         if self.candidates is None:
             return []
         k, valid, distinct = (self.candidates[name] for name in ("candidates", "validity", "distinct"))
-        worst = "for the worst factual"
+        worst = "for the worst case"
         return [
             ("valid candidates", f"{valid.mean():.1%}", f"of {k.iloc[0]} draws; {valid.min():.1%} {worst}"),
             ("distinct candidates", f"{distinct.mean():.0f}", f"of {k.iloc[0]} draws; {distinct.min()} {worst}"),
@@ -194,7 +195,7 @@ class Diagnostics:
         if self.evaluation is None:
             return []
         e = self.evaluation
-        lines = [("explained", f"{e.n_explained} of {e.n_factuals}", "factuals with a counterfactual (N_CE)")]
+        lines = [("explained", f"{e.n_explained} of {e.n_factuals}", "cases with a counterfactual (N_CE)")]
         for name, mean, sd in e.summary.itertuples():
             value = f"{mean:.1%}" if name in ("success", "copy") else f"{mean:.3g} (sd {sd:.2g})"
             lines.append((name, value, WORDS[name]))
@@ -203,12 +204,12 @@ class Diagnostics:
     def _headline(self) -> str:
         s = self.settings
         return (
-            f"Diagnostics: {s['n_real']:,} real rows, as many generated; {s['n_factuals']} factuals with "
-            f"{s['n_samples']:,} draws each{', crossed with the factuals' if s['sparse'] else ''}"
+            f"Diagnostics: {s['n_real']:,} real rows, as many generated; {s['n_factuals']} cases with "
+            f"{s['n_samples']:,} draws each{', crossed with the cases' if s['sparse'] else ''}"
         )
 
     def __repr__(self) -> str:
-        parts = [("generated rows beside real ones", self._realism()), ("candidates", self._candidates())]
+        parts = [("generated and real rows", self._realism()), ("candidates", self._candidates())]
         parts.append(("counterfactuals", self._counterfactuals()))
         lines = [self._headline()]
         width = max([len(line[0]) for _, part in parts for line in part] or [0])
@@ -229,8 +230,8 @@ class Diagnostics:
         return f"<p><b>{escape(self._headline())}</b></p>{figures}{notes}"
 
 
-MOST_SEEN = 0.5  # share of the rows of X that may be training rows before a note says so
-ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there are as many rows for each
+MOST_SEEN = 0.5  # share of training rows in X above which a note is added
+ROWS_FOR_A_COLUMN = 10  # least number of rows per column of the regression with products
 
 
 def diagnose(
@@ -246,7 +247,7 @@ def diagnose(
     n_jobs: int | None = None,
     asked: Mapping[str, Any] | None = None,
 ) -> Diagnostics:
-    """Gather all diagnostics of a fitted explainer; `MCCE.diagnose` is the call to use, and says what the parts are."""
+    """Compute all diagnostics of a fitted explainer; see `MCCE.diagnose`, the public method."""
     for name, value in (("n_samples", n_samples), ("max_factuals", max_factuals), ("max_rows", max_rows)):
         check_count(value, name)
     schema = explainer.generator_.schema_
@@ -265,7 +266,7 @@ def diagnose(
     real = schema.decode(matrix[chosen], index[chosen])
     drawn = draw_like(explainer.generator_, matrix[chosen], wanted[chosen], explainer.generator_.seed_)
     generated = schema.decode(drawn, index[chosen])
-    notes = [] if left_out is None else [f"X {left_out.words()} They take no part."]
+    notes = [] if left_out is None else [f"X {left_out.words()} They are left out."]
     if training is not None:
         seen = find_equal(matrix[chosen], schema.encode(training, "training").matrix) >= 0
         if seen.mean() > MOST_SEEN:
@@ -277,7 +278,7 @@ def diagnose(
     denied = np.flatnonzero(~wanted)
     factuals = schema.decode(matrix, index).iloc[denied[spread(denied.size, max_factuals)]]
     if not len(factuals):
-        notes.append("every row of X has the wanted decision: there is nothing to explain.")
+        notes.append("every row of X has the wanted decision, so no row was explained.")
     asked = {"n_samples": n_samples, "progress": False, **(asked or {})}
     parts |= _explain(explainer, factuals, training, asked, n_jobs, notes)
     settings = {
@@ -334,13 +335,13 @@ def _explain(
     n_jobs: int | None,
     notes: list[str],
 ) -> dict[str, Any]:
-    """Look at the candidates and the counterfactuals of the factuals."""
+    """Compute the diagnostics of the candidates and counterfactuals."""
     if not len(factuals):
         return {"candidates": None, "found": None, "evaluation": None}
     found = explainer.explain(factuals, **asked)
     if training is None:
         notes.append(
-            "the training rows are not at hand, so there are no distances to them and no copies; give them as "
+            "the training rows are not stored, so distances to them and copies were not computed; give them as "
             "`training`."
         )
     evaluation = evaluate(

@@ -1,8 +1,8 @@
-"""Whether a classifier can tell generated rows from real ones.
+"""The accuracy of a classifier that distinguishes generated from real rows.
 
 The discriminator of the paper's Experiment 3 (Borisov et al. 2023, "Language models are realistic tabular data
-generators"): the accuracy of a random forest on held-out rows, equally many real and generated, written as ranks;
-averaged over repetitions.
+generators"): the accuracy of a random forest on held-out rows, equally many real and generated, as ranks, averaged
+over repetitions.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ FEWEST_ROWS = 10
 
 @dataclass(frozen=True, repr=False)
 class Discriminator:
-    """How well real and generated rows are distinguished: 0.5 not at all, 1 always.
+    """The accuracy in distinguishing real from generated rows: 0.5 for chance, 1 for perfect.
 
     Attributes
     ----------
     accuracy : float
-        Mean over the seeds; ``float(d)`` is the same.
+        Mean over the seeds, also as ``float(d)``.
     sd : float
-        Standard deviation over the seeds (NaN for one seed). The seeds share the data, so this is the error of the
-        splits and forests, not that of the rows.
+        Standard deviation over the seeds (NaN for one seed). The seeds share the data, so this measures the
+        variation of splits and forests, not of the rows.
     accuracies : tuple of float
         One for each seed.
     settings : mapping
-        What was measured, and how: n_rows (of each table), n_test (of each table), n_seeds, test_size, n_trees,
+        The settings: n_rows (of each table), n_test (of each table), n_seeds, test_size, n_trees,
         min_leaf, max_rows, paired, random_state.
 
     Examples
@@ -70,7 +70,7 @@ class Discriminator:
         n_rows, n_test = self.settings["n_rows"], self.settings["n_test"]
         return (
             f"Discriminator(accuracy {self.accuracy:.3f}{spread}; {n_rows:,} real and {n_rows:,} generated rows, "
-            f"{n_test:,} of each for the test; 0.5: cannot be told apart)"
+            f"{n_test:,} of each for the test; 0.5: cannot be distinguished)"
         )
 
 
@@ -90,32 +90,31 @@ def discriminator(
     random_state: int | None = 0,
     n_jobs: int | None = None,
 ) -> Discriminator:
-    """Measure how well a random forest tells generated rows from real ones, out of sample.
+    """Measure how well a random forest distinguishes generated from real rows, out of sample.
 
     Parameters
     ----------
     real, generated : DataFrame or two-dimensional array
-        Tables with the same columns, in any order; features only. Give real rows that the generator was **not** fitted
-        on, see Notes.
+        Tables of features with the same columns, in any order. Give real rows that the generator was **not** fitted
+        on; see Notes.
     n_seeds : int
-        Repetitions; each draws rows, split and forest anew.
+        The number of repetitions, each with new rows, split and forest.
     test_size : float
-        Share of the rows that is set aside for the test.
+        Share of the rows held out for the test.
     n_trees, min_leaf : int
-        Trees of the forest and rows in a leaf. The rest is as scikit-learn has it: trees on bootstrap samples, the
-        square root of the number of columns tried in a node, no limit of depth. The paper does not publish its own.
+        Number of trees and rows in a leaf. Other settings are the defaults of scikit-learn: bootstrap samples, the
+        square root of the number of columns in each split, unlimited depth. The paper does not state its settings.
     max_rows : int or None
-        Rows to use of each table at most; None uses as many as the smaller table has.
+        The largest number of rows of each table; by default that of the smaller table.
     paired : bool
-        Whether row i of `generated` was drawn given the fixed values of row i of `real`. The two then go to the same
-        side of the split. Apart, they would give each other away: the forest has seen the fixed values under the
-        other label.
+        Whether row i of `generated` was drawn given the fixed values of row i of `real`. Both are then on the same
+        side of the split. Otherwise the forest would recognise the fixed values, seen under the other label.
     kinds : dict or None
         Overrides of column kinds, as for `ChainModel`.
     random_state : int or None
-        Seed; None takes a fresh one.
+        Seed; None draws one.
     n_jobs : int or None
-        Threads, one for each seed, counted as in `ChainModel`. The result does not depend on it.
+        Threads, as in `ChainModel`. The result does not depend on it.
 
     Returns
     -------
@@ -123,17 +122,16 @@ def discriminator(
 
     Notes
     -----
-    A forest sees only the order of a column, so columns are written as ranks in both tables together: numbers, dates
-    and ordered levels by their order; unordered levels by how frequent they are (so that their names and order do not
-    matter, but for ties); a missing value below all others. A level or number that only one table holds is allowed: it
-    tells.
+    Columns are converted to ranks in both tables together, since a forest uses only their order: numbers, dates and
+    ordered levels by their order, unordered levels by frequency (so that names and order matter only for ties), and
+    missing values below all others. Levels and numbers in one table only are allowed.
 
-    Under 0.5, by more than chance, means that the generator was fitted on `real` and its rows lie nearer to single real
-    rows than real rows lie to each other, as copies do: a forest that has seen the original calls the copy real. A
-    bootstrap of `real` is the extreme case. So it is not better than 0.5, and it hides other faults; compare with rows
-    the generator has not seen.
+    An accuracy below 0.5, beyond chance, means that the generator was fitted on `real` and generated rows are nearer to
+    single real rows than real rows are to each other: a forest trained on the original classifies its copy as real. A
+    bootstrap of `real` is the extreme case. Such a result is not better than 0.5, and hides other faults; compare with
+    rows that the generator was not fitted on.
 
-    Accuracy grows with the number of rows, since the forest learns more: compare generators at the same sizes.
+    Accuracy increases with the number of rows: compare generators at equal sizes.
 
     Examples
     --------
@@ -193,7 +191,7 @@ def _tell_apart(
 
 
 def _as_ranks(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None) -> tuple[Ranks, Ranks]:
-    """Write both tables as ranks of the values in both together; missing is 0."""
+    """Return both tables as ranks of the joint values; missing is 0."""
     pair = read_pair(real, generated, kinds, FEWEST_ROWS)
     n_real = pair.real.shape[0]
     ranks = np.empty((n_real + pair.generated.shape[0], len(pair.features)), dtype=np.float32, order="F")
@@ -225,7 +223,7 @@ def _count_rows(n_real: int, n_generated: int, max_rows: int | None, paired: boo
 
 
 def _count_test_rows(n_rows: int, test_size: float) -> int:
-    """Return the test rows of each table: at least one, and one is left to learn from."""
+    """Return the number of test rows of each table: at least one, with at least one row for training."""
     if not isinstance(test_size, (float, np.floating)) or not 0 < test_size < 1:
         raise InputError(f"test_size is {test_size!r}; give the share of the rows to test on, between 0 and 1.")
     return min(max(round(test_size * n_rows), 1), n_rows - 1)

@@ -1,4 +1,4 @@
-"""How good counterfactuals are: the columns of the paper's tables, for those of any method (paper, section 3.1).
+"""Quality of counterfactuals of any method: the columns of the paper's tables (paper, section 3.1).
 
 L0 is the number of changed features, L1 the summed Gower distance (`gower_sum` of `mcce.distances.measures`), violation
 the number of changed fixed features, success whether the model gives the wanted decision. Distances to the nearest
@@ -31,10 +31,10 @@ from mcce.table.weights import deviation_of, mean_of, read_weights
 
 WORDS = {
     "L0": "features changed",
-    "L1": "Gower distance to the factual, summed over the features",
+    "L1": "Gower distance to the case, summed over the features",
     "violation": "fixed features changed",
     "success": "have the wanted decision",
-    "distance": "Gower distance to the nearest training row, the factual's own left out",
+    "distance": "Gower distance to the nearest training row, except that of the case itself",
     "distance_wanted": "the same, among training rows with the wanted decision",
     "copy": "are copies of a training row",
 }
@@ -53,7 +53,7 @@ class Evaluation:
     summary : DataFrame
         Mean and standard deviation (n - 1 in the denominator) of each column of `rows`.
     n_factuals, n_explained : int
-        Rows to explain, and those with a counterfactual: the paper's n_test and N_CE.
+        The number of rows to explain, and of those with a counterfactual: the paper's n_test and N_CE.
     timings : mapping
         Seconds of each step, and `total`.
 
@@ -77,7 +77,7 @@ class Evaluation:
     timings: Mapping[str, float] = field(default_factory=dict)
 
     def to_frame(self, name: Hashable = "MCCE") -> pd.DataFrame:
-        """Return one row with all figures, for a table of several methods put together by `pandas.concat`.
+        """Return one row with all figures; join the rows of several methods by `pandas.concat`.
 
         The columns are L0, L0_sd, L1, L1_sd, violation, violation_sd, success, N_CE, n_test, then distance,
         distance_sd, distance_wanted, distance_wanted_sd and copy where there were training rows, then seconds_fit,
@@ -97,7 +97,7 @@ class Evaluation:
         lines = [["", "mean", "sd", ""]]
         for measure, mean, sd in self.summary.itertuples():
             lines.append([measure, f"{mean:.4g}", f"{sd:.3g}", WORDS[measure]])
-        lines.append(["N_CE", str(self.n_explained), "", f"of {self.n_factuals} factuals have a counterfactual"])
+        lines.append(["N_CE", str(self.n_explained), "", f"of {self.n_factuals} cases have a counterfactual"])
         lines += [[f"seconds {step}", f"{seconds:.3g}", "", ""] for step, seconds in self.timings.items()]
         return lines
 
@@ -137,27 +137,27 @@ def evaluate(
     Parameters
     ----------
     found : Counterfactuals or DataFrame
-        The counterfactuals. In a DataFrame, of any package, the index holds the label of the factual in `X`; several
+        The counterfactuals. The index of a DataFrame, from any package, holds the label of the factual in `X`; several
         rows with one label are its first, second, ... counterfactual (or the index is (label, rank)). A factual
-        without a row, or with all cells missing, has none.
+        without a row, or with all cells missing, has no counterfactual.
     X : DataFrame or array
-        The factuals, every one that was to be explained.
+        All factuals that were to be explained.
     model, decision : as for `MCCE`
-        Asked again about every counterfactual.
+        Queried again about every counterfactual.
     training : DataFrame, array or Schema
-        The training data: gives kinds and ranges, and the rows that `distance`, `distance_wanted` and `copy` are
-        measured against. A Schema gives kinds and ranges alone. May be None for a Counterfactuals, which brings its
-        own L0 and L1; there are then no distances to the manifold.
+        The training data, for kinds and ranges, and for `distance`, `distance_wanted` and `copy`. A Schema provides
+        only kinds and ranges. May be None for a Counterfactuals, whose own L0 and L1 are then used without distances
+        to the training rows.
     fixed : list of column names
-        The features that must not change; None takes those of a Counterfactuals.
+        The features that must not change; by default those of a Counterfactuals.
     sample_weight : array or None
-        Weights of the factuals, for the means and standard deviations of `summary`; whole numbers count copies.
+        Weights of the factuals, for the means and standard deviations of `summary`; whole numbers are frequencies.
     kinds : dict or None
         Overrides of column kinds, as for `MCCE`.
     timings : mapping or number
-        Seconds of each step, or of all; None takes those of a Counterfactuals.
+        Seconds of each step, or of all; by default those of a Counterfactuals.
     rank : int or None
-        Which counterfactual of each factual to measure, 1 the best; None measures all of them.
+        The rank of the counterfactuals to measure, 1 for the best; None measures all.
     n_jobs : int or None
         Threads for the search of nearest rows; the result does not depend on it.
 
@@ -181,7 +181,7 @@ def evaluate(
     >>> of_mcce.summary.loc[["violation", "success"], "mean"].to_dict()
     {'violation': 0.0, 'success': 1.0}
 
-    A peer that takes the nearest training row with the wanted decision changes more, and ignores what is fixed:
+    A method that returns the nearest training row with the wanted decision changes more, and also fixed features:
 
     >>> peer = loans.X[model.predict_proba(loans.X)[:, 1] < 0.1].iloc[[0] * 50].set_axis(denied.index)
     >>> of_peer = mcce.diagnostics.evaluate(
@@ -220,7 +220,7 @@ def evaluate(
 
 
 def _summary(numbers: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
-    """Return means and standard deviations, those of the repeated rows if these have weights; missing ones left out."""
+    """Return means and standard deviations without missing values, with weights as frequencies."""
     if weights is None:
         return pd.DataFrame({"mean": numbers.mean(), "sd": numbers.std()})
     found = {}
@@ -235,7 +235,7 @@ def _summary(numbers: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
 def _manifold(
     rows: Floats, before: Floats, schema: Schema, training: Data, asked: Decision, n_jobs: int | None
 ) -> pd.DataFrame:
-    """Distances to the training rows, the factual's own left out, and copies of them."""
+    """Return distances to the training rows, except that of the factual itself, and copies of them."""
     seen = schema.encode(training, "training").matrix
     parts = range(0, len(training), ASK_ROWS)
     wanted = np.concatenate([asked.ask(training[i : i + ASK_ROWS], "the training rows").wanted for i in parts])
@@ -253,7 +253,7 @@ def _manifold(
 
 
 def _read_found(found: Counterfactuals | pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
-    """Return the rows, and the rank of each among those of its factual."""
+    """Return the rows, and their ranks."""
     if isinstance(found, Counterfactuals):
         return found.frame, found.frame.index.get_level_values("rank").to_numpy(dtype=np.int64)
     if not isinstance(found, pd.DataFrame):
@@ -274,7 +274,7 @@ def _read_found(found: Counterfactuals | pd.DataFrame) -> tuple[pd.DataFrame, np
 
 
 def _owners(frame: pd.DataFrame, factuals: pd.DataFrame) -> npt.NDArray[np.intp]:
-    """Return for each counterfactual the place of its factual in X."""
+    """Return the position in X of the factual of each counterfactual."""
     check_row_names(factuals.index, "X", "factuals")
     ids = frame.index.get_level_values(0)
     owner = find_labels(factuals.index, ids)
@@ -297,7 +297,7 @@ def _read_schema(
     if training is not None:
         return Schema.from_data(training, kinds, "training")
     if not isinstance(found, Counterfactuals):
-        raise InputError("training is None; a DataFrame of counterfactuals needs the training data, for the ranges.")
+        raise InputError("training is None; give the training data: a DataFrame of counterfactuals needs its ranges.")
     known: Any = dict(found.kinds)
     both = pd.concat([found.factuals[found.frame.columns], found.frame], ignore_index=True)
     return Schema(Schema.from_data(both, kinds or known).features, array_dtype, frames)

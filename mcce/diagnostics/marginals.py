@@ -1,8 +1,8 @@
-"""The distance of each feature's distribution in generated rows from that in real rows.
+"""Distances between the distributions of each feature in generated and real rows.
 
 1. Numbers and dates: `ks` (Kolmogorov-Smirnov) and `wasserstein` (in standard deviations of the real column), without
-   missing values, which are counted beside.
-2. Levels, missing being one: `total_variation` and `hellinger`; ordered levels have a `ks` as well.
+   missing values, which are counted separately.
+2. Levels, with missing as a level: `total_variation` and `hellinger`; ordered levels have a `ks` as well.
 3. `distance` is ks for numbers and total variation for levels, both a largest difference in probability.
 """
 
@@ -33,7 +33,7 @@ def marginal_distances(real: Data, generated: Data, *, kinds: Mapping[Any, Kind]
     -------
     DataFrame
         Indexed by feature, the columns in data order: kind, distance, ks, wasserstein, total_variation, hellinger
-        (missing where they have no meaning), missing_real and missing_generated (shares of missing values). The
+        (missing where they are not defined), missing_real and missing_generated (shares of missing values). The
         distances lie between 0 and 1, except for `wasserstein`.
 
     Examples
@@ -81,7 +81,7 @@ def _shares(feature: Feature, values: Floats) -> Floats:
 def _largest_gap(p: Floats, q: Floats) -> float:
     if not (p.size and q.size):
         return 0.0 if p.size == q.size else 1.0
-    at = np.unique(np.concatenate([p, q]))  # scipy's ks_2samp warns of small samples, for a p-value not needed here
+    at = np.unique(np.concatenate([p, q]))  # ks_2samp of scipy warns for small samples
     below = [np.searchsorted(np.sort(values), at, "right") / values.size for values in (p, q)]
     return float(np.abs(below[0] - below[1]).max())
 

@@ -1,7 +1,7 @@
 """Nearest training rows of counterfactuals by Gower distance, and copies of training rows.
 
-The search is exhaustive and exact: features with the largest differences are added first, and a training row is left
-when its sum exceeds the smallest so far. If the factual is a training row, one row equal to it is left out.
+The search is exhaustive and exact: features with the largest differences are added first, and the sum for a training
+row is stopped when it exceeds the smallest so far. If the factual is a training row, one row equal to it is excluded.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from mcce.distances.measures import Distance, gower, stack
 from mcce.rng import hash_rows
 from mcce.table import Feature
 
-BLOCK = 64  # rows searched for between two looks at the progress bar
-SAMPLE = 256  # rows that tell which features differ most
+BLOCK = 64  # rows between two updates of the progress bar
+SAMPLE = 256  # rows that determine the order of the features
 
 
 @dataclass(frozen=True)
 class NearestRows:
-    """For each row its nearest training row (-1 if there is none to choose from) and the Gower distance to it.
+    """The nearest training row of each row (-1 if no row may be chosen) and the Gower distance to it.
 
-    Where several were asked for, they stand in columns, the nearest first.
+    Several nearest rows are in columns, the nearest first.
     """
 
     row: Ints
@@ -48,8 +48,8 @@ def find_nearest(
     Parameters
     ----------
     rows, training : encoded matrices with the columns `features`.
-    own : positions in `training` that do not count, one for each row; -1 for none. See `find_equal`.
-    among : which training rows may be chosen; None for all.
+    own : positions in `training` that are excluded, one for each row; -1 for none. See `find_equal`.
+    among : marks the training rows that may be chosen; None for all.
     n_jobs : threads; the result does not depend on it.
     """
     found = find_several_nearest(rows, training, features, 1, own=own, among=among, n_jobs=n_jobs, progress=progress)
@@ -73,7 +73,7 @@ def find_several_nearest(
     distance = gower(features)
     order = _most_different_first(rows, training[chosen], distance)
     steps, tables = stack([distance.take(order)])
-    place = np.full(training.shape[0] + 1, -1, dtype=np.int64)  # the last entry is that of "none", -1
+    place = np.full(training.shape[0] + 1, -1, dtype=np.int64)  # the last entry is for -1
     place[chosen] = np.arange(chosen.size)
     skipped = np.full(n, -1, dtype=np.int64) if own is None else place[own]
     few, many = np.ascontiguousarray(rows[:, order]), np.ascontiguousarray(training[chosen][:, order])
@@ -93,7 +93,7 @@ def find_several_nearest(
 
 
 def _most_different_first(rows: Floats, training: Floats, distance: Distance) -> Ints:
-    """Return the features by mean step over some pairs of rows, the largest first."""
+    """Return the features by decreasing mean difference over some pairs of rows."""
     n = min(SAMPLE, rows.shape[0], training.shape[0])
     if n == 0:
         return np.arange(rows.shape[1])
@@ -105,7 +105,7 @@ def _most_different_first(rows: Floats, training: Floats, distance: Distance) ->
 
 
 def find_equal(rows: Floats, training: Floats) -> Ints:
-    """Return for each row the position of a training row that is equal in every feature, -1 if there is none."""
+    """Return for each row the position of an equal training row, or -1."""
     place = np.full(rows.shape[0], -1, dtype=np.int64)
     if not training.shape[0]:
         return place

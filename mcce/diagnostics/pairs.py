@@ -1,7 +1,7 @@
-"""Tables to be compared: real with generated rows, counterfactuals with factuals and training rows.
+"""Encoding of two tables for a comparison: real and generated rows, or counterfactuals and training rows.
 
-The schema is that of the real table, widened to hold what another table has beyond it (fractions, further levels,
-missing values) without changing ranges. Columns that were copied (`fixed`) are checked to be copies.
+The schema is that of the real table, widened to hold further values of the other table (fractions, levels, missing
+values) without changing ranges. Columns declared as copied (`fixed`) are checked.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = No
                 f"{name} lacks the column(s) {listing(absent)} of {other_name}; compare tables with the same columns."
             )
         if len(frame) < fewest:
-            raise InputError(f"{name} has {len(frame)} row(s); telling apart needs at least {fewest} of each.")
+            raise InputError(f"{name} has {len(frame)} row(s); the comparison needs at least {fewest} of each.")
     if not len(left.columns):
-        raise InputError("real and generated have no columns; give the features to tell them apart by.")
+        raise InputError("real and generated have no columns; give the features to compare.")
     schema = Schema.from_data(left, kinds, "real")
     features = tuple(widen(f, right[f.name]) for f in schema.features)
     both = (_encode(features, frame, name) for frame, name in ((left, "real"), (right, "generated")))
@@ -61,7 +61,7 @@ def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = No
 
 
 def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> list[int]:
-    """Return the places of the fixed columns; raise if they are not copied."""
+    """Return the positions of the fixed columns; raise if they are not copied."""
     places = [pair.names.index(name) for name in check_fixed(fixed, pair.names)]
     both = np.concatenate([pair.generated[:, places], pair.real[:, places]])
     group = np.asarray(np.unique(hash_rows(both), return_inverse=True)[1], dtype=np.int64)
@@ -78,7 +78,7 @@ def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> list[int]:
 
 
 def widen(feature: Feature, column: pd.Series[Any]) -> Feature:
-    """Let a feature hold what a column has beyond the training data; its range and level codes stay as they are."""
+    """Return a feature that can hold the values of a column; its range and level codes are unchanged."""
     missing = bool(column.isna().any())
     if feature.levels is not None:
         known = set(feature.levels)
@@ -110,7 +110,7 @@ def _encode(features: Sequence[Feature], frame: pd.DataFrame, where: str) -> Flo
 
 
 def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
-    """Encode a table that may hold more than the training data; return the widened schema with it."""
+    """Encode a table with values beyond the training data; return the widened schema and the matrix."""
     frame, _ = as_frame(X, where)
     absent = [name for name in schema.names if name not in frame.columns]
     if absent:
@@ -122,8 +122,8 @@ def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
         if known.levels is not None and known.kind == "ordered" and wider.n_levels > known.n_levels:
             assert wider.levels is not None
             raise InputError(
-                f"column {known.name!r} of {where} holds the level {wider.levels[-1]!r}, which has no place in the "
-                f"order of the training data's ({listing(known.levels)}); map it to one of them, or drop the row."
+                f"column {known.name!r} of {where} holds the level {wider.levels[-1]!r}, which is not in the "
+                f"order of the training levels ({listing(known.levels)}); map it to one of them, or drop the row."
             )
     array_dtype = schema.array_dtype
     if array_dtype is not None and any(a.dtype != b.dtype for a, b in zip(schema.features, features)):
@@ -132,11 +132,11 @@ def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
 
 
 def spread(n: int, most: int) -> npt.NDArray[np.intp]:
-    """Return up to `most` places spread evenly over n: which rows of a large table to look at."""
+    """Return up to `most` positions spread evenly over `n` rows."""
     return np.unique(np.linspace(0, max(n - 1, 0), min(most, n)).astype(np.intp))
 
 
-BLOCK_CELLS = 4_000_000  # of candidates held at a time
+BLOCK_CELLS = 4_000_000  # cells of candidates in memory at a time
 
 
 def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_], seed: int) -> Floats:
@@ -148,7 +148,7 @@ def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_
 
 
 def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
-    """Return the candidates of each factual in numbers.
+    """Return the numbers of candidates of each factual.
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int
     factuals : DataFrame
         Rows with the training columns and a unique index.
     n_samples : int
-        K, rows drawn for each factual.
+        K, the number of rows drawn for each factual.
 
     Returns
     -------
     DataFrame
-        Indexed as `factuals`: `candidates` (K; fewer inside constraints), `distinct`, `valid` and
+        Indexed as `factuals`: `candidates` (K; fewer with constraints), `distinct`, `valid` and
         `distinct_valid`, counts; and `validity`, the share of the candidates with the wanted decision.
     """
     schema = explainer.generator_.schema_

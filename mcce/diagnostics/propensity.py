@@ -1,4 +1,4 @@
-"""The propensity score mean squared error: how well a logistic regression tells generated rows from real ones.
+"""The propensity score mean squared error of a logistic regression that distinguishes generated from real rows.
 
 As synthpop's `utility.gen` (Snoke, Raab, Nowok, Dibben and Slavkovic 2018, "General and specific utility measures for
 synthetic data", JRSS A 181):
@@ -6,12 +6,12 @@ synthetic data", JRSS A 181):
 1. Regress t (1 for generated, 0 for real rows) on all columns (treatment dummies for levels) and, with `max_order` 1,
    all their products two by two, without linearly dependent columns. A missing number counts 0 and has an indicator; a
    missing level is one more level. Iteratively reweighted least squares starts from 1/4 and 3/4, and stops when the
-   deviance changes by less than 1e-8 of itself.
-2. pMSE = mean of (score - c)^2 over N rows, a share c of which is generated. Expected for rows of a correct model is
-   k (1 - c)^2 c / N with k coefficients beside the intercept; S_pMSE is pMSE over that. k does not count the
+   relative change of the deviance is below 1e-8.
+2. pMSE = mean of (score - c)^2 over N rows, a share c of which is generated. The expected value for a correct model is
+   k (1 - c)^2 c / N with k coefficients beside the intercept; S_pMSE is their ratio. k does not count the
    coefficients of columns that generated rows copy from real ones (`fixed`), and of products of these.
-3. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the rows
-   predicted rightly (generated above 0.5) in per cent over 50; U, the Mann-Whitney count.
+3. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the per
+   cent of correct predictions (generated above 0.5) minus 50; U, the Mann-Whitney count.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
 from mcce.table import Data, Kind
 
-DEPENDENT = 1e-9  # of a column's length may be left beside the columns before it
-MOST_CELLS = 2e8  # of a design matrix: 1.6 GB
+DEPENDENT = 1e-9  # relative length of the residual of a linearly dependent column
+MOST_CELLS = 2e8  # cells of a design matrix: 1.6 GB
 MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True)
 class PropensityScores:
-    """The score of every row, generated rows first; the coefficients beside the intercept.
+    """The score of every row, generated rows first, and the number of coefficients without the intercept.
 
-    `drawn` is how many of the coefficients can differ from 0 by chance: those that the fixed columns leave free.
+    `drawn` is the number of coefficients that are not determined by the fixed columns.
     """
 
     values: Floats
@@ -52,7 +52,7 @@ class PropensityScores:
 
 
 def logit_scores(pair: TablePair, max_order: int, fixed: Sequence[int] = ()) -> PropensityScores:
-    """Return the scores of a logistic regression; `fixed` are the places of the columns that were copied."""
+    """Return the scores of a logistic regression; `fixed` are the positions of the copied columns."""
     n_generated = pair.generated.shape[0]
     t = np.zeros(n_generated + pair.real.shape[0])
     t[:n_generated] = 1.0
@@ -60,7 +60,7 @@ def logit_scores(pair: TablePair, max_order: int, fixed: Sequence[int] = ()) -> 
     if n_columns * t.size > MOST_CELLS:
         raise InputError(
             f"the logit model with max_order={max_order} has {n_columns} columns for {t.size} rows, too many for the "
-            "memory; use max_order=0, or fewer rows."
+            "memory; use max_order=0 or fewer rows."
         )
     blocks, source = _blocks(np.concatenate([pair.generated, pair.real]), pair)
     copied = [j in fixed for j in source]
@@ -70,7 +70,7 @@ def logit_scores(pair: TablePair, max_order: int, fixed: Sequence[int] = ()) -> 
         for i, k in itertools.combinations(range(len(blocks)), 2):
             columns.append((blocks[i][:, :, None] * blocks[k][:, None, :]).reshape(t.size, -1))
             same.append(copied[i] and copied[k])
-    with threadpool_limits(1, "blas"):  # so that sums do not depend on the number of cores
+    with threadpool_limits(1, "blas"):  # sums must not depend on the number of cores
         design = _independent(np.concatenate(columns, axis=1))
         values, converged = _fit_logit(design, t)
         alike = _independent(np.concatenate([c for c, is_same in zip(columns, same) if is_same], axis=1))
@@ -78,7 +78,7 @@ def logit_scores(pair: TablePair, max_order: int, fixed: Sequence[int] = ()) -> 
 
 
 def count_columns(pair: TablePair, max_order: int) -> int:
-    """Return how many columns the design has, those that depend on others included."""
+    """Return the number of columns of the design, including dependent ones."""
     widths = []
     for j, feature in enumerate(pair.features):
         both = np.concatenate([pair.generated[:, j], pair.real[:, j]])
@@ -92,9 +92,9 @@ def count_columns(pair: TablePair, max_order: int) -> int:
 
 
 def _blocks(matrix: Floats, pair: TablePair) -> tuple[list[Floats], list[int]]:
-    """Design columns of each feature, then those of the indicators; numbers standardised; and whose they are.
+    """Return the design columns of each feature, numbers standardised, then of the indicators; and their features.
 
-    Centring and scaling change no score, since the products come with the columns themselves.
+    Centring and scaling do not change the scores, since the products accompany the columns themselves.
     """
     blocks, indicators, indicated = [], [], []
     for j, feature in enumerate(pair.features):
@@ -121,14 +121,14 @@ def _standardise(column: Floats) -> Floats:
 
 
 def _independent(design: Floats) -> Floats:
-    """Return the columns that do not depend linearly on those before them."""
+    """Return the columns that are linearly independent of those before them."""
     basis = np.empty_like(design, order="F")
     kept: list[int] = []
     for j in range(design.shape[1]):
         column = design[:, j]
         length = np.sqrt(column @ column)
         rest = column
-        for _ in range(2):  # twice is enough to be orthogonal to rounding
+        for _ in range(2):  # two rounds are orthogonal up to rounding
             rest = rest - basis[:, : len(kept)] @ (basis[:, : len(kept)].T @ rest)
         left = np.sqrt(rest @ rest)
         if length > 0 and left > DEPENDENT * length and len(kept) < design.shape[0]:
@@ -148,7 +148,7 @@ def _fit_logit(design: Floats, t: Floats) -> tuple[Floats, bool]:
         working = predictor + (t - fitted) / (fitted * (1 - fitted))
         beta = lstsq(design * weight[:, None], working * weight, lapack_driver="gelsy", check_finite=False)[0]
         predictor = np.zeros(t.size)
-        for j in range(design.shape[1]):  # a column at a time: equal rows get equal sums
+        for j in range(design.shape[1]):  # by column: equal rows get equal sums
             predictor += design[:, j] * beta[j]
         fitted = _logistic(predictor)
         before, deviance = deviance, _deviance(t, fitted)
@@ -158,7 +158,7 @@ def _fit_logit(design: Floats, t: Floats) -> tuple[Floats, bool]:
 
 
 def _logistic(predictor: Floats) -> Floats:
-    """Fitted values, kept from 0 and 1 by the distance of 1 to the next float, as R's are."""
+    """Return fitted values, bounded away from 0 and 1 by the machine epsilon, as in R."""
     bounded = np.clip(predictor, -30.0, 30.0)
     fitted = 1 / (1 + np.exp(-bounded))
     eps = np.finfo(np.float64).eps
@@ -174,28 +174,28 @@ FEWEST_ROWS = 2
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PMSE:
-    """How well a model tells generated rows from real ones by their propensity scores.
+    """Measures of how well propensity scores distinguish generated from real rows.
 
     Attributes
     ----------
     pMSE : float
-        Mean squared distance of the scores to the share of generated rows; 0: cannot tell.
+        Mean squared distance of the scores to the share of generated rows; 0: indistinguishable.
     expected : float
-        The pMSE to expect if the generated rows were drawn from the distribution of the real ones.
+        The expected pMSE if the generated rows were drawn from the distribution of the real ones.
     S_pMSE : float
-        pMSE over expected. At best it is 1 if the rows were generated from `real` itself; 1 / (1 - c),
-        which is 2 for equal sizes, if they are independent of it. With fixed columns it is so where the regression
-        can express how the drawn columns depend on them, else below.
+        pMSE over expected. The best value is 1 if the rows were generated from `real` itself, and 1 / (1 - c), or 2
+        for equal sizes, if they are independent of it. With fixed columns this holds if the regression can express
+        how the drawn columns depend on them; otherwise the best value is lower.
     SPECKS, PO50, U : float
-        Kolmogorov-Smirnov distance of the scores, per cent predicted rightly over 50, Mann-Whitney count.
+        Kolmogorov-Smirnov distance of the scores, per cent of correct predictions minus 50, Mann-Whitney count.
     size : int
-        Coefficients beside the intercept.
+        Number of coefficients without the intercept.
     scores : array
         The score of every row, generated rows first.
     settings : mapping
         max_order, fixed, n_real, n_generated, converged.
     drawn : int
-        Coefficients that `expected` counts: all, less those of the fixed columns.
+        Number of coefficients that `expected` counts: all but those of the fixed columns.
 
     Examples
     --------
@@ -237,17 +237,17 @@ def pmse(
     max_order: int = 1,
     kinds: Mapping[Any, Kind] | None = None,
 ) -> PMSE:
-    """Measure how well propensity scores tell generated rows from real ones.
+    """Measure how well propensity scores distinguish generated from real rows.
 
     Parameters
     ----------
     real, generated : DataFrame or array
         Tables with the same columns, of any sizes; features only.
     fixed : list of column names
-        Columns that `generated` copies from `real` (synthpop's `not.synthesised`): they take part in the scores, but
-        not in what is expected.
+        Columns that `generated` copies from `real` (synthpop's `not.synthesised`): they are used in the scores, but
+        not counted in the expected value.
     max_order : 0 or 1
-        The columns alone, or also their products two by two.
+        Whether to use the columns alone (0), or also their pairwise products (1).
     kinds : dict or None
         Overrides of column kinds, as for `ChainModel`.
 

@@ -1,7 +1,7 @@
-"""How much counterfactuals depend on the conditional models of the chain.
+"""The dependence of counterfactuals on the conditional models of the chain.
 
-The same factuals are explained with several generators that were fitted to the same rows, and several times with each.
-For factual i and feature j, z[c, r] tells whether the best counterfactual of generator c in redraw r changes j.
+The same factuals are explained with several generators fitted to the same rows, several times with each. For factual i
+and feature j, z[c, r] is 1 if the best counterfactual of generator c in redraw r changes j.
 
 - Monte Carlo error and model choice are separated by a one-way analysis of variance: within = mean over c of the
   variance of z[c, .], between = variance over c of the mean of z[c, .], less within / R, summed over i and j.
@@ -36,7 +36,7 @@ from mcce.table import Data
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-IMPLAUSIBLE = 0.05  # quantile of the log densities of real rows
+IMPLAUSIBLE = 0.05  # quantile of the log densities of real rows below which a row is implausible
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,7 +63,7 @@ class Sensitivity:
         `model_choice` and `monte_carlo` (shares of the variance of the changes), `kappa` (mean of different generators)
         and `kappa_redraws` (mean of redraws of the same one).
     names : Names
-        How features and values are called.
+        Labels, units and formats.
     settings : mapping
         n_redraws, and further arguments of `explain`.
 
@@ -98,7 +98,7 @@ class Sensitivity:
         Parameters
         ----------
         id : hashable
-            The label of the factual.
+            The id of the factual.
         """
         n = len(self.generators)
         table = self._features_of(id)
@@ -126,7 +126,7 @@ class Sensitivity:
         Parameters
         ----------
         id : hashable
-            The label of the factual.
+            The id of the factual.
         ax : Axes, optional
             Where to draw. By default a new figure.
         """
@@ -188,11 +188,11 @@ def compare_generators(
     X : DataFrame or array
         The factuals.
     training : DataFrame or array
-        What the generators were fitted to.
+        The rows that the generators were fitted to.
     wanted : bool array or None
-        Which training rows have the wanted decision; None if the generators do not condition on it.
+        Marks the training rows with the wanted decision; None if the generators do not condition on it.
     n_redraws : int
-        How often each generator draws, at least 2.
+        The number of draws with each generator, at least 2.
     **settings
         Further arguments of `explain`. The best counterfactual of each factual is compared.
     """
@@ -250,7 +250,7 @@ def compare_generators(
 
 
 def _or_nan(values: Floats) -> Floats:
-    """Return the values, or one NaN where all are missing, of which `nanmean` would warn."""
+    """Return the values, or one NaN if all are missing, to avoid a warning of `nanmean`."""
     return values if np.isfinite(values).any() else np.zeros(1) / np.nan
 
 
@@ -305,7 +305,7 @@ def _feature_table(
 
 
 def _is_ordered(value: Any) -> bool:
-    """Say whether a value is a known number or date."""
+    """Return whether a value is a known number or date."""
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
     return (number or isinstance(value, pd.Timestamp)) and not pd.isna(value)
 

@@ -1,8 +1,8 @@
-"""Whether counterfactuals would be the same if the candidates were drawn again.
+"""The stability of counterfactuals under new draws of the candidates.
 
-The same factuals are explained several times with independent draws from the same fitted generator. Reported are, by
-factual, how often it is explained and how many different rows and sets of changed features are found; over all, shares
-of stable factuals and the Monte Carlo error of the means (`mcce.explain.followup.pooled_error`).
+The same factuals are explained several times with independent draws from the same fitted generator. The result has for
+each factual how often it is explained and the number of different rows and sets of changed features; over all, the
+shares of stable factuals and the Monte Carlo error of the means (`mcce.explain.followup.pooled_error`).
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Stability:
     Attributes
     ----------
     factuals : DataFrame
-        Indexed by id, without the factuals that have the wanted decision already: `explained` (share of the redraws),
+        Indexed by id, without the accepted factuals: `explained` (share of the redraws),
         `rows` and `feature_sets` (number of different best rows, and of different sets of changed features; no
-        counterfactual counts as one of them), and mean and standard deviation over the redraws of `L0` and `gower`.
+        counterfactual counts as one), and mean and standard deviation over the redraws of `L0` and `gower`.
     redraws : DataFrame
         Indexed by redraw: `explained` (share of the factuals), and the means of `L0` and `gower` over the factuals that
         every redraw explains.
     summary : Series
-        `same_row`, `same_features` and `same_L0`: share of factuals that have the same in every redraw. `L0`, `gower`:
-        means over all redraws; `se_L0`, `se_gower`: Monte Carlo standard errors of the mean of one redraw.
+        `same_row`, `same_features` and `same_L0`: shares of the factuals with the same value in every redraw. `L0`,
+        `gower`: means over all redraws; `se_L0`, `se_gower`: Monte Carlo standard errors of the mean of one redraw.
     settings : mapping
-        n_seeds, and what `explain` was asked for.
+        n_seeds, and the arguments of `explain`.
 
     Examples
     --------
@@ -68,23 +68,23 @@ class Stability:
         return (
             f"Stability of {len(self.factuals)} factuals over {self.settings['n_seeds']} redraws\n"
             f"the same row {s['same_row']:.1%}, the same changed features {s['same_features']:.1%}, "
-            f"as many of them {s['same_L0']:.1%}\n"
+            f"the same number of them {s['same_L0']:.1%}\n"
             f"mean L0 {s['L0']:.4g} (Monte Carlo standard error {s['se_L0']:.2g}), "
             f"mean gower {s['gower']:.4g} ({s['se_gower']:.2g})"
         )
 
 
 def stability(explainer: Explainer, X: Data, *, n_seeds: int = 5, **settings: Any) -> Stability:
-    """Explain the same factuals with several independent drawings of their candidates.
+    """Explain the same factuals with several independent draws of their candidates.
 
     Parameters
     ----------
     explainer : fitted MCCE
-        It is not fitted again.
+        The explainer; it is not refitted.
     X : DataFrame or array
         The factuals.
     n_seeds : int
-        How many drawings, at least 2. The first is the one that `explain` uses by itself.
+        The number of draws, at least 2. The first is that of `explain`.
     **settings
         Further arguments of `explain`: n_samples, sparse, floor, ... The best counterfactual of each factual is
         compared.
@@ -122,7 +122,7 @@ def stability(explainer: Explainer, X: Data, *, n_seeds: int = 5, **settings: An
 
 
 def compare_redraws(found: list[Counterfactuals], pools: UInts, settings: Mapping[str, Any]) -> Stability:
-    """Compare explanations of the same factuals; `pools` identifies the pool of each factual that was drawn for."""
+    """Compare explanations of the same factuals; `pools` identifies the pool of each factual with draws."""
     draws = found[0].draws
     assert draws is not None
     ids = found[0].factuals.index[draws.to_numpy() > 0]
@@ -140,7 +140,7 @@ def compare_redraws(found: list[Counterfactuals], pools: UInts, settings: Mappin
     ).nunique()  # a counterfactual changes at least one feature
     summary["same_L0"] = (numbers == 1).mean()
     for name, values in best.items():
-        over_seeds = pd.DataFrame(values)  # skips the redraws without a counterfactual
+        over_seeds = pd.DataFrame(values)  # ignores redraws without a counterfactual
         table[name], table[f"{name}_sd"] = over_seeds.mean().to_numpy(), over_seeds.std().to_numpy()
         always = values[:, ~np.isnan(values).any(axis=0)]
         by_seed[name] = always.mean(axis=1) if always.size else np.nan
@@ -154,13 +154,13 @@ def compare_redraws(found: list[Counterfactuals], pools: UInts, settings: Mappin
 
 
 def _best(measure: pd.Series[Any], ids: pd.Index[Any]) -> Any:
-    """Return a measure of the best counterfactual of each factual, NaN where there is none."""
+    """Return a measure of the best counterfactual of each factual, NaN without one."""
     best = measure[measure.index.get_level_values("rank") == 1].droplevel("rank")
     return best.reindex(ids).to_numpy(dtype=np.float64)
 
 
 def _marks(found: Counterfactuals, ids: pd.Index[Any]) -> tuple[list[Hashable], list[Hashable]]:
-    """Return what tells the best rows of the factuals apart, and their sets of changed features; None for none."""
+    """Return identifiers of the best row and of its changed features for each factual; None without a row."""
     best = found.changes()
     best = best[best["rank"] == 1]
     sets: dict[Hashable, list[Hashable]] = {id: [] for id in found.frame.index.get_level_values("id").unique()}
@@ -176,7 +176,7 @@ def _marks(found: Counterfactuals, ids: pd.Index[Any]) -> tuple[list[Hashable], 
 
 
 def _pools(explainer: Explainer, found: Counterfactuals, independent: bool) -> UInts:
-    """Return what identifies the pools of the factuals that were drawn for."""
+    """Return identifiers of the pools of the factuals with draws."""
     assert found.draws is not None
     generator = explainer.generator_
     matrix = generator.schema_.encode(found.factuals[found.draws.to_numpy() > 0]).matrix

@@ -1,23 +1,23 @@
-"""Counts of generated rows beside counts of real ones, in tables of one or two features.
+"""Comparison of generated and real rows by contingency tables of one or two features.
 
 As synthpop's `utility.tables` (Raab, Nowok and Dibben 2021, "Assessing, visualizing and improving the utility of
 synthetic data", arXiv 2109.12717):
 
-1. Numbers are cut at quantiles of both tables together (`group_breaks`); levels are themselves; a missing value is one
+1. Numbers are cut at quantiles of both tables together (`group_breaks`); levels are kept; a missing value is one
    more level.
 2. Each cell has s generated and o real rows; n_s and n_o are the totals, N their sum, c = n_s / N, and k the number of
-   cells that are not empty. Seen as a prediction, a cell's score is s / (s + o), the probability of being generated.
+   cells that are not empty. The score of a cell is s / (s + o), the probability of being generated.
 3. With r = n_s / n_o, and sums over the cells:
    pMSE = sum (s + o) (score - c)^2 / N, VW = sum (s - r o)^2 / (c (s + o)) (Voas and Williamson),
    FT = 4 sum (sqrt(s) - sqrt(r o))^2 (Freeman and Tukey), JSD the Jensen-Shannon divergence in bits,
-   G = 2 sum s log(s / (r' o)) over the cells that neither table leaves empty, r' the ratio of the counts in these,
+   G = 2 sum s log(s / (r' o)) over the cells with rows of both tables, r' the ratio of the counts in these,
    MabsDD = sum |s / n_s - o / n_o|, WMabsDD = sum |s - r o| / sqrt(2 c (s + o) / pi),
    dBhatt the Bhattacharyya distance, and from the scores of the two tables SPECKS (the Kolmogorov-Smirnov distance),
-   U (the Mann-Whitney count) and PO50 (rows predicted rightly, as generated above c, in per cent over 50).
-4. Standardised, S_..., is over the value expected if the generated rows are drawn from the real shares: df = k - 1
-   for VW, FT, WMabsDD; dfG, the cells of G less one, for G; df log(2) / 2N for JSD; df (1 - c)^2 c / N for pMSE.
-   A feature that generated rows copy from real ones (`fixed`) cannot differ: beside it df is k - k_f, and dfG likewise,
-   with k_f its own cells that are not empty; a table of fixed features alone has none.
+   U (the Mann-Whitney count) and PO50 (per cent of correct predictions, generated above c, minus 50).
+4. A standardised measure, S_..., is divided by its expectation for rows drawn from the real shares: df = k - 1
+   for VW, FT, WMabsDD; dfG, the cells of G minus one, for G; df log(2) / 2N for JSD; df (1 - c)^2 c / N for pMSE.
+   A feature that generated rows copy from real ones (`fixed`) cannot differ: in its tables df is k - k_f, and dfG
+   likewise, with k_f the number of its nonempty cells; a table of fixed features alone has df 0.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def utility_tables(
         Tables with the same columns, of any sizes.
     tables : "oneway" or "twoway"
     n_groups : int
-        Groups that numbers are cut into.
+        The number of groups that numbers are cut into.
     fixed : list of column names
         Columns that `generated` copies from `real`.
     kinds : dict or None
@@ -65,8 +65,8 @@ def utility_tables(
         A row for each feature, or for each pair of features in their order; indexed by var1, or by var1 and var2. The
         columns are pMSE, S_pMSE, df, VW, FT, JSD, SPECKS, WMabsDD, U, G, PO50, MabsDD, dBhatt, S_VW, S_FT, S_JSD,
         S_WMabsDD, S_G, dfG; see `mcce.diagnostics.tables` for their definitions. An `S_` measure is about 1 for rows
-        drawn from the shares of the real table, and N / n_o for a table independent of it; it is missing where all rows
-        are in one cell, or all features fixed.
+        drawn from the shares of the real table, and N / n_o for a table independent of it; it is missing if all rows
+        are in one cell, or all features are fixed.
 
     Examples
     --------
@@ -110,23 +110,23 @@ def _crossed(a: Ints, b: Ints) -> Ints:
 
 
 def _margin_of_cells(cells: Ints, margin: Ints) -> Ints:
-    """Return, cell by cell, to which cell of the table of its fixed features it belongs."""
+    """Return for each cell that of the table of its fixed features."""
     of_cell = np.zeros(int(cells.max()) + 1, dtype=np.int64)
     of_cell[cells] = margin
     return of_cell
 
 
 def group_breaks(values: Floats, n_groups: int = 5) -> Floats:
-    """Return where numbers are cut into groups; an interval includes its lower end, the last one both.
+    """Return the breaks between groups of numbers; an interval includes its lower end, the last one both.
 
-    1. No more than `n_groups` distinct values: each is a group, cut half-way between them.
-    2. Quantiles of equal shares, each break once.
-    3. Ties may leave too few of these: with three breaks or fewer the groups are of equal width instead.
+    1. At most `n_groups` distinct values: each is a group, with breaks half-way between them.
+    2. Otherwise distinct quantiles of equal shares.
+    3. With three breaks or fewer, because of ties, groups of equal width.
 
     Parameters
     ----------
     values : array
-        Numbers of both tables together; missing ones are left out.
+        Numbers of both tables; missing values are ignored.
     n_groups : int
 
     Examples
@@ -151,7 +151,7 @@ def group_breaks(values: Floats, n_groups: int = 5) -> Floats:
 
 
 def _cells(pair: TablePair, j: int, n_groups: int) -> Ints:
-    """Return the group or level of every row, real ones first, numbered from 0 without gaps."""
+    """Return the group or level of every row, real rows first, numbered from 0 without gaps."""
     values = np.concatenate([pair.real[:, j], pair.generated[:, j]])
     codes = values
     if pair.features[j].is_numeric:
@@ -164,7 +164,7 @@ def _cells(pair: TablePair, j: int, n_groups: int) -> Ints:
 def _measures(o: Ints, s: Ints, margin: Ints) -> dict[str, float]:
     """Return the measures of one table with `o` real and `s` generated rows in each cell.
 
-    `margin` numbers the cells of the fixed features that they are part of, where counts cannot differ.
+    `margin` numbers the cells of the fixed features, where counts cannot differ.
     """
     s = np.pad(s, (0, o.size - s.size))
     filled = (o + s) > 0
@@ -189,7 +189,7 @@ def _measures(o: Ints, s: Ints, margin: Ints) -> dict[str, float]:
         "VW": vw,
         "FT": ft,
         "JSD": jsd,
-        "SPECKS": difference / 2,  # the largest gap between the scores' distributions is where the score passes c
+        "SPECKS": difference / 2,  # the distributions of the scores differ most where the score passes c
         "WMabsDD": weighted,
         "U": count_above(np.repeat(score, s), np.repeat(score, o)),
         "G": likelihood,
@@ -224,7 +224,7 @@ def _over(value: float, expected: float) -> float:
 
 
 def count_above(generated: Floats | Sequence[float], real: Floats | Sequence[float]) -> float:
-    """Mann-Whitney: the pairs in which the generated row's score is the higher one, ties counted by half."""
+    """Return the Mann-Whitney count: pairs in which the score of the generated row is higher, ties count half."""
     ordered = np.sort(np.asarray(real, dtype=np.float64))
     below, up_to = (np.searchsorted(ordered, generated, side=side) for side in ("left", "right"))
     return float((below + up_to).sum() / 2)

@@ -1,4 +1,4 @@
-"""The price of a plausibility floor: changes, distances and shares against the floor.
+"""The cost of a plausibility floor: changes, distances and shares against the floor.
 
 Factuals without the wanted decision are explained sparsely at each floor, from the same draws, and once by the plain
 method. Means over the explained factuals: L0, Gower distance, plausibility, and the summed Gower distance to the
@@ -41,7 +41,7 @@ WORDS = {
     "plausibility": "share of real rows that look as unusual or more so",
     "explained": "share of the factuals with a counterfactual",
     "above_floor": "share of these at or above the floor",
-    "rows_asked": "rows that the model was asked about, for each factual",
+    "rows_asked": "rows that the model was queried about, per factual",
 }
 
 
@@ -55,13 +55,13 @@ class TradeOff:
         A row for the plain method, "plain", and one for each floor, "floor 0.05". The columns are `floor` (missing for
         the plain method) and means over the best counterfactual of each explained factual: `L0`, `gower`, `gower_sum`,
         `distance` (to the five nearest training rows), `plausibility`; then `explained`, a share of the factuals,
-        `above_floor`, a share of the explained ones, and `rows_asked`, the model's rows for each factual.
+        `above_floor`, a share of the explained ones, and `rows_asked`, the rows queried per factual.
     factual_distance : float
         `distance` of the factuals themselves.
     n_factuals, n_training : int
-        How many were explained, and how many training rows were searched.
+        The number of factuals, and of training rows searched.
     settings : mapping
-        n_samples, random_state and what else was asked for.
+        n_samples, random_state and the other arguments.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def trade_off(
     max_factuals: int = 200,
     max_rows: int = 10_000,
 ) -> TradeOff:
-    """Measure what each floor costs; `MCCE.trade_off` is the call to use, and says what the parts are."""
+    """Measure the cost of each floor; see `MCCE.trade_off`, the public method."""
     for name, value in (("n_samples", n_samples), ("max_factuals", max_factuals), ("max_rows", max_rows)):
         check_count(value, name)
     chosen = [floors] if isinstance(floors, (int, float)) else list(floors)
@@ -172,9 +172,7 @@ def _read_refused(explainer: Explainer, X: Data, most: int) -> pd.DataFrame:
     """Return some of the rows of X that lack the wanted decision."""
     frame, _ = as_frame(X)
     if not frame.index.is_unique:
-        raise InputError(
-            "the index of X holds a label more than once; it names the rows. Use X.reset_index(drop=True)."
-        )
+        raise InputError("the index of X has duplicate labels; use X.reset_index(drop=True).")
     schema = explainer.generator_.schema_
     matrix = schema.encode(X).matrix
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted
@@ -191,7 +189,7 @@ def _figures(
     rows = explainer.generator_.schema_.encode(found.frame).matrix
     own = before[find_labels(found.factuals.index, found.frame.index.get_level_values("id"))]
     scorer = explainer.plausibility_
-    origins = scorer.origins(own, own=scorer.own(own))  # as the search judges them, for what they change
+    origins = scorer.origins(own, own=scorer.own(own))  # as in the search
     plausibility = scorer.quantile(scorer.score(rows, scorer.fold_of(own), origins))
     means = {name: float(found.measures[name].mean()) for name in ("L0", "gower", "gower_sum")}
     return {
@@ -210,7 +208,7 @@ def _mean(values: Any) -> float:
 
 
 def _distances(explainer: Explainer, rows: Floats, own: Floats, seen: Floats) -> Floats:
-    """Return for each row the mean summed Gower distance to its nearest training rows, its factual's own left out."""
+    """Return the mean summed Gower distance of each row to its nearest training rows, except that of the factual."""
     features = explainer.generator_.schema_.features
     nearest = find_several_nearest(
         rows, seen, features, NEIGHBOURS, own=find_equal(own, seen), n_jobs=explainer.n_jobs

@@ -17,7 +17,7 @@ BARS = 24
 
 
 def number_bars(values: Floats, before: float, after: float, write: Callable[[float], str]) -> dict[str, object]:
-    """Return the distribution of numbers, with the places of the person's value and of a new one; NaN has none."""
+    """Return the distribution of numbers, with the positions of the old and the new value, None if missing."""
     known = values[~np.isnan(values)]
     marks = np.array([before, after])
     both = np.concatenate([known, marks[~np.isnan(marks)]])
@@ -48,7 +48,7 @@ def number_bars(values: Floats, before: float, after: float, write: Callable[[fl
 
 
 def level_bars(values: Floats, texts: list[str], before: float, after: float) -> dict[str, object]:
-    """Return the shares of levels, each marked if it is her own or the new one."""
+    """Return the shares of levels, with marks for the old and the new one."""
     known = values[~np.isnan(values)].astype(np.int64)
     shares = np.bincount(known, minlength=len(texts)) / max(known.size, 1)
     return {

@@ -19,14 +19,14 @@ from mcce.table.dtypes import is_dated
 
 
 class _ColumnTexts(NamedTuple):
-    """The texts of the distinct values of a feature, and the place of each person's value among them."""
+    """The texts of the distinct values of a feature, and the position of each person's value among them."""
 
     texts: list[str]
     places: Ints
     is_number: bool
 
     def contain(self, word: str) -> Bools:
-        """Return whose value has a word in its text."""
+        """Mark the people whose value contains a word."""
         word = word.lstrip("".join(BEFORE)).replace(",", "") if self.is_number else word
         return _contain(self.texts, word)[self.places]
 
@@ -40,7 +40,7 @@ class PeopleSearch:
         self._texts: tuple[list[str], list[_ColumnTexts]] | None = None
 
     def find(self, search: str) -> tuple[Bools, Bools]:
-        """Return which people are found, and which of them by their names alone."""
+        """Mark the people found, and those found by their names alone."""
         found, named = np.ones((2, len(self._index)), dtype=bool)
         for word in dict.fromkeys(search.lower().split()):
             names, columns = self._prepared()

@@ -23,8 +23,8 @@ from mcce.explore.session import ExplorerSession
 
 STATIC = files("mcce.explore") / "static"
 HERE = "127.0.0.1"
-MOST_BYTES = 1_000_000  # of a message
-CHECK, STOP = 0.5, 2.0  # seconds between checks of the server thread, and for it to stop
+MOST_BYTES = 1_000_000  # length of a message
+CHECK, STOP = 0.5, 2.0  # seconds between checks of the server thread, and to wait for its end
 POLICY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -54,14 +54,14 @@ def make_app(session: ExplorerSession, token: str, port: int) -> Any:
         return responses.PlainTextResponse(words, status, headers=POLICY)
 
     def refusal(request: Any) -> Any:
-        """Return why a request is not answered; None if it is."""
+        """Return the refusal of a request; None if it is accepted."""
         if request.headers.get("host") not in hosts:
-            return text(421, "this server answers to its own address only.")
+            return text(421, "this server answers requests to its own address only.")
         origin = request.headers.get("origin")
         if (origin is not None or request.method == "POST") and origin not in origins:
             return text(403, "only pages of this server are answered.")
         if not secrets.compare_digest(request.path_params.get("token", "").encode(), token.encode()):
-            return text(403, "the token of this address is not right; use the address that mcce explore has printed.")
+            return text(403, "the token of this address is wrong; use the address that mcce explore printed.")
         return None
 
     async def page(address: str, request: Any) -> Any:
@@ -76,19 +76,19 @@ def make_app(session: ExplorerSession, token: str, port: int) -> Any:
         if refused is not None:
             return refused
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            return text(415, "a message is JSON.")
+            return text(415, "a message must be JSON.")
         body = b""
         try:
             async for part in request.stream():
                 body += part
                 if len(body) > MOST_BYTES:
-                    return text(413, "a message is shorter than that.")
+                    return text(413, "the message is too long.")
         except disconnected:
             return text(400, "the client has disconnected.")
         try:
             message = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
-            return text(400, "a message is JSON, and this is none.")
+            return text(400, "the message is not valid JSON.")
         return responses.JSONResponse(await run_in_threadpool(session.answer, message), headers=POLICY)
 
     async def nothing(request: Any, error: Any) -> Any:
@@ -110,8 +110,8 @@ def make_app(session: ExplorerSession, token: str, port: int) -> Any:
 def serve(session: ExplorerSession, port: int = 0, tell: Callable[[str], None] = print) -> bool:
     """Serve the explorer until it is interrupted; return whether all answers were finished by then.
 
-    `tell` gets the address when the server listens. Port 0 takes a free one. An unfinished answer is abandoned: it runs
-    in a daemon thread until it or the process ends.
+    `tell` is called with the address when the server listens. Port 0 selects a free port. An unfinished answer is
+    abandoned: it runs in a daemon thread until it or the process ends.
     """
     uvicorn = _needed("uvicorn")
     token = secrets.token_urlsafe(24)
@@ -152,4 +152,4 @@ def _needed(name: str) -> Any:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

@@ -1,4 +1,4 @@
-"""A session of the explorer: messages in, answers out, both JSON values.
+"""A session of the explorer, which answers messages; both are JSON values.
 
 A message has the key `ask`:
 
@@ -66,13 +66,13 @@ if TYPE_CHECKING:
     from mcce.counterfactuals import Counterfactuals
 
 Reply = dict[str, Any]
-PAGE = 50  # people
-STOPS = 40  # of a slider
-MOST_GROUPS = 30  # levels of a feature that people are grouped by
-BINS = 4  # of a number that people are grouped by
-ALIKE = 1000  # rows drawn for the distribution of people like her
+PAGE = 50  # people on a page
+STOPS = 40  # positions of a slider
+MOST_GROUPS = 30  # levels of a feature that defines groups
+BINS = 4  # groups of a numeric feature
+ALIKE = 1000  # rows drawn for the distribution of similar people
 NOT_SHOWN = "Such rows cannot be explained, and are not shown."
-ALL_TRAINING = "all of these people are in the training data, so that values look more realistic than they are."
+ALL_TRAINING = "all of these people are in the training data, so values look more realistic than they are."
 FILTERS = ("all", "refused", "granted", "suspicious", "without")
 FILES = {
     "letter": ("letter.txt", "text/plain"),
@@ -85,7 +85,7 @@ FILES = {
 
 @dataclass(frozen=True, eq=False)
 class Plans:
-    """What was found for one person under some settings."""
+    """The plans of one person under some settings."""
 
     person: int
     settings: PlanSettings
@@ -93,16 +93,16 @@ class Plans:
 
 
 class ExplorerSession:
-    """Answers about the people of a table; see the module.
+    """A session about the people of a table; see the module.
 
     Parameters
     ----------
     explainer : fitted MCCE
     people : DataFrame or array
-        Rows with the training columns; the index of a DataFrame names them. Those with a level that no training row has
-        are not shown, and told beside the list.
+        Rows with the training columns; their names are the index of a DataFrame. Rows with unknown levels are not
+        shown; a note lists them.
     training : DataFrame, array or None
-        The training rows, for `trade_off` of an explainer that was loaded from a file.
+        The training rows, needed for `trade_off` of a loaded explainer.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class ExplorerSession:
         self._computed = keep_relations(relations, self._schema, [self._schema.names.index(n) for n in self._fixed])
         index, matrix, self._left_out = encode_known(own_frame(people), self._schema, NOT_SHOWN)
         if not len(index):
-            raise InputError("the table of people has no rows; give those that are to be looked at.")
+            raise InputError("the table of people has no rows; give the rows to show.")
         self._matrix: Floats = matrix
         self._people = self._schema.decode(matrix, index)
         self._names: Names = explainer.names_.for_display(self._schema, exact=True).for_lay_reader(self._people)
@@ -153,7 +153,7 @@ class ExplorerSession:
         return len(self._people)
 
     def answer(self, message: Any) -> Reply:
-        """Return the answer to a message; what is wrong with it, or goes wrong, is told in `error`."""
+        """Return the answer to a message; errors are in `error`."""
         told: list[warnings.WarningMessage] = []
         try:
             reply_to = self._handler(message)
@@ -170,7 +170,7 @@ class ExplorerSession:
         return plain
 
     def _handler(self, message: Any) -> Callable[[], Reply]:
-        """Return the function that answers a message; people are searched for here, where no other message waits."""
+        """Return the function that answers a message; the search for people runs here, outside the lock."""
         if not isinstance(message, Mapping) or "ask" not in message:
             raise InputError(f'a message is an object with the key "ask"; got {spell(message)}.')
         asked, known = message["ask"], ["people", *self._answers]
@@ -207,7 +207,7 @@ class ExplorerSession:
         }
 
     def _feature(self, j: int) -> Reply:
-        """Return what is known of a feature: its kind, range or levels, and the stops of a slider."""
+        """Return a feature for the page: its kind, range or levels, and the positions of a slider."""
         feature = self._schema.features[j]
         told: Reply = {
             "label": self._names.label(feature.name),
@@ -231,7 +231,7 @@ class ExplorerSession:
         return [self._names.text(feature.name, level) for level in feature.levels]
 
     def _page(self, message: Mapping[str, Any], found: Bools, named: Bools) -> Reply:
-        """Return a page of the people `found` by a search; those `named` so come first."""
+        """Return a page of the people `found` by a search; matches by name come first."""
         if self._left_out is not None:
             self._left_out.tell("The table", NOT_SHOWN)
         chosen = np.flatnonzero(found & self._chosen(message))
@@ -255,7 +255,7 @@ class ExplorerSession:
         }
 
     def _chosen(self, message: Mapping[str, Any]) -> Bools:
-        """Return which people a filter and a group leave."""
+        """Mark the people that pass a filter and belong to a group."""
         which = message.get("filter", "all")
         if which not in FILTERS:
             raise InputError(f"there is no filter {spell(which)}; {did_you_mean(which, FILTERS)}")
@@ -273,7 +273,9 @@ class ExplorerSession:
             j = read_place(group.get("feature"), len(self._schema), "group")
             feature = self._schema.features[j]
             if feature.is_numeric:
-                raise InputError(f"people are grouped by levels, and {feature.name!r} has none.")
+                raise InputError(
+                    f"people are grouped by levels, but {feature.name!r} holds numbers; group by another feature."
+                )
             kept &= self._matrix[:, j] == read_place(group.get("level"), feature.n_levels, "group")
         return kept
 
@@ -292,7 +294,7 @@ class ExplorerSession:
         }
 
     def _cells(self, row: Floats) -> list[Reply]:
-        """Return the cells of an encoded row: as text, and as the front end sends them back."""
+        """Return the cells of an encoded row: as text, and as values in messages."""
         frame = self._schema.decode(row[None])
         return [
             {
@@ -305,7 +307,7 @@ class ExplorerSession:
     # ------------------------------------------------------------ plans
 
     def _find(self, message: Mapping[str, Any]) -> Plans:
-        """Explain one person as a message asks; what was found last is not looked for again."""
+        """Explain one person under the settings of a message; the last result is reused."""
         k = self._place(message)
         settings = PlanSettings.read(message.get("settings"), self._schema, self._fixed)
         last = self._last
@@ -323,7 +325,7 @@ class ExplorerSession:
         return list(found.run.settings["actions"])
 
     def _explain(self, people: pd.DataFrame, method: str = "explain", **arguments: Any) -> Counterfactuals:
-        """Explain people; the result calls features and values as the page does."""
+        """Explain people; the result has the names of the page."""
         found: Counterfactuals = getattr(self._explainer, method)(people, progress=False, **arguments)
         return replace(found, names=self._names)
 
@@ -364,9 +366,9 @@ class ExplorerSession:
     def _plan(
         self, k: int, row: Floats, score: Any, roles: Mapping[Any, str], computed: Collection[Any] | None = None
     ) -> Reply:
-        """Return what a row changes for a person, each change on the distribution of people like her.
+        """Return the changes of a row for a person, each with the distribution among similar people.
 
-        Columns that are computed from others are left out: `computed`, or the derived ones.
+        Computed columns, by default the derived ones, are left out.
         """
         own = self._matrix[k]
         left_out = self._derived if computed is None else computed
@@ -392,7 +394,7 @@ class ExplorerSession:
         return {"changes": changes, "before": old, "prediction": new, "cells": self._cells(row)}
 
     def _people_like(self, k: int) -> Floats:
-        """Return rows that are drawn given her fixed values and the wanted decision, encoded."""
+        """Return encoded rows, drawn given the fixed values of a person and the wanted decision."""
         if self._alike is None or self._alike[0] != k:
             drawn = self._explainer.generate(self._people.iloc[[k]], n_samples=ALIKE, progress=False)
             self._alike = k, self._schema.encode(drawn.reset_index(drop=True)).matrix
@@ -412,7 +414,7 @@ class ExplorerSession:
         k = self._place(message)
         row = self._edited(k, message.get("values"))
         scores, wanted = self._asker.ask_encoded(row[None])
-        if not hasattr(self._explainer, "plausibility_"):  # it is learned when somebody is first explained
+        if not hasattr(self._explainer, "plausibility_"):  # learned at the first explanation
             self._find({"person": k})
         plausibility = float(self._explainer.plausibility_.of_candidates(row[None], self._matrix[k])[0])
         return {
@@ -426,7 +428,7 @@ class ExplorerSession:
         }
 
     def _edited(self, k: int, values: Any) -> Floats:
-        """Return the encoded row of a person with the values of a message put in."""
+        """Return the encoded row of a person with the values of a message."""
         if not isinstance(values, Mapping):
             raise InputError(f"values is {spell(values)}; it must be an object of features and values.")
         row = self._matrix[k].copy()
@@ -435,7 +437,7 @@ class ExplorerSession:
             feature = self._schema.features[j]
             encoded = read_cell(feature, value)
             if feature.name in self._fixed and encoded != row[j]:
-                raise InputError(f"{feature.name!r} is fixed, and stays as it is; edit another value.")
+                raise InputError(f"{feature.name!r} is fixed; edit another value.")
             if feature.name in self._derived and encoded != row[j]:
                 raise InputError(f"{feature.name!r} is computed from other values; edit these.")
             row[j] = encoded
@@ -444,11 +446,11 @@ class ExplorerSession:
         return np.asarray(self._computed.complete(row[None], self._matrix[[k]])[0])
 
     def _why(self, message: Mapping[str, Any]) -> Reply:
-        """Say why somebody has no plan, and which limits to relax, each alone."""
+        """Return why a person has no plan, and the limits whose relaxation would help."""
         plans = self._find(message)
         who = self._people.index[plans.person]
         if len(plans.found):
-            raise InputError(f"{case_name(who)} has a plan with these limits; ask for plans.")
+            raise InputError(f"{case_name(who)} has a plan with these limits; request `plans`.")
         why = plans.found.why_unexplained(who)
         helps = str(why.get("would_help") or "")
         of_limit = {f"without the constraint {str(limit)!r}": j for j, limit in plans.settings.limits}
@@ -467,20 +469,20 @@ class ExplorerSession:
         }
 
     def _relaxed(self, words: str, j: int | None) -> Reply:
-        """Return what would help, in words, and the feature whose limit it is, if it is one of the page's."""
+        """Return what would help in words, and the feature if it is a limit of the page."""
         if j is not None:
             return {"words": f"no limit on {self._names.label(self._schema.names[j])}", "feature": j}
         words = words.replace("draws", "rows tried").replace("the constraint", "the rule")
         return {"words": self._relabel(words), "feature": None}
 
     def _reason(self, reason: str) -> str:
-        """Return why there is no plan, in the words of the page."""
+        """Return why there is no plan, with the names of the page."""
         return self._relabel(reason_text(reason, listed([self._names.label(name) for name in self._fixed])))
 
     # ------------------------------------------------------------ export
 
     def _export(self, message: Mapping[str, Any]) -> Reply:
-        """Return a file of what is on the screen, as text: the browser keeps it, nothing is written here."""
+        """Return the shown result as the text of a file, which the browser saves."""
         what = message.get("what")
         if not isinstance(what, str) or what not in FILES:
             raise InputError(f"there is no export {spell(what)}; {did_you_mean(what, FILES)}")
@@ -488,7 +490,9 @@ class ExplorerSession:
         plans = self._find(message)
         if message.get("values") is not None:
             if what != "row":
-                raise InputError("a row that was edited by hand is exported as a row; letters and calls are of plans.")
+                raise InputError(
+                    "a row edited by hand can only be exported as a row; export a plan for letters and code."
+                )
             row = self._edited(plans.person, message["values"])
             return {"name": name, "type": kind, "text": self._csv(self._schema.decode(row[None]))}
         found, who = plans.found, self._people.index[plans.person]
@@ -516,7 +520,7 @@ class ExplorerSession:
         return refused
 
     def _found_for_all(self, floor: float) -> Counterfactuals:
-        """Explain all refused people, once for each floor."""
+        """Explain all refused people; the result for the last floor is kept."""
         if floor not in self._wholes:
             self._wholes = {floor: self._explain(self._refused, sparse=True, floor=floor)}
         return self._wholes[floor]
@@ -609,7 +613,7 @@ def _percent(share: float) -> str:
 
 
 def _cell(feature: Feature, value: Any) -> Any:
-    """Return a number or a date as a message holds it."""
+    """Return a number or a date as a value of JSON."""
     return str(value) if is_dated(feature.dtype) else value
 
 
@@ -620,7 +624,7 @@ def _encoded_cell(feature: Feature, encoded: float, value: Any) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    """Return values as JSON has them: scalars of numpy as plain ones, what is no finite number as null."""
+    """Return values for JSON: scalars of numpy as plain values, numbers that are not finite as null."""
     if isinstance(value, Mapping):
         return {str(key): _as_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -30,15 +30,15 @@ LIMITS = ("may", "low", "high", "levels", "direction", "hard")
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """What is asked of plans.
+    """The settings of plans.
 
     Attributes
     ----------
-    limits : by place of the feature, what it may be.
-    feature_weights : by name of the feature, how hard a step in it is; 1 for those not named.
-    floor, n_plans, diverse, n_samples : as `explain` takes them.
-    recourse : whether plans are actions, with what follows from them.
-    actions : of recourse, the features to act on; None for all that are possible.
+    limits : pairs of the position of a feature and its constraint.
+    feature_weights : pairs of a feature and its weight; 1 for other features.
+    floor, n_plans, diverse, n_samples : arguments of `explain`.
+    recourse : whether plans are actions with consequences.
+    actions : for recourse, the features to act on; None for all possible ones.
     """
 
     limits: tuple[tuple[int, Allow], ...] = ()
@@ -52,7 +52,7 @@ class PlanSettings:
 
     @classmethod
     def read(cls, given: Any, schema: Schema, fixed: list[Any]) -> PlanSettings:
-        """Read the settings of a message; what it does not say is as usual."""
+        """Read the settings of a message; others have their defaults."""
         given = read_settings(given)
         limits, feature_weights = [], []
         for key, each in _table(given.get("features"), "settings.features").items():
@@ -62,7 +62,7 @@ class PlanSettings:
             made = _limit(feature, asked)
             if made is not None:
                 if feature.name in fixed:
-                    raise InputError(f"{feature.name!r} is fixed, and stays as it is; limits are for what may change.")
+                    raise InputError(f"{feature.name!r} is fixed; give limits to other features.")
                 limits.append((j, made))
             hard = check_not_negative(asked.get("hard", 1.0), f"hard of {feature.name!r}")
             if hard != 1.0:
@@ -111,15 +111,15 @@ class PlanSettings:
 
 
 def read_settings(given: Any) -> Mapping[str, Any]:
-    """Return the settings of a message as they are; raise if they are not an object or an entry is unknown."""
+    """Return the settings of a message; raise if they are not an object or an entry is unknown."""
     return _table(given, "settings", KNOWN)
 
 
 def read_place(key: Any, n: int, where: str) -> int:
-    """Return the place of a feature or a person; a message may write it as text, as keys of JSON are."""
+    """Return the position of a feature or a person; a message may give it as text, as in keys of JSON."""
     place = int(key) if isinstance(key, str) and key.isdecimal() and len(key) < 10 else key
     if not is_whole(place) or not 0 <= place < n:
-        raise InputError(f"{where}: {spell(key)} is no place from 0 to {n - 1}.")
+        raise InputError(f"{where}: {spell(key)} is not a position from 0 to {n - 1}.")
     return int(place)
 
 
@@ -131,10 +131,10 @@ def read_cell(feature: Feature, value: Any) -> float:
         return float(read_place(value, feature.n_levels, f"levels of {feature.name!r}"))
     if is_dated(feature.dtype):
         if not isinstance(value, str):
-            raise InputError(f"{spell(value)} is no date of {feature.name!r}; write it as in '2024-05-31'.")
+            raise InputError(f"{spell(value)} is not a date of {feature.name!r}; write it as in '2024-05-31'.")
         return encode_value(feature, value)
     if not is_number(value) or not np.isfinite(float(value)):
-        raise InputError(f"{spell(value)} is not a number, and {feature.name!r} holds numbers; give one.")
+        raise InputError(f"{spell(value)} is not a number, but {feature.name!r} holds numbers; give a number.")
     return float(feature.encode(pd.Series([value], name=feature.name), "the edited row")[0])
 
 
@@ -142,7 +142,7 @@ def _table(given: Any, where: str, known: tuple[str, ...] = ()) -> Mapping[str, 
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise InputError(f"{where} is {spell(given)}; it must be an object of JSON.")
+        raise InputError(f"{where} is {spell(given)}; it must be a JSON object.")
     for key in given:
         if known and key not in known:
             raise InputError(f"{where}: there is no {spell(key)}; {did_you_mean(key, known)}")
@@ -150,7 +150,7 @@ def _table(given: Any, where: str, known: tuple[str, ...] = ()) -> Mapping[str, 
 
 
 def _limit(feature: Feature, asked: Mapping[str, Any]) -> Allow | None:
-    """Return what a message says of a feature as a constraint; None if it says nothing."""
+    """Return the constraint of a message on a feature; None without any."""
     if asked.get("may") is False:
         return allow(feature.name, direction="none")
     bounds: dict[str, Any] = {}
@@ -186,7 +186,7 @@ def python_call(settings: PlanSettings, place: int, rank: int) -> str:
         [
             "import mcce",
             "",
-            "# `explainer` and `people` are those that the explorer was opened with",
+            "# `explainer` and `people` are those of the explorer",
             f"found = explainer.{settings.method}(",
             f"    people.iloc[[{place}]],",
             *lines,
@@ -199,7 +199,7 @@ def python_call(settings: PlanSettings, place: int, rank: int) -> str:
 
 def _python_limit(limit: Allow) -> str:
     told = _arguments(limit)
-    if limit.levels is not None:  # as they are, where a file would have their texts
+    if limit.levels is not None:  # values, where a file has texts
         told["levels"] = list(limit.levels)
     return ", ".join([repr(limit.feature), *(f"{name}={value!r}" for name, value in told.items())])
 
@@ -216,8 +216,8 @@ def r_call(settings: PlanSettings, place: int, rank: int) -> str:
         [
             "library(mcce)",
             "",
-            "# `people` holds the same people; `explainer` is load_mcce(file, model, people), of a file of MCCE.save,",
-            "# or what mcce() made of the same model, rows and seed",
+            "# `people` holds the same people; `explainer` is load_mcce(file, model, people) for a file of MCCE.save,",
+            "# or the result of mcce() with the same model, rows and seed",
             f"found <- {settings.method}(\n{arguments}\n)",
             f"row <- found$rows[found$index$rank == {rank}, , drop = FALSE]",
             "",

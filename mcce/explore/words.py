@@ -1,8 +1,8 @@
-"""The words of the explorer: for readers who know the people, but not the method.
+"""The words of the explorer, for readers who know the people but not the method.
 
-1. Figures, measures and reasons of a result have words of their own here.
-2. Texts that are made elsewhere, errors and warnings among them, name features and levels as the data do. `relabel`
-   puts in what the page calls them.
+1. Figures, measures and reasons of a result are translated here.
+2. Other texts, such as errors and warnings, contain the names of features and levels in the data. `relabel` replaces
+   them by those of the page.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ FIGURES = {
     "explained": "with a plan",
     "unexplained": "without a plan",
     "mean L0": "changes in a plan, on average",
-    "mean gower": "distance of a plan, on average (0: nothing changes, 1: everything is as different as it can be)",
+    "mean gower": "distance of a plan, on average (0: nothing changes, 1: everything differs as much as possible)",
     "mean plausibility": "believability of a plan, on average",
-    "rows below the floor of plausibility": "plans that are less believable than asked",
-    "same changed features if drawn again": "people whose plan has the same changes when it is searched for again",
+    "rows below the floor of plausibility": "plans that are less believable than required",
+    "same changed features if drawn again": "people whose plan changes the same features when the search is repeated",
     "copies of training rows": "plans that are equal to a row of the training data",
 }
 MEASURES = {
@@ -36,13 +36,13 @@ MEASURES = {
     "distance": "distance to real people",
     "plausibility": "believability",
     "explained": "with a plan",
-    "above_floor": "as believable as asked",
+    "above_floor": "as believable as required",
     "rows_asked": "rows shown to the model for each person",
 }
-SHARES = ("plausibility", "explained", "above_floor")  # of the measures
+SHARES = ("plausibility", "explained", "above_floor")  # measures that are shares
 SHARES_IN_FIGURES = ("mean plausibility", "same changed features if drawn again")
 CAUTIONS = {
-    BELOW: "less believable than asked",
+    BELOW: "less believable than required",
     UNUSUAL_DIRECTION: "a change opposite to the usual direction",
     FALLS: "education or a duration falls",
     DURATION: "a duration that grows by years",
@@ -76,7 +76,7 @@ def _number_text(value: Any, is_share: bool) -> str:
 
 
 def reason_text(reason: str, fixed: str) -> str:
-    """Return why there is no plan; `fixed` names the features that are fixed."""
+    """Return why there is no plan; `fixed` lists the fixed features."""
     if reason.startswith(NO_ROOM):
         return f"no row can meet all limits{reason.removeprefix(NO_ROOM)}"
     if NOBODY_ALIKE in reason:
@@ -86,11 +86,11 @@ def reason_text(reason: str, fixed: str) -> str:
     tried = re.match(r"none of the (\d+) candidates", reason)
     if tried is None:
         return reason
-    return f"none of the {int(tried[1]):,} rows that were tried has the wanted decision and keeps to all limits"
+    return f"none of the {int(tried[1]):,} rows tried has the wanted decision and satisfies all limits"
 
 
 def relabel(schema: Schema, names: Names) -> Callable[[str], str]:
-    """Return a function that writes features, and levels in quotes, in a text as the page does."""
+    """Return a function that replaces features, and quoted levels, in a text by the names of the page."""
     called: dict[str, str] = {}
     for feature in schema.features:
         called |= _differing({str(feature.name): names.label(feature.name)})

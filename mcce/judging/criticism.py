@@ -24,7 +24,7 @@ import pandas as pd
 import scipy
 
 from mcce.base.arrays import Bools, Floats
-from mcce.base.canvas import DARK, FONT, LIGHT, SMALL, as_array, new_panels
+from mcce.base.canvas import DARK, FONT, LIGHT, PANEL, SMALL, as_array, lay_out, letters_that_fit, new_panels
 from mcce.exceptions import InputError, did_you_mean
 from mcce.judging.calibration import BAND, Calibration, histogram
 from mcce.judging.feature import FeatureCriticism, adjust, cell_text, p_text, remedy, sentence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from mcce.base.canvas import Panels
 
-WIDTH, HEIGHT = 3.6, 2.6
+HEIGHT = 2.6
 N_BINS = 8  # of probabilities
 
 
@@ -43,21 +43,21 @@ def draw_feature(found: FeatureCriticism, level: float) -> Panels:
     everywhere = np.full(found.n_rows, True)
     of_levels = found.pit is None and found.calibration is not None
     n_panels = 1 + int(of_levels) + int(found.failure is not None)
-    figure, panels = new_panels(n_panels, n_panels, WIDTH, HEIGHT, 0.45)
+    figure, panels = new_panels(n_panels, min(n_panels, 2), PANEL, HEIGHT, 0.45)
     _draw(panels[0], found, everywhere, f"all {found.n_rows:,} rows")
     if of_levels and found.calibration is not None:
         _draw_reliability(panels[1], found.calibration)
     if found.failure is not None:
         inside, p = found.failure.inside, _together(p_text(found.p_where))
         _draw(panels[-1], found, inside, f"{inside.sum():,} rows where {found.failure} ({p})")
-    lines = textwrap.wrap(sentence(found, level), int(15 * WIDTH * n_panels / 1.9))
+    lines = textwrap.wrap(sentence(found, level), int(8.5 * figure.get_figwidth()))
     figure.suptitle("\n".join(lines), x=0.02, ha="left", fontsize=11, fontweight="bold", parse_math=False)
     return as_array(panels)
 
 
 def draw_all(features: Sequence[FeatureCriticism], level: float) -> Panels:
     """Draw one panel for each feature: all rows."""
-    _, panels = new_panels(len(features), min(len(features), 3), WIDTH, HEIGHT)
+    _, panels = new_panels(len(features), min(len(features), 2), PANEL, HEIGHT)
     for ax, each in zip(panels, features):
         _draw(ax, each, np.full(each.n_rows, True), sentence(each, level))
     return as_array(panels)
@@ -70,8 +70,9 @@ def _draw(ax: Axes, found: FeatureCriticism, rows: Bools, title: str) -> None:
         _draw_levels(ax, found, found.calibration, rows)
     else:
         ax.set_axis_off()
-    folded = textwrap.wrap(title, 46)
-    ax.set_title("\n".join(folded), loc="left", fontsize=FONT, parse_math=False)
+    lay_out(ax)
+    lines = textwrap.wrap(title, letters_that_fit(ax, title, FONT, 1.0))
+    ax.set_title("\n".join(lines), loc="left", fontsize=FONT, parse_math=False)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
 

@@ -1,4 +1,4 @@
-"""Results for people: sentences, letters, pages and pictures of a `mcce.Counterfactuals`."""
+"""Sentences, letters, pages and pictures of a `mcce.Counterfactuals`."""
 
 from mcce.report import plots
 from mcce.report.principal import reasons_sentence

@@ -1,13 +1,13 @@
-"""Changes between factuals and counterfactuals: which cells, in which direction, and which of them carry the decision.
+"""Changes between factuals and counterfactuals: cells, directions, and the changes that the decision depends on.
 
 1. A cell is changed unless it equals the factual's cell exactly, or both are missing (`differs`).
 2. Every changed cell is a row of a table: id, rank, feature, from, to (`changed_cells`).
-3. Over many factuals, the changes of a feature are counted by direction, beside a typical one (`count_changes`).
-4. The model is asked about each change of a counterfactual alone, and about all the others without it
-   (`ask_about_changes`): a change that is enough alone, one that is needed.
+3. Over many factuals, the changes of a feature are counted by direction, with a typical change (`count_changes`).
+4. The model is queried about each change of a counterfactual alone, and about all the others without it
+   (`ask_about_changes`): whether a change is sufficient alone, and whether it is needed.
 
-Tables have the names and values of the data; `in_words` and `contributions_in_words` replace them by labels, units and
-formats.
+Tables have the names and values of the data; `in_words` and `contributions_in_words` replace them by labels and
+formatted values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Ask = Callable[[pd.DataFrame, pd.DataFrame], tuple[npt.NDArray[Any], Bools]]
 
 
 def differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
-    """Return which cells differ: not equal, or missing on one side only."""
+    """Mark the cells that differ: not equal, or missing on one side only."""
     old, new = (s.astype(object) if isinstance(s.dtype, pd.CategoricalDtype) else s for s in (before, after))
     old_missing, new_missing = old.isna().to_numpy(), new.isna().to_numpy()
     differs: NDArray[np.bool_] = old_missing != new_missing
@@ -38,7 +38,7 @@ def differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
 
 
 def differing_cells(before: pd.DataFrame, after: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which cells of two tables with the same rows and columns differ."""
+    """Mark the cells that differ between two tables with the same rows and columns."""
     changed = [differs(before[name], after[name]) for name in after.columns]
     return np.column_stack(changed) if changed else np.zeros((len(after), 0), dtype=bool)
 
@@ -63,7 +63,7 @@ def changed_cells(before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np
 
 
 def side_by_side(frame: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
-    """Return features and measures side by side, id and rank as columns, where their names are not a feature's."""
+    """Return features and measures side by side, with id and rank as columns; names of features are not used twice."""
     taken = {*frame.columns}
     parts = [frame.index.to_frame(index=False), frame.reset_index(drop=True), measures.reset_index(drop=True)]
     for k in (0, 2):
@@ -74,7 +74,7 @@ def side_by_side(frame: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
 
 
 def free_name(name: Any, taken: set[Any]) -> Any:
-    """Return a name with as many underscores behind it as it takes to be nobody else's."""
+    """Return a name with underscores appended until it is not among those taken."""
     while name in taken:
         name = f"{name}_"
     return name
@@ -101,7 +101,7 @@ def told_by_row(
 ) -> dict[str, list[str]]:
     """Return for each (id, rank) the names of the changed features, of those of each role, and the changes.
 
-    `changes` and `in_words` are a row for each change, as `changed_cells` and `in_words` return them.
+    `changes` and `in_words` have a row for each change, as `changed_cells` and `in_words` return them.
     """
     names = changes["feature"].map(str)
     by_row = {"changed": names}
@@ -127,9 +127,9 @@ def _has_order(column: pd.Series[Any]) -> bool:
 
 
 def typical_change(before: pd.Series[Any], after: pd.Series[Any], names: Names | None = None) -> str:
-    """Return the median step of numbers, the most frequent new value of anything else, in words.
+    """Return the median step of numbers, or the most frequent new value of other columns, in words.
 
-    The features are called by the columns' name.
+    The name of the column is that of the feature.
     """
     names = names or Names()
     if not len(after):
@@ -154,7 +154,7 @@ def count_changes(
     fixed: Sequence[Hashable],
     names: Names | None = None,
 ) -> pd.DataFrame:
-    """Return how often each feature changes, the most changed first.
+    """Return how often each feature changes, most frequent first.
 
     The columns are times, share, fixed, up, down, other, missing and note.
     """
@@ -163,7 +163,7 @@ def count_changes(
     table = pd.DataFrame({"times": times, "share": times / n}, index=after.columns)
     table["fixed"] = table.index.isin(list(fixed))
     steps = [directions(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
-    lacking = before.isna().to_numpy(dtype=bool) | after.isna().to_numpy(dtype=bool)  # on one side, where it changed
+    lacking = before.isna().to_numpy(dtype=bool) | after.isna().to_numpy(dtype=bool)  # on one side
     for part, sign in (("up", 1), ("down", -1), ("other", 0)):
         found = [(step == sign) & c & ~gap for step, c, gap in zip(steps, changed.T, lacking.T)]
         table[part] = [float(which.sum() / n) for which in found]
@@ -173,22 +173,22 @@ def count_changes(
 
 
 def ask_about_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools, ask: Ask) -> pd.DataFrame:
-    """Ask the model about a factual with one change of its counterfactual, and with all but one.
+    """Query the model about a factual with one change of its counterfactual, and with all but one.
 
     Parameters
     ----------
     before, after : DataFrame
         The factual and the counterfactual, a row each, with the columns and dtypes of the training table.
     changed : array
-        Which columns differ.
+        Marks the columns that differ.
     ask : function
         Returns (scores, wanted) for rows and the factual; columns that are computed from others follow the changes.
 
     Returns
     -------
-    DataFrame, a row for each change: `from`, `to`; `alone`, the prediction with this change only, and `enough`, whether
-    that has the wanted decision; `without`, the prediction with all changes but this one, and `needed`, whether the
-    decision is lost then.
+    DataFrame with a row for each change: `from`, `to`; `alone`, the prediction with this change only, and `enough`,
+    whether it has the wanted decision; `without`, the prediction with all changes but this one, and `needed`, whether
+    it lacks the wanted decision.
     """
     places = np.flatnonzero(changed)
     alone = np.zeros((places.size, changed.size), dtype=bool)
@@ -214,7 +214,7 @@ def ask_about_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools,
 
 
 def in_words(table: pd.DataFrame, features: Iterable[Hashable], names: Names) -> pd.DataFrame:
-    """Return a table of changes, a row for each of `features`, with texts as `from` and `to`, labels as `feature`."""
+    """Return a table of changes, a row for each of `features`, with texts in `from` and `to`, labels in `feature`."""
     named = list(features)
     pairs = [names.pair(name, *cells) for name, *cells in zip(named, table["from"], table["to"])]
     told = table.copy()
@@ -226,7 +226,7 @@ def in_words(table: pd.DataFrame, features: Iterable[Hashable], names: Names) ->
 
 
 def contributions_in_words(table: pd.DataFrame, names: Names) -> pd.DataFrame:
-    """Return a table of `ask_about_changes` with labels, and its values and predictions as texts."""
+    """Return a table of `ask_about_changes` with labels, and with values and predictions as texts."""
     told = in_words(table, table.index, names)
     for column in ("alone", "without"):
         told[column] = pd.Series(

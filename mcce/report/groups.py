@@ -1,13 +1,13 @@
-"""Whether recourse is dearer for one group of factuals than for another.
+"""Comparison of the cost of recourse between groups of factuals.
 
-1. Counted are the factuals that lacked the wanted decision; those that have it already need no counterfactual.
-2. A group is a value of a column, or a part of an ordered one: quantiles, as nearly equal in size as ties allow.
-   Factuals without a value are a group of their own.
-3. Of each group take the share explained and, over the best counterfactuals, the means of the Gower distance, of L0
-   and, where it was measured, of the plausibility; and the difference of each to the rest, all other groups together.
+1. Only factuals without the wanted decision are counted.
+2. A group is a value of a column, or a quantile range of an ordered column, of sizes as equal as ties allow. Factuals
+   with a missing value form a group.
+3. For each group compute the share explained and, over the best counterfactuals, the means of the Gower distance, of L0
+   and, where measured, of the plausibility; and the difference of each to the mean over all other groups (the rest).
 4. Intervals: percentiles of the bootstrap over factuals (Efron and Tibshirani 1993, chapter 13). The group and its rest
-   are resampled each by itself, so that both keep their sizes. A group of one has no interval. Where all members agree
-   it has no width: the bootstrap knows nothing of what was not seen.
+   are resampled separately, so that both keep their sizes. A group of one has no interval. The interval has width 0
+   where all members have the same value.
 
 5. A permutation test of each difference: `p` is the share of assignments of the values to the group and its rest, in
    their sizes, whose Welch statistic is at least as large in absolute value. All assignments are enumerated if there
@@ -16,12 +16,12 @@
    (Janssen 1997, Stat. Probab. Lett. 36, 9-21). `p_adjusted` is corrected for the number of groups and measures (Holm
    1979); of two groups the second repeats the tests of the first, which are counted once.
 
-The intervals and tests are about other factuals from the same groups, given the draws and the fitted explainer. Each
-interval is about its own comparison: of many groups one in twenty differs from the rest by chance; `p_adjusted` allows
-for that. A difference is no proof of unfairness, since groups differ in what else decides.
+Intervals and tests are conditional on the draws and the fitted explainer, and concern new factuals from the same
+groups. Intervals are not simultaneous: at 95 per cent, one group in twenty differs from the rest by chance;
+`p_adjusted` is corrected for this. A difference does not prove unfairness, since groups may differ in other features.
 
-Percentiles are a little narrow in small groups: with about 50 explained factuals in a group and skewed distances,
-intervals of confidence 0.9 covered the true mean and difference in 0.88 of 6000 simulations.
+Percentile intervals are slightly narrow in small groups: with about 50 explained factuals in a group and skewed
+distances, intervals of confidence 0.9 covered the true mean and difference in 0.88 of 6000 simulations.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ from mcce.table.dtypes import is_dated
 if TYPE_CHECKING:
     from mcce.base.canvas import Panels
 
-MOST_VALUES, MOST_GROUPS = 10, 30  # of numbers and dates, of anything
+MOST_VALUES, MOST_GROUPS = 10, 30  # groups of numbers and dates; of other columns
 N_BOOTSTRAP = 2000
 N_PERMUTATIONS, MOST_ENUMERATED = 4999, 5000
-ROUNDING = 1e-9  # of statistics
+ROUNDING = 1e-9  # relative tolerance of statistics
 CELLS = 2_000_000  # resampled at a time
 WORDS = {
     "gower": "Gower distance to the factual, mean over the features",
@@ -71,18 +71,18 @@ class Groups:
     Attributes
     ----------
     table : DataFrame
-        Indexed by (group, measure): `n`, over how many factuals, `mean`, and the interval `low`, `high`; then `rest`,
-        the mean over all other groups, `difference`, mean less rest, its interval `difference_low`,
-        `difference_high`, and of a permutation test of no difference `p` and `p_adjusted`, corrected for the number of
-        groups and measures. A group without a value is NaN.
+        Indexed by (group, measure): `n`, the number of factuals, `mean`, and its interval `low`, `high`; then `rest`,
+        the mean over all other groups, `difference`, mean minus rest, with its interval `difference_low`,
+        `difference_high`, and the p-value of a permutation test of no difference, `p`, and `p_adjusted`, corrected for
+        the number of groups and measures. The group of missing values is NaN.
     overall : DataFrame
         Indexed by measure: `n`, `mean`, `low`, `high` of all factuals together.
     name : str
-        What the groups are of.
+        The name of the column of groups.
     confidence : float
-        How often such intervals cover.
+        The coverage of the intervals.
     texts : tuple of str
-        The groups in words, in the order of `table`.
+        The names of the groups, in the order of `table`.
     """
 
     table: pd.DataFrame
@@ -137,7 +137,7 @@ def compare_groups(
     random_state: int,
     names: Names,
 ) -> Groups:
-    """Compare groups of factuals; `best` are the measures of the best counterfactual of each, by (id, rank)."""
+    """Compare groups of factuals; `best` holds the measures of the best counterfactual of each, by (id, rank)."""
     check_confidence(confidence)
     check_count(random_state, "random_state", least=0)
     column = _find_column(factuals, groups)
@@ -154,7 +154,7 @@ def compare_groups(
         values[of_best, k] = 1.0 if name == "explained" else best[name].to_numpy(dtype=np.float64)
         if name == "explained":
             values[~explained, k] = 0.0
-    is_feature = not isinstance(groups, pd.Series)  # another column may have a feature's name
+    is_feature = not isinstance(groups, pd.Series)  # a Series may have the name of a feature
     used = names if is_feature else Names()
     labels, codes = _group(column[counted], bins, used)
     measured = values[counted]
@@ -208,7 +208,7 @@ def _find_column(factuals: pd.DataFrame, groups: Any) -> pd.Series[Any]:
 
 
 def _group(column: pd.Series[Any], bins: int | None, names: Names) -> tuple[list[Any], Ints]:
-    """Return the names of the groups, and for each factual the place of its own (step 2)."""
+    """Return the names of the groups, and the position of the group of each factual (2)."""
     codes: Ints
     types = pd.api.types
     is_number_like = (types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)) or (
@@ -224,7 +224,7 @@ def _group(column: pd.Series[Any], bins: int | None, names: Names) -> tuple[list
         levels = list(found)
         try:
             order = sorted(range(len(levels)), key=lambda k: levels[k])
-        except TypeError:  # values of different types stay in the order in which they come
+        except TypeError:  # values of different types keep their order of appearance
             order = list(range(len(levels)))
         levels = [levels[k] for k in order]
         codes = np.asarray(np.append(np.argsort(order), -1)[places], dtype=np.int64)
@@ -248,7 +248,7 @@ def _group(column: pd.Series[Any], bins: int | None, names: Names) -> tuple[list
 
 
 def _quantile_groups(levels: list[Any], codes: Ints, bins: int, text: Callable[..., str]) -> tuple[list[Any], Ints]:
-    """Join neighbouring levels to groups of about equal size, each named by its lowest and highest level."""
+    """Join adjacent levels to groups of about equal size, named by their lowest and highest level."""
     present = codes[codes >= 0]
     breaks = np.empty(0)
     if present.size:
@@ -257,7 +257,7 @@ def _quantile_groups(levels: list[Any], codes: Ints, bins: int, text: Callable[.
     n_groups = int(group_of_level.max(initial=-1)) + 1
     ends = [np.flatnonzero(group_of_level == k)[[0, -1]] for k in range(n_groups)]
     names: list[str] = []
-    for digits in range(4, 18):  # as many digits as it takes to tell the groups apart
+    for digits in range(4, 18):  # enough digits to distinguish the groups
         pairs = [[text(levels[k], digits, unit=False) for k in pair] for pair in ends]
         highest = [text(levels[b], digits) for _, b in ends]
         names = [last if low == high else f"{low} to {last}" for (low, high), last in zip(pairs, highest)]
@@ -267,7 +267,7 @@ def _quantile_groups(levels: list[Any], codes: Ints, bins: int, text: Callable[.
 
 
 def figures(values: Floats, inside: Bools, confidence: float, seed: int) -> pd.DataFrame:
-    """Return the figures of one group, a row for each measure: those of the group, and its difference to the rest."""
+    """Return the figures of one group, a row for each measure, with its difference to the rest."""
     begin, end = (1 - confidence) / 2, (1 + confidence) / 2
     mean, rest = _means(values[inside]), _means(values[~inside])
     own, others = (_resampled_means(values, members, seed) for members in (inside, ~inside))
@@ -295,7 +295,7 @@ def permutation_tests(values: Floats, codes: Ints, n_groups: int, seed: int) -> 
         tested = np.flatnonzero((sizes >= 2) & (n - sizes >= 2))
         few = np.array([math.comb(n, int(sizes[g])) <= MOST_ENUMERATED for g in tested], dtype=bool)
         at = np.flatnonzero((known == mask[:, None]).all(axis=0))
-        found[np.ix_(tested, at)] = 1.0  # of values without any spread
+        found[np.ix_(tested, at)] = 1.0  # for constant values
         at = at[np.ptp(values[np.ix_(mask, at)], axis=0) > 0.0] if n else at[:0]
         if not tested.size or not at.size:
             continue
@@ -318,7 +318,7 @@ def permutation_tests(values: Floats, codes: Ints, n_groups: int, seed: int) -> 
 
 
 def _welch(rows: Floats, member: Floats) -> Floats:
-    """Return the absolute Welch statistic of each group against the rest, (row, group); inf without any spread."""
+    """Return the absolute Welch statistic of each group against the rest, (row, group); inf for constant values."""
     sizes, n = member.sum(axis=0), rows.shape[1]
     sums, squares = rows @ member, rows**2 @ member
     spread: Floats = np.zeros(sums.shape)
@@ -341,7 +341,7 @@ def _is_larger(statistic: Floats, observed: Floats | float) -> Bools:
 
 
 def _enumerated(values: Floats, size: int, observed: float) -> float:
-    """Return the share of all choices of a group of this size whose statistic is as large as the observed one."""
+    """Return the share of all groups of this size whose statistic is at least as large as the observed one."""
     chosen = np.array(list(itertools.combinations(range(values.size), size)))
     rest = np.array([np.setdiff1d(np.arange(values.size), some) for some in chosen])
     rows = values[np.hstack([chosen, rest])]
@@ -350,7 +350,7 @@ def _enumerated(values: Floats, size: int, observed: float) -> float:
 
 
 def holm(p: Floats) -> Floats:
-    """Return p-values corrected for their number (Holm 1979); NaN does not count.
+    """Return p-values corrected for their number (Holm 1979), ignoring NaN.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def holm(p: Floats) -> Floats:
 
 
 def _means(values: Floats) -> Floats:
-    """Return the mean of each column over its known values; NaN if there is none."""
+    """Return the mean of each column over its known values; NaN without any."""
     n = (~np.isnan(values)).sum(axis=0)
     return np.where(n > 0, np.nansum(values, axis=0) / np.maximum(n, 1), np.nan)
 
@@ -373,7 +373,7 @@ def _means(values: Floats) -> Floats:
 def _resampled_means(table: Floats, members: Bools, seed: int) -> Floats:
     """Return the means of resampled members; all NaN for columns with fewer than two known values.
 
-    The stream goes by the members, so that of two groups each has the other's draws as its rest.
+    The random stream depends on the members, so that two complementary groups use the same draws.
     """
     values, n = table[members], int(members.sum())
     stream = np.random.default_rng([seed, zlib.crc32(np.packbits(members).tobytes())])
@@ -392,7 +392,7 @@ def _resampled_means(table: Floats, members: Bools, seed: int) -> Floats:
 
 
 def _quantiles(means: Floats, share: float) -> Floats:
-    """Return a quantile of each column over the resamples that have a mean; NaN if none has."""
+    """Return a quantile of each column over the resamples with a mean; NaN without any."""
     columns = (column[~np.isnan(column)] for column in means.T)
     return np.array([np.quantile(column, share) if column.size else np.nan for column in columns])
 

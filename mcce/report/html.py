@@ -4,9 +4,9 @@ The table (`html_table`) has a row for each factual and for each of its counterf
 say the old value; features that change come first. On narrow screens each row is a list of changes. It has no script
 and sets no text colour.
 
-The page (`result_page`) is one file: figures, explanations in words and pictures for the first factuals, constraints,
-the table, unexplained rows, diagnostics if given, settings and versions. It follows the reader's light or dark setting;
-pictures have alternative text.
+The page (`result_page`) is one file: answers in words and pictures for the first cases, figures of all cases,
+constraints, the table, unexplained rows, diagnostics if given, settings and versions. It follows the reader's light or
+dark setting; pictures have alternative text.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mcce.base.canvas import WIDTH
 from mcce.base.progress import progress_bar
 from mcce.base.versions import versions_of
 from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
-from mcce.report.plots.change import MOST_ROWS, ROW
 from mcce.report.plots.changes import MOST_BARS, changes_plot
 from mcce.report.result_words import result_headline, sentence
 from mcce.report.rows import Result, compare_rows, incidental_cells, owners
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-LETTER, PADDING, WIDEST, WIDEST_HEAD = 8.0, 18.0, 182.0, 117.0  # pixels at most, of bold type of 13 pixels
-STEP = 40  # pixels: tables that need about the same place share a rule
+LETTER, PADDING, WIDEST, WIDEST_HEAD = 8.0, 18.0, 182.0, 117.0  # pixels, for bold type of 13 pixels
+STEP = 40  # pixels; tables of similar width share a rule
 
-# Colours are the notebook's own: text is inherited, marks are translucent. Only the column that stays put
-# needs a ground: the theme's (Jupyter, VS Code, Sphinx), or else a blur.
+# Colours follow the notebook: text is inherited, marks are translucent. Only the sticky column needs a background:
+# that of the theme (Jupyter, VS Code, Sphinx), or a blur.
 TABLE_STYLE = """<style>
 .mcce-cf{font-size:13px;line-height:1.35;min-width:20em;max-width:100%;container-type:inline-size}
 .mcce-cf .scroll{overflow-x:auto;max-width:100%;scrollbar-color:rgba(128,128,128,.6) transparent}
@@ -60,7 +60,7 @@ TABLE_STYLE = """<style>
 .mcce-cf p{margin:.2em 0}
 </style>"""
 
-# One rule for each place that a table may need. Figures and changed cells say what they are; the others are left out.
+# One rule for each width of a table. On narrow screens figures and changed cells have labels; other cells are hidden.
 NARROW = """<style>
 @container (max-width:{width}px){{
 .mcce-cf.{name} table,.mcce-cf.{name} tbody{{display:block;width:auto}}
@@ -80,15 +80,15 @@ NARROW = """<style>
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """The rows to show, all of these tables in the same order, and the words around them.
+    """The rows to show, all tables in the same order, and the words around them.
 
     Attributes
     ----------
     before, after : the factual of each row, and its counterfactual, indexed by (id, rank)
-    changed, along : which cells differ, and which of these are incidental, or consequences of recourse
+    changed, along : marks of the cells that differ, and of those that are incidental or consequences
     factual_of_row : equal for the counterfactuals of one factual
     headline, reasons : the lines above the table, and those below it
-    n_more_rows, n_more_factuals : how much is not shown
+    n_more_rows, n_more_factuals : the numbers of rows and factuals that are not shown
     """
 
     before: pd.DataFrame
@@ -110,7 +110,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class _ShownFeature:
-    """A feature: its name, what it is called, its unit, whether it is a number and whether it changes somewhere."""
+    """A feature: its name, label and unit, whether it is numeric, and whether it changes in a shown row."""
 
     name: Hashable
     label: str
@@ -137,7 +137,7 @@ def html_table(shown: Shown) -> str:
         heads.append(f'<th scope="col"{_class("n" * column.is_number)}>{label}{below}</th>')
     rows = _rows(shown, order, columns, figures)
     table = (
-        '<div class="scroll" role="region" tabindex="0" aria-label="Table of factuals and counterfactuals"><table>'
+        '<div class="scroll" role="region" tabindex="0" aria-label="Table of cases and their counterfactuals"><table>'
         f'<thead><tr><th scope="col">id, → rank</th>{"".join(heads)}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
@@ -155,7 +155,7 @@ def _column(shown: Shown, j: int) -> _ShownFeature:
 
 
 def _place(shown: Shown, columns: list[_ShownFeature], figures: list[str]) -> int:
-    """Return how many pixels it takes to show the names of rows, the figures and all that changes side by side."""
+    """Return the width in pixels of the names of rows, the figures and the changing features side by side."""
     longest = max([len("id, → rank"), *(min(len(str(id)), 30) for id, _ in shown.after.index)])
     wide = longest * LETTER + 2 * PADDING
     for name in figures:
@@ -209,7 +209,7 @@ def _cells(
     along: NDArray[np.bool_] | None = None,
     aside: str = "",
 ) -> str:
-    """Return the cells of one row; a changed one is bold, has a ground and says what it was; `aside` marks `along`."""
+    """Return the cells of one row; changed ones are bold, with the old value as title; `aside` marks `along`."""
     cells = []
     for k, (before, after, is_changed, column) in enumerate(zip(old, new, changed, columns)):
         kind = "n " * column.is_number + ("changed" if is_changed else plain)
@@ -236,15 +236,15 @@ def _notes(shown: Shown) -> list[str]:
     lines = []
     if len(shown.after):
         lines.append(
-            "Bold on a coloured ground: changed; the row of the factual above has what it was. Features that change in "
-            "these rows stand first."
+            "Bold on a coloured ground: changed; the row of the case above has the old value. Features that change in "
+            "these rows come first."
         )
     if shown.is_recourse:
         lines.append("A consequence follows from the actions; the row shows one of those that may follow.")
     elif shown.along is not None and shown.along.any():
-        lines.append("What comes along is not needed for the decision, but the other changes are not believable alone.")
+        lines.append("A change that comes along is not needed for the decision, but makes the others believable.")
     if shown.n_more_rows:
-        lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained factuals.")
+        lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained cases.")
     return lines
 
 
@@ -254,12 +254,12 @@ def _paragraphs(lines: list[str]) -> str:
 
 DOTS = 150  # per inch: sharp on a dense screen
 LEGEND = (
-    "{} is what the model says, L0 counts the changed features, gower is the distance to the factual from 0 (alike) to "
-    "1 (far apart)."
+    "{} is the prediction of the model, L0 the number of changed features, gower the distance to the case from 0 "
+    "(equal) to 1 (far apart)."
 )
-ASKED = (
-    "No row on this page breaks one of these constraints. The more of the rows drawn without them break one, the more "
-    "it asks. Of the rows drawn inside all of them, those for which nothing allowed is left go no farther."
+CONSTRAINTS = (
+    "No row on this page violates one of these constraints. A constraint is the more demanding, the more of the rows "
+    "drawn without constraints violate it. A row drawn within all of them is dropped where no value is allowed."
 )
 
 PAGE_STYLE = """
@@ -274,12 +274,15 @@ h2{font-size:1.2rem;line-height:1.3;margin:2.2em 0 .6em;padding-bottom:.2em;bord
 p,li{max-width:46rem;overflow-wrap:anywhere}
 li{margin:.45em 0}
 ol{padding-left:1.5em}
-dl.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.7rem;margin:1.2em 0}
+dl.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.7rem;margin:.4em 0}
 dl.figures div{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:.6rem .8rem}
 dl.figures dt{font-size:.82rem;color:var(--soft)}
 dl.figures dd{margin:0;font-size:1.25rem;font-weight:650;overflow-wrap:anywhere}
 dl.figures dd.long{font-size:1rem;line-height:1.35}
-figure{margin:1.2em 0;max-width:52rem}
+.answer{display:grid;gap:.5rem 2.5rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));
+align-items:start;padding:.8rem 0;border-bottom:1px solid var(--line)}
+.answer:first-of-type p{font-size:1.1rem}
+figure{margin:.4em 0}
 figure img{display:block;width:100%;height:auto;padding:.5rem;background:#fff;border:1px solid var(--line);
 border-radius:.5rem}
 figcaption{font-size:.88rem;color:var(--soft);margin-top:.4em;max-width:46rem}
@@ -306,7 +309,7 @@ table.asked td::before{content:attr(data-name) ": ";color:var(--soft)}
 .mcce-diagnostics :is(tr,th,td){display:block;border:0;padding:0;text-align:left!important}
 .mcce-diagnostics tr{padding:.4em 0;border-bottom:1px solid var(--line)}}
 @media print{:root{--ground:#fff;--text:#000;--soft:#333;--line:#999;--card:#fff}
-body{max-width:none}figure,tr,dl.figures div{break-inside:avoid}h2{break-after:avoid}}
+body{max-width:none}figure,tr,.answer,dl.figures div{break-inside:avoid}h2{break-after:avoid}}
 """
 
 
@@ -320,8 +323,8 @@ class Picture:
 
 
 def _asked(constraints: Sequence[ConstraintWords]) -> str:
-    """Return the table of constraints; on a telephone each cell says what it is."""
-    heads = ("constraint", "free draws that break it", "rows that could go on")
+    """Return the table of constraints; on narrow screens each cell has a label."""
+    heads = ("constraint", "unconstrained draws that violate it", "draws with an allowed value")
     names = "".join(f'<th scope="col">{name}</th>' for name in heads)
     rows = "".join(
         f'<tr><th scope="row">{escape(each.text)}</th>{_named_cell(heads[1], each.breaks)}'
@@ -348,7 +351,7 @@ def _figure(picture: Picture) -> str:
 
 
 def as_png(draw: Callable[[Figure], object], width: float, height: float) -> bytes:
-    """Draw on a new figure of this size in inches, in matplotlib's own style, without the global state of pyplot."""
+    """Draw on a new figure of this size in inches, in the default style of matplotlib, without pyplot."""
     from matplotlib import rc_context, rcParamsDefault
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as NewFigure
@@ -363,13 +366,14 @@ def as_png(draw: Callable[[Figure], object], width: float, height: float) -> byt
     return stream.getvalue()
 
 
-SENTENCES, UNEXPLAINED, PICTURES = 5, 2, 3
+SENTENCES, UNEXPLAINED, PICTURES, PLANS = 5, 2, 3, 3
+SETTINGS = {"floor": "least plausibility", "rows_asked": "rows shown to the model"}
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
-WIDE = 8.0  # inches of a picture
+HEIGHT = 3.0  # inches of a new picture, before its height is set to fit
 RANKS_SHOWN, FACTUALS_ON_PAGE = 5, 25
 
 
-def result_table(found: Result, n_factuals: int) -> str:
+def result_table(found: Result, n_factuals: int, *, with_headline: bool = True) -> str:
     """Return the table of the first explained factuals as HTML, changed cells marked."""
     factual_of_row = owners(found)
     explained = list(dict.fromkeys(factual_of_row.tolist()))
@@ -389,7 +393,7 @@ def result_table(found: Result, n_factuals: int) -> str:
             kinds=found.kinds,
             fixed=found.fixed,
             names=found.names,
-            headline=result_headline(found),
+            headline=result_headline(found) if with_headline else [],
             reasons=reasons_in_lines(found.unexplained),
             n_more_rows=len(found) - len(rows),
             n_more_factuals=max(len(explained) - n_factuals, 0),
@@ -401,30 +405,22 @@ def result_page(
     found: Result, title: str, intro: Sequence[str], *, examples: Result | None = None, diagnostics: Any = None
 ) -> str:
     """Return the page of a result; see `mcce.Counterfactuals.to_html`."""
-    examples = found if examples is None else examples
-    places = list(examples.frame.index)
-    if examples is found:
-        places = [(id, rank) for id, rank in places if rank == 1]
     parts = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in intro)]
-    parts.append(f'<dl class="figures">{"".join(map(_card, _figures(found)))}</dl>')
-    sentences = [f"{_begin(id)}: {sentence(examples, id, rank)}" for id, rank in places[:SENTENCES]] + _without(found)
-    if sentences:
-        items = "".join(f"<li>{escape(kept_together(each))}</li>" for each in sentences)
-        parts.append(f"<h2>In words</h2><ol>{items}</ol>")
-    with progress_bar(min(len(places), PICTURES) + bool(len(found)), "drawing pictures", None) as bar:
-        pictures = []
-        for id, rank in places[:PICTURES]:
-            pictures.append(_figure(_picture(examples, id, rank)))
-            bar.update()
-        if pictures:
-            parts.append("<h2>In pictures</h2>" + "".join(pictures))
+    answers = found if examples is None else examples
+    ids = list(dict.fromkeys(answers.frame.index.get_level_values("id")))[:SENTENCES]
+    with progress_bar(min(len(ids), PICTURES) + bool(len(found)), "drawing pictures", None) as bar:
+        for k, id in enumerate(ids):
+            parts.append(_answer(answers, id, with_picture=k < PICTURES))
+            bar.update(k < PICTURES)
+        parts += [f'<section class="answer"><p>{escape(kept_together(each))}</p></section>' for each in _without(found)]
         if len(found):
-            parts.append(f"<h2>All factuals</h2>{_figure(_overall(found))}")
+            figures = f'<dl class="figures">{"".join(map(_card, _figures(found)))}</dl>'
+            parts.append(f'<h2>All cases</h2><section class="answer">{figures}{_figure(_overall(found))}</section>')
     constraints = constraint_words(found.constraints)
     if constraints:
-        parts.append(f"<h2>What may change</h2><p>{ASKED}</p>{_asked(constraints)}")
+        parts.append(f"<h2>What may change</h2><p>{CONSTRAINTS}</p>{_asked(constraints)}")
     legend = escape(LEGEND.format(found.names.label(PREDICTION)))
-    parts.append(f"<h2>Table</h2><p>{legend}</p>{result_table(found, FACTUALS_ON_PAGE)}")
+    parts.append(f"<h2>Table</h2><p>{legend}</p>{result_table(found, FACTUALS_ON_PAGE, with_headline=not len(found))}")
     if diagnostics is not None:
         parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{diagnostics._repr_html_()}</div>')
         if diagnostics.marginals is not None:
@@ -438,7 +434,7 @@ def result_page(
 
 
 def whole_page(title: str, body: str) -> str:
-    """Return a page for a browser that needs nothing else."""
+    """Return a self-contained page."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -447,7 +443,7 @@ def whole_page(title: str, body: str) -> str:
 
 
 def _without(found: Result) -> list[str]:
-    """Return why some have no counterfactual, in words: those that were looked into."""
+    """Return why some cases have no counterfactual, for those with a known remedy."""
     if "would_help" not in found.unexplained:
         return []
     told = found.unexplained.index[found.unexplained["would_help"].notna()]
@@ -457,48 +453,53 @@ def _without(found: Result) -> list[str]:
 def _figures(found: Result) -> list[tuple[str, str]]:
     ids = found.frame.index.get_level_values("id")
     best = found.measures[found.frame.index.get_level_values("rank") == 1]
-    figures = [("factuals", f"{len(found.factuals):,}"), ("with a counterfactual", f"{ids.nunique():,}")]
+    figures = [("cases", f"{len(found.factuals):,}"), ("with an answer", f"{ids.nunique():,}")]
     if len(best):
         figures.append(("features changed, mean", value_text(float(best["L0"].mean()), 3)))
-        figures.append(("Gower distance, mean (0 to 1)", value_text(float(best["gower"].mean()), 3)))
+        figures.append(("distance to the case, mean (0 to 1)", value_text(float(best["gower"].mean()), 3)))
     if found.run.floor is not None:
-        figures.append(("rows below the floor of plausibility", f"{int(found.below_floor().sum()):,}"))
+        figures.append(("answers less plausible than required", f"{int(found.below_floor().sum()):,}"))
     return [*figures, ("wanted", found.decision)]
 
 
-def _picture(found: Result, id: Hashable, rank: int) -> Picture:
-    place: Any = (id, rank)
-    n_changes = min(max(int(found.measures["L0"].loc[place]), 1), MOST_ROWS)
-    names = ", ".join(map(found.names.label, found.frame.columns))
-    height = 1.6 + ROW * n_changes + 1.3 * len(names) / (WIDE * 70)
-    png = as_png(lambda figure: found.plot(id, rank, ax=figure.subplots()), WIDE, height)
-    way = f" {rank}" if rank > 1 else ""
-    caption = f"{_begin(id)}: from the factual (open circle) to counterfactual{way} (filled circle)."
-    return Picture(png, sentence(found, id, rank), caption)
+def _answer(found: Result, id: Hashable, *, with_picture: bool) -> str:
+    """Return the answers for one case: a sentence for each plan, and all plans in one picture."""
+    ranks = found.frame.index.get_level_values("rank")[found.frame.index.get_level_values("id") == id]
+    said = [kept_together(sentence(found, id, rank)) for rank in ranks[:PLANS]]
+    if len(said) == 1:
+        words = f"<p><b>{escape(_begin(id))}</b>: {escape(said[0])}</p>"
+    else:
+        plans = "".join(f"<li>{escape(each)}</li>" for each in said)
+        words = f"<div><p><b>{escape(_begin(id))}</b>: {len(said)} plans, each enough alone.</p><ol>{plans}</ol></div>"
+    if not with_picture:
+        return f'<section class="answer">{words}</section>'
+    png = as_png(lambda figure: found.plot_plans(id, max_plans=PLANS, figure=figure), WIDTH, HEIGHT)
+    picture = Picture(png, " ".join(said), "Open circle: now. Filled circle: the new value.")
+    return f'<section class="answer">{words}{_figure(picture)}</section>'
 
 
 def _overall(found: Result) -> Picture:
     table = found.changed_features()
     changing = table[table["times"] > 0]
     height = 1.8 + 0.3 * min(max(len(changing), 1), MOST_BARS)
-    png = as_png(lambda figure: changes_plot(found, figure.subplots()), WIDE, height)
+    png = as_png(lambda figure: changes_plot(found, figure.subplots()), WIDTH, height)
     shares = ", ".join(f"{found.names.label(name)} {share:.0%}" for name, share in changing["share"].items())
     caption = "How often each feature changes, and in which direction."
-    return Picture(png, f"Share of the factuals in which a feature changes: {shares}.", caption)
+    return Picture(png, f"Share of the cases in which a feature changes: {shares}.", caption)
 
 
 def _settings(found: Result) -> list[tuple[str, str]]:
-    """Return settings, the seed among them, and seconds as text."""
+    """Return settings, including the seed, and seconds as text."""
     rows = [("wanted decision", found.decision), ("fixed", ", ".join(map(found.names.label, found.fixed)) or "none")]
     for name, value in found.run.settings.items():
         is_list = isinstance(value, (list, tuple))
         text = ", ".join(map(found.names.label, value)) if is_list else _in_words(value)
-        rows.append((name.replace("_", " "), text))
+        rows.append((SETTINGS.get(name, name).replace("_", " "), text))
     return rows + [(f"seconds, {step}", f"{seconds:.2f}") for step, seconds in found.run.timings.items()]
 
 
 def _begin(id: Hashable) -> str:
-    """Return what a case is called, at the beginning of a sentence."""
+    """Return the name of a case for the beginning of a sentence."""
     return id if isinstance(id, str) else case_name(id).capitalize()
 
 

@@ -1,15 +1,14 @@
-"""Texts of letters in the reader's language, and how that language writes numbers, dates and units.
+"""Texts of letters by language, and the conventions of a language for numbers, dates and units.
 
-1. All texts of a language stand in one TOML file, `texts/nb.toml`; a file more there is a language more. Your own file
-   takes the place of one of them: it has the same keys, and `language` in it says how numbers and dates are written.
-2. The English file says which keys there are, and what is filled in; a file that lacks a key, or has another one, or
-   leaves out what is to be filled in, is refused with all that is wrong. Braces hold the name of a field and nothing
-   else: a conversion, format, attribute or index is refused. A brace that is text is doubled.
-3. Of a text in several forms the number decides, by the plural rules of CLDR. Decimal and thousands marks, percent,
-   the place of a currency's sign and dates are CLDR's too. They come with babel, the extra `languages`; English needs
-   none.
-4. The label of the decision, "the loan is granted", is told of what was not ("the loan was not granted") and of what
-   would have been ("the loan would have been granted") where one of the file's patterns for labels fits; else as it is.
+1. The texts of a language are one TOML file, such as `texts/nb.toml`; each file in this folder adds a language. A
+   user's file replaces one of them: it has the same keys, and its `language` selects the notation of numbers and dates.
+2. The English file defines the keys and the fields of each text. A file with a missing or unknown key, or with a
+   missing field, raises an error that lists all problems. Braces may hold only the name of a field: no conversion,
+   format, attribute or index. A literal brace is doubled.
+3. The plural form of a text follows the rules of CLDR, as do decimal and thousands separators, per cent, the position
+   of currency signs, and dates. They require babel, the extra `languages`, except for English.
+4. The label of the decision, "the loan is granted", is turned into "the loan was not granted" and "the loan would have
+   been granted" where one of the label patterns of the file matches; otherwise it is used unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ SPELLINGS = {"no": "nb", "norwegian": "nb", "english": "en", "german": "de", "de
 
 
 def available_languages() -> list[str]:
-    """Return the languages that there are texts of, by their codes.
+    """Return the codes of the available languages.
 
     Examples
     --------
@@ -47,14 +46,14 @@ def available_languages() -> list[str]:
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of a language, by their keys as in `letter.title`.
+    """The texts of a language, by key, such as `letter.title`.
 
     Attributes
     ----------
     language : its code
     texts : key to text, or to texts by plural form
-    labels : patterns of the decision's label, each with what would have been and what was not
-    marks : how numbers and dates are written; None for English
+    labels : patterns of the label of the decision, each with its "would have been" and its "was not" form
+    marks : notation of numbers and dates; None for English
     """
 
     language: str
@@ -63,7 +62,7 @@ class Texts:
     marks: Marks | None
 
     def say(self, key: str, number: int = 0, /, **filled: object) -> str:
-        """Return a text, filled in; of several forms that of the number."""
+        """Return a text with its fields filled in, in the plural form of the number."""
         text = self.texts[key]
         if not isinstance(text, str):
             text = text.get(self._form(number), text["other"])
@@ -81,11 +80,11 @@ class Texts:
         return self.say(f"words.{word}", first=", ".join(parts[:-1]), last=parts[-1])
 
     def would(self, decision: str) -> str | None:
-        """Return what would have been, of a decision's label; None if no pattern of labels fits."""
+        """Return the "would have been" form of a label; None if no pattern matches."""
         return self._told(decision, 1)
 
     def was_not(self, decision: str) -> str | None:
-        """Return what was not, of a decision's label; None if no pattern of labels fits."""
+        """Return the "was not" form of a label; None if no pattern matches."""
         return self._told(decision, 2)
 
     def _told(self, decision: str, as_which: int) -> str | None:
@@ -97,7 +96,7 @@ class Texts:
 
 
 def read_texts(language: str = ENGLISH, texts: str | PathLike[str] | Mapping[str, Any] | None = None) -> Texts:
-    """Return the texts of a language, or your own: a TOML file, or a dict of the same.
+    """Return the texts of a language, or those of a user's TOML file or dict.
 
     Examples
     --------
@@ -113,7 +112,7 @@ def read_texts(language: str = ENGLISH, texts: str | PathLike[str] | Mapping[str
 
 
 def own_texts(texts: str | PathLike[str] | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return texts of your own as a dict, those of a TOML file read."""
+    """Return a user's texts, a TOML file or a dict, as a dict."""
     if texts is None or isinstance(texts, Mapping):
         return None if texts is None else dict(texts)
     return _read_file(Path(texts), f"texts {texts}")
@@ -138,7 +137,7 @@ def _shipped(language: str) -> Texts:
 
 
 def text_of(language: str) -> str:
-    """Return the file of a language as it is, to begin your own with."""
+    """Return the file of a language as text, as a template for a user's file."""
     return (FOLDER / f"{_known_language(language)}.toml").read_text(encoding="utf-8")
 
 
@@ -158,25 +157,25 @@ def _english() -> dict[str, Any]:
 
 
 def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return texts by section and key; forms by number stay together."""
+    """Return texts by section and key; plural forms stay together."""
     sections = {name: each for name, each in content.items() if isinstance(each, Mapping)}
     alone = {name: each for name, each in content.items() if name not in (*sections, "language", "label")}
     return {**alone, **{f"{name}.{key}": text for name, each in sections.items() for key, text in each.items()}}
 
 
 def _checked(content: Mapping[str, Any], where: str) -> Texts:
-    """Return texts whose keys are those of the English file; all that is wrong is told together (step 2)."""
+    """Return texts after comparing them with the English file; the error lists all problems (2)."""
     language, model, given = content.get("language"), _english(), _flat(content)
     if not isinstance(language, str) or not language.strip():
         raise InputError(f'{where} does not say its language; begin it with language = "en", or another code.')
     wrong = [f"{key!r} is missing" for key in model if key not in given]
-    wrong += [f"{key!r} is no key; {did_you_mean(key, model)}".rstrip(".") for key in given if key not in model]
+    wrong += [f"{key!r} is not a key; {did_you_mean(key, model)}".rstrip(".") for key in given if key not in model]
     for key, text in given.items():
         if key in model:
             wrong += [f"{key!r} {problem}" for problem in _problems(text, model[key])]
     labels = content.get("label", [])
     if not isinstance(labels, list) or not all(isinstance(each, Mapping) for each in labels):
-        wrong.append("'label' is no list of [[label]]")
+        wrong.append("'label' is not a list of [[label]]")
         labels = []
     for each in labels:
         wrong += [f"a [[label]] {problem}" for problem in _label_problems(each)]
@@ -189,10 +188,10 @@ def _checked(content: Mapping[str, Any], where: str) -> Texts:
 
 
 def _problems(text: Any, model: Any) -> list[str]:
-    """Return what is wrong with a text, or its forms, beside those of the English file."""
+    """Return the problems of a text, or of its plural forms, compared with the English file."""
     if isinstance(model, str):
         if not isinstance(text, str):
-            return [f"is {spell(text)}, and has to be a text"]
+            return [f"is {spell(text)}; it must be a text"]
         return _of_fields(text, _fields(model), _fields(model))
     if not isinstance(text, Mapping) or "other" not in text or not all(isinstance(form, str) for form in text.values()):
         return ['needs forms by number: { one = "...", other = "..." }']
@@ -204,7 +203,7 @@ def _problems(text: Any, model: Any) -> list[str]:
 
 
 def _of_fields(text: str, allowed: set[str], needed: set[str]) -> list[str]:
-    """Return what is wrong with the fields of a text: braces that hold anything but an allowed name, absent fields."""
+    """Return the problems of the fields of a text: braces without an allowed name, and absent fields."""
     tokens = [(match[0], match[1]) for match in _BRACES.finditer(text)]
     if any(token in ("{", "}") for token, _ in tokens):
         return [f"is {spell(text)}, which has a single brace; close it, or double it if the brace is text"]
@@ -231,7 +230,7 @@ _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")  # a doubled brace, a field
 
 
 def _fields(text: str) -> set[str]:
-    """Return what stands in the braces of a text."""
+    """Return the contents of the braces of a text."""
     return {match[1] for match in _BRACES.finditer(text) if match[1] is not None}
 
 
@@ -250,7 +249,7 @@ def _locale(language: str) -> Any:
 
 
 def _marks(language: str) -> Marks | None:
-    """Return how a language writes numbers and dates (step 3)."""
+    """Return the notation of numbers and dates of a language (3)."""
     if language == ENGLISH:
         return None
     locale = _locale(language)

@@ -1,18 +1,19 @@
-"""A letter to the person whom a decision is about: one case, only what would have to be different, in sentences.
+"""The sections of a letter to the person that a decision concerns.
 
-1. The decision as it is, and the one that was asked for; with reasons, what counted most against it.
-2. Examples that would have led to it, one or the other; without any, what is known of why.
-3. What was held fixed, and the rules that every example keeps to.
-4. What it is not: no promise, not the only way, and what was not considered.
+1. The decision, and the wanted one; with reasons, the facts that counted most against the application.
+2. Examples that would have led to the wanted decision, as alternatives; without any, the known reason.
+3. The fixed facts, and the rules that every example satisfies.
+4. Limits: an example is not a promise, there may be others, and what was not considered.
 5. With reasons: the right to give one's own view, and to ask for a review by a person.
 
-It is read by somebody who knows neither the method nor the table, so it has none of their words. Names, units and
-formats are the user's; without them underscores become spaces. All other texts are those of the reader's language
+The reader knows neither the method nor the table, so the letter avoids technical terms. Names, units and formats are
+the user's; without labels underscores become spaces. All other texts come from the file of the reader's language
 (`mcce.report.languages`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import textwrap
 from collections.abc import Hashable, Sequence
@@ -27,8 +28,8 @@ from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTE
 from mcce.report.words import Change, changes_text
 
 WIDTH = 76
-LONGEST_NAME = 100  # letters; with its number and ending no longer than any file system takes
-MOST_WAYS = 5  # so that it stays on one sheet
+LONGEST_NAME, HASH_LETTERS = 100, 12  # bytes; with number and ending below the 255 bytes of common file systems
+MOST_WAYS = 5  # keeps the letter on one sheet
 
 Way: TypeAlias = tuple[tuple[Change, ...], Any, bool, str]
 
@@ -49,12 +50,12 @@ li{margin:.35em 0}
 body{max-width:none;padding:0;font-size:10.5pt;line-height:1.4}body.long{font-size:9pt}body.longer{font-size:7.5pt}
 h1{font-size:1.3em}h2{margin:1.1em 0 .3em;break-after:avoid}p,li{margin:.25em 0;break-inside:avoid}}
 """
-LONG, LONGER = 2000, 3600  # letters, beyond which the type is smaller in print
+LONG, LONGER = 2000, 3600  # letters; longer texts are printed in smaller type
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs, points below them, and paragraphs below these."""
+    """A heading, paragraphs, a list, and closing paragraphs."""
 
     heading: str
     paragraphs: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Letter:
-    """A letter: title, case, paragraphs of the caller around the sections."""
+    """A letter: title, case, sections, and the caller's paragraphs before and after them."""
 
     title: str
     about: str
@@ -107,18 +108,18 @@ class Case:
 
     Attributes
     ----------
-    id : what the case is called
-    decision : the wanted one, in words
+    id : the name of the case
+    decision : the wanted decision, in words
     names : labels, units and formats
-    columns, fixed : the person's facts that the model sees, and those that may not change
-    prediction : what the model says
-    ways : for each example its changes, its prediction, whether it is an unusual one, and the sentence on computed
-        features, best first; of those that change the same features, the letter has the first
+    columns, fixed : the features that the model uses, and those that may not change
+    prediction : the prediction of the model
+    ways : for each example its changes, its prediction, whether it is unusual, and the sentence on computed features,
+        best first; of those that change the same features, the letter has the first
     reason : why there is no example; empty if there is one
-    n_tried : how many possible cases were tried; None if that is not known
-    rules : what examples had to keep to, and which of it stood in the way
-    acts : whether the examples are actions, whose consequences the sentence of each way tells
-    reasons : the principal reasons of the refusal; None if the letter has none
+    n_tried : the number of possible cases tried; None if unknown
+    rules, in_the_way : the rules that examples satisfy, and those that prevented an example
+    acts : whether the examples are actions; the sentence of each then describes its consequences
+    reasons : the principal reasons of the refusal; None for a letter without them
     """
 
     id: Hashable
@@ -137,7 +138,7 @@ class Case:
 
 
 def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[str], closing: Sequence[str]) -> Letter:
-    """Return the letter about a case, between paragraphs of the caller; without a title it has the language's."""
+    """Return the letter about a case, between the caller's paragraphs; the default title is that of the language."""
     if case.reason == ALREADY:
         text = texts.say("letter.already", decision=case.decision)
         sections: tuple[Section, ...] = (Section(texts.say("letter.decision_heading"), (text,)),)
@@ -151,8 +152,15 @@ def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[st
 
 
 def letter_name(who: object) -> str:
-    """Return what the file of a letter is called: a row's name as far as a file can be called so."""
-    return re.sub(r"[^\w-]+", "_", str(who))[:LONGEST_NAME]
+    """Return the name of the file of a letter, without its ending: letters, digits, `_` and `-` of an id.
+
+    The name of a long id is cut, and ends in a part of its hash, so different long ids have different names.
+    """
+    name = re.sub(r"[^\w-]+", "_", str(who))
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    mark = hashlib.sha256(str(who).encode(errors="backslashreplace")).hexdigest()[:HASH_LETTERS]
+    return f"{name.encode()[: LONGEST_NAME - HASH_LETTERS - 1].decode(errors='ignore')}-{mark}"
 
 
 def _decision(case: Case, texts: Texts) -> Section:
@@ -165,7 +173,7 @@ def _decision(case: Case, texts: Texts) -> Section:
 
 
 def _reasons_and_rights(reasons: Reasons | None, texts: Texts) -> tuple[tuple[Section, ...], tuple[Section, ...]]:
-    """Return the section of reasons and that of rights; none if the letter has no reasons."""
+    """Return the sections of reasons and of rights; empty without reasons."""
     if reasons is None:
         return (), ()
     first, others = reasons.sentences(texts)
@@ -175,7 +183,7 @@ def _reasons_and_rights(reasons: Reasons | None, texts: Texts) -> tuple[tuple[Se
 
 
 def _ways(case: Case, texts: Texts) -> Section:
-    """Say what each example changes; of several, the second begins with "or"."""
+    """Return the section of the examples; the second and later ones begin with "or"."""
     ways, told = _different(case), []
     would = texts.would(case.decision) or texts.say("example.would", decision=case.decision)
     for k, place in enumerate(ways[:MOST_WAYS]):
@@ -199,7 +207,7 @@ def _ways(case: Case, texts: Texts) -> Section:
 
 
 def _different(case: Case) -> list[int]:
-    """Return the places of the ways of a case, of those that change, or act on, the same features the first."""
+    """Return the positions of the examples of a case, the first of those that change the same features."""
     sets = [
         frozenset(change.feature for change in changes if not (case.acts and change.comes_along))
         for changes, *_ in case.ways

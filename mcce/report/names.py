@@ -1,22 +1,21 @@
-"""Features, their values and the prediction as people call them: labels, units and formats.
+"""Labels, units and formats of features, of their values and of the prediction.
 
-1. The user gives plain dicts by feature (`Names`); "prediction" is what the model says, unless a feature is
-   called so.
-2. A format says how a value is written:
-   a number by the number zero as it should look: "0" (whole), "0.00" (two decimals), "0,000" (thousands marked),
-   "0,000.00", "0 %" or "0.0 %" (a share as percentage). Marks of other countries are understood from where they stand:
+1. The user gives plain dicts by feature (`Names`); "prediction" is the prediction of the model, unless a feature has
+   this name.
+2. A format states how values are written:
+   numbers by the number zero as it should look: "0" (whole), "0.00" (two decimals), "0,000" (thousands marked),
+   "0,000.00", "0 %" or "0.0 %" (a share as percentage). Separators of other locales are inferred from their position:
    "0.000,00", "0 000", "0,0". A single "0.000" has three decimals;
-   a date by `strftime`'s codes, which R's `format` has too: "%d.%m.%Y", "%B %Y";
-   a level by a dict of words: {True: "yes", False: "no"}.
-3. Unknown names are refused with the nearest known one (`Names.read`); units and formats of numbers go with numbers,
-   those of dates with dates, words with the levels that there are (`Names.check_kinds`).
-4. Sentences, pages, pictures and printed tables ask `Names` for a label or a text. Without a format a value is written
-   by `value_text`, with as many digits as it takes to tell a change. Tables that one computes with keep the names and
-   values of the data.
-5. In a result whose numbers were put on what is written (`mcce.explain.finish`), a new value has all the digits that
-   it takes to be read back as itself (`exact`, features and the floats that hold them). Thousands are marked in all
-   numbers but years, which are the features that a result says (`years`); without one, numbers of four digits are
-   taken for years.
+   dates by the codes of `strftime`, which R's `format` shares: "%d.%m.%Y", "%B %Y";
+   levels by a dict of words: {True: "yes", False: "no"}.
+3. Unknown names raise an error that suggests the nearest known one (`Names.read`). Units and formats must match the
+   kind of the column: numbers, dates or existing levels (`Names.check_kinds`).
+4. Sentences, pages, pictures and printed tables use the labels and texts of `Names`. Without a format a value is
+   written by `value_text`, with enough digits to show a change. Tables for computation keep the names and values of
+   the data.
+5. In a result whose numbers were rounded for display (`mcce.explain.finish`), a new value has all digits needed to be
+   read back exactly (`exact`: features and their float types). All numbers but years have thousands separators; the
+   years are the features listed in `years`, or without it numbers of four digits.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _NUMBER = re.compile(rf"0(?:(?P<mark>[{MARKS}])000)?(?:(?P<point>[.,])(?P<decima
 @stateful("NumberPattern")
 @dataclass(frozen=True)
 class NumberPattern:
-    """How numbers are written: decimals, the marks of thousands and decimals, the sign of percent with its space."""
+    """A format of numbers: decimals, thousands and decimal separators, and the per cent sign with its space."""
 
     decimals: int = stored(int, least=0, most=MOST_ZEROS, default=0)
     mark: str = stored(str, longest=2, default="")
@@ -59,14 +58,14 @@ class NumberPattern:
     percent: str = stored(str, longest=2, default="")
 
     def write(self, value: Any, more: int = 0) -> str:
-        """Return a number as text, with `more` decimals than the pattern has."""
+        """Return a number as text, with `more` decimals in addition to those of the pattern."""
         number, decimals = float(value), self.decimals + more
         text = f"{number:,.{decimals}f}"
         if math.isfinite(number):
             shortest = Decimal(repr(number))
             if self.percent:
-                text = f"{shortest.scaleb(2):,.{decimals}f}"  # 0.07 is 7, and no 7.000000000000001
-            elif -int(shortest.as_tuple().exponent) <= decimals:  # all of its digits, as they are read back
+                text = f"{shortest.scaleb(2):,.{decimals}f}"  # 0.07 is written as 7, not 7.000000000000001
+            elif -int(shortest.as_tuple().exponent) <= decimals:  # all of its digits
                 text = f"{shortest:,.{decimals}f}"
         if float(text.replace(",", "")) == 0:
             text = text.removeprefix("-")
@@ -74,7 +73,7 @@ class NumberPattern:
         return "".join(swapped.get(letter, letter) for letter in text) + self.percent
 
     def read(self, text: str) -> float:
-        """Return the number that a text says, as `write` has written it."""
+        """Return the number in a text that `write` returned."""
         swapped = {self.mark: "", self.point: "."}
         plain = "".join(swapped.get(letter, letter) for letter in text.removesuffix(self.percent))
         return float(Decimal(plain).scaleb(-2) if self.percent else Decimal(plain))
@@ -83,12 +82,12 @@ class NumberPattern:
 @stateful("DatePattern")
 @dataclass(frozen=True)
 class DatePattern:
-    """How dates are written: the codes of `strftime`."""
+    """A format of dates: the codes of `strftime`."""
 
     codes: str = stored(str, longest=MOST_LETTERS)
 
     def write(self, value: Any) -> str:
-        """Return a date as text; one whose year no code can write, before 1 or after 9999, by year, month and day."""
+        """Return a date as text; years before 1 or after 9999 are written as year, month and day."""
         try:
             return str(value.strftime(self.codes))
         except NotImplementedError:
@@ -98,18 +97,18 @@ class DatePattern:
 @stateful("WordPattern")
 @dataclass(frozen=True)
 class WordPattern:
-    """Words of values."""
+    """A format of levels: words by value."""
 
     words: tuple[tuple[Hashable, str], ...] = stored(tuple, of=stored(tuple, parts=(object, str)))
 
     def find(self, value: Any) -> str | None:
-        """Return the words of a value; None if it has none."""
+        """Return the words of a value, or None."""
         return next((words for known, words in self.words if _equals(known, value)), None)
 
 
 @dataclass(frozen=True)
 class Marks:
-    """How a language writes numbers and dates: its marks, the sign of percent with its space, dates in words."""
+    """The conventions of a language for numbers and dates: separators, per cent sign with its space, dates in words."""
 
     decimal: str
     group: str
@@ -119,7 +118,7 @@ class Marks:
     date: Callable[[Any], str]
 
     def number(self, text: str) -> str:
-        """Return a number that is written with English marks, as the language writes it."""
+        """Return a number in English notation in that of the language."""
         swapped = {",": self.group, ".": self.decimal, "-": self.minus}
         plain = text.rstrip("% \u00a0")
         written = "".join(swapped.get(letter, letter) for letter in plain)
@@ -131,7 +130,7 @@ PATTERNS = (NumberPattern, DatePattern, WordPattern)
 
 
 def read_pattern(given: Any, name: object) -> Pattern:
-    """Return the pattern of a format, as in `Names`; a pattern stays as it is.
+    """Return the pattern of a format, as in `Names`; a pattern is returned unchanged.
 
     Examples
     --------
@@ -158,12 +157,12 @@ def read_pattern(given: Any, name: object) -> Pattern:
     if len(given) > MOST_LETTERS:
         raise InputError(
             entry("formats", name),
-            f" is {spell(given)}, of {len(given):,} characters; at most {MOST_LETTERS:,} are read.",
+            f" is {spell(given)}, of {len(given):,} characters; give at most {MOST_LETTERS:,}.",
         )
     if re.search("%[A-Za-z-]", given):
         try:
             datetime(2024, 12, 31).strftime(given)
-        except ValueError as error:  # a lone surrogate, or a code that this system refuses
+        except ValueError as error:  # a lone surrogate, or a code that the platform does not support
             raise InputError(
                 f"formats[{spell(name)}] is {spell(given)}, which strftime cannot write ({error}); write codes such as "
                 "'%d.%m.%Y' and plain text between them."
@@ -179,7 +178,7 @@ def read_pattern(given: Any, name: object) -> Pattern:
             ".",
         )
     mark, point, decimals = found["mark"] or "", found["point"] or ".", found["decimals"] or ""
-    if mark == "." and not decimals:  # three decimals, as everywhere else in Python
+    if mark == "." and not decimals:  # three decimals, as in Python
         mark, point, decimals = "", ".", "000"
     if len(decimals) > MOST_ZEROS:
         raise InputError(
@@ -188,7 +187,7 @@ def read_pattern(given: Any, name: object) -> Pattern:
     if decimals and mark == point:
         raise InputError(
             entry("formats", name),
-            f" is {spell(given)}, which has one mark for thousands and decimals; give two different marks.",
+            f" is {spell(given)}, which has the same separator for thousands and decimals; give two different ones.",
         )
     return NumberPattern(len(decimals), mark, point, found["percent"] or "")
 
@@ -203,7 +202,7 @@ def _read_words(given: Mapping[Any, Any], name: object) -> WordPattern:
         both = ", ".join(spell(value) for value, words in given.items() if words == twice)
         raise InputError(
             entry("formats", name),
-            f" calls {both} alike, {spell(twice)}, which would hide a change; give each value its own word.",
+            f" has the same word for {both}, {spell(twice)}, which would hide a change; give each value its own word.",
         )
     return WordPattern(tuple(given.items()))
 
@@ -214,13 +213,13 @@ def _equals(known: Any, value: Any) -> bool:
     return bool(known == value)
 
 
-_WITHOUT_INK = ("Cc", "Cf", "Zl", "Zp", "Zs")  # controls, marks of format such as a zero-width space, spaces
+_WITHOUT_INK = ("Cc", "Cf", "Zl", "Zp", "Zs")  # control and format characters, such as a zero-width space, and spaces
 
 
 def value_text(value: Any, digits: int = DIGITS, *, is_year: bool = True) -> str:
-    """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
+    """Return a value as text: `72,000`, `0.0431`, `2024-05-01`, `missing`.
 
-    Four-digit numbers carry no separator, since many of them are years, unless it is given that this one is none.
+    Four-digit numbers have no separator, since many are years, unless `is_year` is False.
 
     Parameters
     ----------
@@ -243,7 +242,7 @@ def value_text(value: Any, digits: int = DIGITS, *, is_year: bool = True) -> str
 
 
 def visible(text: str) -> str:
-    """Return a text that can be seen: one of spaces and invisible letters alone in quotes, these by their codes.
+    """Return a visible text: one of only spaces and invisible characters is quoted, the latter as codes.
 
     Examples
     --------
@@ -268,12 +267,12 @@ def _number_text(value: numbers.Real, digits: int, marked_from: float) -> str:
 
 
 def _decimals(number: float, digits: int) -> int:
-    """Return how many decimals a number has with so many significant digits; below 0, digits before the point."""
+    """Return the number of decimals at a number of significant digits; negative for digits before the point."""
     return digits - 1 - math.floor(math.log10(abs(number))) if number else digits
 
 
 def value_pair(before: Any, after: Any, digits: int = DIGITS) -> tuple[str, str]:
-    """Return two values as text, with as many digits, `digits` or more, as it takes to tell them apart."""
+    """Return two values as text, with the fewest digits, at least `digits`, that distinguish them."""
     old, new = value_text(before, digits), value_text(after, digits)
     if old == new and digits < 17 and not is_same(before, after):
         return value_pair(before, after, digits + 1)
@@ -281,24 +280,24 @@ def value_pair(before: Any, after: Any, digits: int = DIGITS) -> tuple[str, str]
 
 
 def case_name(id: object) -> str:
-    """Return what to call a factual: its name, or "case 7" for one that has a number or no text of its own."""
+    """Return the name of a factual: its id if that is a text, else "case 7"."""
     return visible(id) if isinstance(id, str) else f"case {id}"
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Return texts as a sentence has them: "a", "a and b", "a, b and c"."""
+    """Join texts for a sentence: "a", "a and b", "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
 
 
 def kept_together(text: str) -> str:
-    """Return a text in which no line ends between a number and its sign of percent."""
+    """Return a text with no-break spaces between numbers and per cent signs."""
     return re.sub(r"(?<=\d) (?=%)", "\u00a0", text)
 
 
 def fold(text: str, width: int, lines: int = 2) -> str:
-    """Break a text into at most `lines` lines of `width` letters, best after a space, `_`, `/` or `-`.
+    """Break a text into at most `lines` lines of `width` letters, preferably after a space, `_`, `/` or `-`.
 
-    What does not fit is left out of the last line's middle: names often differ in their endings.
+    A text that does not fit is shortened in the middle of the last line, since names often differ in their endings.
     """
     folded = [""]
     for word in _pieces(text):
@@ -317,20 +316,20 @@ def fold(text: str, width: int, lines: int = 2) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text where a line may end: after a space or a mark, and within a name like this: MaxDelq|Ever."""
+    """Split a text where a line may end: after a space or a mark, and before a capital as in MaxDelq|Ever."""
     words = re.findall(r"[^\s_/-]*[\s_/-]|[^\s_/-]+", text)
     return [piece for word in words for piece in re.split(r"(?<=[a-z0-9])(?=[A-Z])", word)]
 
 
 def is_same(before: Any, after: Any) -> bool:
-    """Say whether two cells agree: exactly equal, or both missing."""
+    """Return whether two cells are equal, or both missing."""
     if pd.isna(before) or pd.isna(after):
         return bool(pd.isna(before) and pd.isna(after))
     return bool(before == after)
 
 
 PREDICTION = "prediction"
-BEFORE = ("$", "£", "¥")  # units that stand before a number
+BEFORE = ("$", "£", "¥")  # units written before a number
 MOST_DECIMALS = 14
 FIRST_YEAR, LAST_YEAR = 1800, 2200
 ROLES = ("labels", "units", "formats", "reasons")
@@ -341,25 +340,24 @@ FLOATS = ("float16", "float32", "float64")
 class Names:
     """Names of features, of their values and of the prediction, for sentences, letters, pages and pictures.
 
-    `MCCE` takes it as `names`, or a dict of the same four. Tables to compute with keep the names and values of the
-    data.
+    `MCCE` accepts it, or a dict with the same four entries, as `names`. Tables for computation keep the names and
+    values of the data.
 
     Parameters
     ----------
     labels : dict or None
-        Feature to what people call it. "prediction" is what the model says: a letter tells it only if it has a label.
+        Feature to its label. "prediction" is the prediction of the model; a letter states it only if it has a label.
     units : dict or None
-        Feature of numbers to its unit, as in {"salary": "EUR"}; $, £ and ¥ stand before the number.
+        Numeric feature to its unit, as in {"salary": "EUR"}; $, £ and ¥ are written before the number.
     formats : dict or None
-        Feature to how its values are written: a number by the number zero as it should look ("0,000.00", "0.0 %"), a
-        date by `strftime`'s codes ("%d.%m.%Y"), a level by a dict of words ({True: "yes", False: "no"}). See
-        `mcce.report.names`.
+        Feature to its format: numbers by the number zero as it should look ("0,000.00", "0.0 %"), dates by the codes
+        of `strftime` ("%d.%m.%Y"), levels by a dict of words ({True: "yes", False: "no"}). See `mcce.report.names`.
     reasons : dict or None
-        Feature to your own words for it as a reason of a refusal: a text, or a dict of `text` and `code`, as in
+        Feature to its text as a reason of a refusal: a text, or a dict of `text` and `code`, as in
         {"salary": {"code": "12", "text": "Income is too low for the loan"}}. `Counterfactuals.principal_reasons` and
         letters with reasons use them.
     missing : str
-        What a missing value is called.
+        The text of a missing value.
 
     Examples
     --------
@@ -371,16 +369,18 @@ class Names:
     ('5.21 %', '5.23 %')
     """
 
-    labels: Mapping[Any, str] = None  # type: ignore[assignment]  # a dict from here on
+    labels: Mapping[Any, str] = None  # type: ignore[assignment]  # a dict after __post_init__
     units: Mapping[Any, str] = None  # type: ignore[assignment]
     formats: Mapping[Any, Any] = None  # type: ignore[assignment]
     _: KW_ONLY
     reasons: Mapping[Any, Any] = None  # type: ignore[assignment]
     missing: str = stored(str, default="missing")
-    ends: tuple[float, ...] = stored(tuple, of=(float, int), default=(), repr=False)  # of predictions, not rounded to
-    exact: Mapping[Any, str] = field(default_factory=dict, repr=False)  # written in full, as which floats
-    years: tuple[Hashable, ...] | None = field(default=None, repr=False)  # features; None: by their size
-    marks: Marks | None = field(default=None, repr=False, compare=False)  # of a letter's language; None for English
+    ends: tuple[float, ...] = stored(
+        tuple, of=(float, int), default=(), repr=False
+    )  # bounds that a rounded prediction must not reach
+    exact: Mapping[Any, str] = field(default_factory=dict, repr=False)  # written in full: feature to float type
+    years: tuple[Hashable, ...] | None = field(default=None, repr=False)  # None: numbers of four digits
+    marks: Marks | None = field(default=None, repr=False, compare=False)  # None for English
     patterns: Mapping[Any, Pattern] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -404,7 +404,7 @@ class Names:
         object.__setattr__(self, "patterns", patterns)
 
     def for_display(self, schema: Schema, *, exact: bool) -> Names:
-        """Return names that know which features are years, and, if `exact`, which are written in full."""
+        """Return names with the features that are years, and, if `exact`, those written in full."""
         features = [f for f in schema.features if f.is_numeric and not is_dated(f.dtype)]
         years = tuple(f.name for f in features if f.decimals == 0 and f.low >= FIRST_YEAR and f.high <= LAST_YEAR)
         dtypes = {f.name: numpy_dtype(f.dtype) for f in features} if exact else {}
@@ -420,7 +420,7 @@ class Names:
         names : Names, dict or None
             A dict has the entries "labels", "units", "formats" and "reasons", or some of them.
         columns : iterable
-            The columns that may be named.
+            The known columns.
         """
         names = cls._of(names)
         known = [*columns]
@@ -462,7 +462,7 @@ class Names:
         return cls(**(given or {}))
 
     def replaced_by(self, others: Names | None) -> Names:
-        """Return these names with those of others beside, or instead of, them."""
+        """Return these names, updated by others."""
         if others is None:
             return self
         return replace(
@@ -474,13 +474,13 @@ class Names:
         )
 
     def check_state(self) -> None:
-        """Refuse parts of a file that no names have."""
+        """Raise if parts read from a file are invalid."""
         check_type(self.exact, "exact", dict)
-        require(all(kind in FLOATS for kind in self.exact.values()), "exact names floats that are none")
+        require(all(kind in FLOATS for kind in self.exact.values()), "exact has an unknown float type")
         check_type(self.years, "years", tuple, type(None))
 
     def check_kinds(self, schema: Schema) -> None:
-        """Refuse units and formats of columns that they do not go with."""
+        """Raise if a unit or format does not match the kind of its column."""
         for feature in schema.features:
             dated = is_dated(feature.dtype)
             is_number = feature.is_numeric and not dated
@@ -509,12 +509,12 @@ class Names:
         words: tuple[str, str, str] = ("yes", "no", "not known"),
         marks: Marks | None = None,
     ) -> Names:
-        """Return names for somebody who does not know the data: no underscores, words for true, false and missing.
+        """Return names for a reader who does not know the data: no underscores, words for true, false and missing.
 
-        `words` and `marks` are those of the reader's language.
+        `words` and `marks` are those of the language of the reader.
         """
         spaced = {name: visible(self.labels.get(name, str(name).replace("_", " "))) for name in frame.columns}
-        if len(set(spaced.values())) < len(spaced):  # two names differ in their underscores alone
+        if len(set(spaced.values())) < len(spaced):  # two names differ only in underscores
             spaced = {}
         yes, no, missing = words
         told = WordPattern(((True, yes), (False, no)))
@@ -523,24 +523,24 @@ class Names:
         return replace(self, labels={**spaced, **self.labels}, formats=formats, missing=missing, marks=marks)
 
     def count(self, n: int) -> str:
-        """Return a number of cases."""
+        """Return a count as text."""
         return value_text(n) if self.marks is None else self.marks.number(f"{n:,}")
 
     def label(self, name: Hashable) -> str:
-        """Return what a feature is called."""
+        """Return the label of a feature."""
         return self.labels.get(name, visible(str(name)))
 
     def reason(self, name: Hashable) -> tuple[str, str]:
-        """Return the code and the text of a feature as a reason of a refusal; empty ones if it has none."""
+        """Return the code and the text of a feature as a reason of a refusal; empty without any."""
         given = self.reasons.get(name, "")
         return ("", given) if isinstance(given, str) else (given.get("code", ""), given["text"])
 
     def heading(self, name: Hashable) -> str:
-        """Return what a feature is called above numbers that stand without their unit."""
+        """Return the label of a feature with its unit."""
         return f"{self.label(name)} ({self.units[name]})" if name in self.units else self.label(name)
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a table to be drawn: headings for names, words for the values that have some."""
+        """Return a table for a picture: headings for names, words for values."""
         told = frame.copy()
         for name, pattern in self.patterns.items():
             if name in told and isinstance(pattern, WordPattern):
@@ -552,15 +552,15 @@ class Names:
         return told.rename(columns={name: self.heading(name) for name in told.columns})
 
     def text(self, name: Hashable, value: Any, digits: int = DIGITS, *, unit: bool = True) -> str:
-        """Return a value of a feature in words; with its unit unless that stands elsewhere."""
+        """Return a value of a feature as text, by default with its unit."""
         return self._texts(name, [value], digits, unit)[0]
 
     def pair(
         self, name: Hashable, before: Any, after: Any, digits: int = DIGITS, *, unit: bool = True
     ) -> tuple[str, str]:
-        """Return two values of a feature in words, with as many decimals as it takes to tell them apart.
+        """Return two values of a feature as text, with enough decimals to distinguish them.
 
-        If the names are `exact`, the second has as many as it takes to be read back as itself.
+        For features in `exact` the second value has enough decimals to be read back exactly.
         """
         old, new = self._texts(name, [before, after], digits, unit, exact=name in self.exact and name != PREDICTION)
         if old == new and not is_same(before, after):
@@ -568,16 +568,16 @@ class Names:
         return old, new
 
     def _texts(self, name: Hashable, values: list[Any], digits: int, unit: bool, exact: bool = False) -> list[str]:
-        """Write values so that each can be told from the others, and a prediction from the bounds it has passed.
+        """Return texts that distinguish the values, and a prediction from the bounds of the decision.
 
-        If `exact`, the last one is written in full.
+        If `exact`, the last value is written in full.
         """
         others = [*values, *self.ends] if name == PREDICTION else values
         is_year = self._is_year(name, values)
         texts = []
         for k, value in enumerate(values):
             in_full = exact and k == len(values) - 1
-            # if no decimals tell them apart, none are added
+            # without success, no decimals are added
             for more in (*range(MOST_DECIMALS), self._all_decimals(name, value) if in_full else 0):
                 text = self._plain(name, value, digits, more, is_year)
                 different = [other for other in others if not is_same(value, other)]
@@ -589,7 +589,7 @@ class Names:
         return texts
 
     def _in_marks(self, name: Hashable, value: Any, text: str) -> str:
-        """Return a number as the language writes it, unless its format has marks of its own."""
+        """Return a number in the notation of the language, unless its format has separators."""
         pattern = self.patterns.get(name)
         if self.marks is None or not _is_number(value) or pd.isna(value):
             return text
@@ -600,7 +600,7 @@ class Names:
         return self.marks.number(text)
 
     def _all_decimals(self, name: Hashable, value: Any) -> int:
-        """Return how many decimals more than those of its pattern a number has."""
+        """Return the number of decimals of a number beyond those of its pattern."""
         pattern = self.patterns.get(name)
         if not isinstance(pattern, NumberPattern) or not _is_number(value) or not math.isfinite(value):
             return 0
@@ -609,7 +609,7 @@ class Names:
         return max(-int(exponent) - shown, 0)
 
     def _is_year(self, name: Hashable, values: list[Any]) -> bool:
-        """Say whether numbers of four digits are years, and carry no mark."""
+        """Return whether numbers of four digits are years, without a separator."""
         if name in self.units:
             return False
         if self.years is not None:
@@ -617,9 +617,9 @@ class Names:
         return not any(abs(float(value)) >= 10_000 for value in values if _is_number(value))  # int8 has no 128
 
     def written(self, name: Hashable, value: Any, more: int = 0) -> tuple[float, ...]:
-        """Return the number that the text of a number says, with `more` decimals, and the next one beyond the value.
+        """Return the number as displayed, with `more` decimals, and the next displayable number beyond the value.
 
-        It is the value alone if that is said in full, and nothing of what is not written as a number.
+        A value displayed in full is returned alone; a value that is not displayed as a number gives an empty tuple.
 
         Examples
         --------
@@ -644,7 +644,7 @@ class Names:
         return printed, float(beyond)
 
     def _says(self, name: Hashable, text: str, value: Any) -> bool:
-        """Return whether the text of a number is read back as the number; other values need no such check."""
+        """Return whether the text of a number is read back as the number; true for other values."""
         if not _is_number(value) or not math.isfinite(value):
             return True
         pattern = self.patterns.get(name)
@@ -653,12 +653,12 @@ class Names:
         return self._is_read_as(name, self._number(name, text), value)
 
     def _is_read_as(self, name: Hashable, number: float, value: Any) -> bool:
-        """Say whether a number is a value of a feature, whose floats may have fewer digits than float64."""
+        """Return whether a number equals a value in the float type of the feature."""
         with np.errstate(over="ignore"):
             return float(np.dtype(self.exact.get(name, "float64")).type(number)) == float(value)
 
     def _number(self, name: Hashable, text: str) -> float:
-        """Return the number that a text without unit says."""
+        """Return the number in a text without unit."""
         pattern = self.patterns.get(name)
         return pattern.read(text) if isinstance(pattern, NumberPattern) else float(Decimal(text.replace(",", "")))
 
@@ -696,7 +696,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_words(pattern: WordPattern, levels: list[Any], where: Part) -> None:
-    """Refuse words for levels that the column does not have, and words that are another level."""
+    """Raise if words are for unknown levels, or equal another level."""
     values: list[Any] = [value for value, _ in pattern.words]
     for value in values:
         if not pd.isna(value) and value not in levels:
@@ -706,7 +706,8 @@ def _check_words(pattern: WordPattern, levels: list[Any], where: Part) -> None:
         if words in called:
             raise InputError(
                 where,
-                f" calls {spell(value)} {words!r}, which is another level and would hide a change; give another word.",
+                f" has the word {words!r} for {spell(value)}, which is another level and would hide a change; give "
+                "another word.",
             )
 
 
@@ -728,13 +729,14 @@ def _check_reason(name: object, given: Any) -> None:
 
 
 def _check_different(labels: Mapping[Any, str], known: list[Any]) -> None:
-    """Refuse a label that is also another feature's."""
+    """Raise if two features have the same label."""
     called = [labels.get(name, str(name)) for name in known]
     twice = [name for name, label in zip(known, called) if called.count(label) > 1 and name in labels]
     if twice:
         raise InputError(
             Parameter("labels"),
-            f" calls {spell(twice[0])} {labels[twice[0]]!r}, as another feature is called; give each its own.",
+            f" has {labels[twice[0]]!r} for {spell(twice[0])}, which is the label of another feature; give each "
+            "its own.",
         )
 
 

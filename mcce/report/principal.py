@@ -1,6 +1,6 @@
 """Principal reasons as a table, a sentence and the parts of a letter; `mcce.explain.principal` finds them.
 
-A reason is told in the bank's own words if ``names["reasons"]`` has some, else by the feature and the person's value.
+A reason uses the user's text in ``names["reasons"]`` if there is one, otherwise the feature and the person's value.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from mcce.report.languages import Texts, read_texts
 from mcce.report.names import Names
 from mcce.report.rows import Result
 
-ALONE, TOGETHER, NONE, NO_EFFECT, FIXED = "alone", "together", "none", "no effect", "fixed"  # how features are repaired
-MOST = 4  # reasons, as regulators and readers take them
+ALONE, TOGETHER, NONE, NO_EFFECT, FIXED = "alone", "together", "none", "no effect", "fixed"  # values of `repair`
+MOST = 4  # reasons, as regulators recommend
 
 
 def repaired_by(repair: pd.Series[Any], contributions: pd.DataFrame) -> pd.Series[Any]:
-    """Return how features are repaired, with what the changes of a counterfactual contribute."""
+    """Return `repair`, updated by the contributions of the changes of a counterfactual."""
     enough, needed = (repair.index.isin(contributions.index[contributions[name]]) for name in ("enough", "needed"))
     told = repair.mask(repair.isin([NONE, NO_EFFECT]) & needed, TOGETHER)
     return told.mask(enough, ALONE)
 
 
 def _mattered(table: pd.DataFrame) -> pd.Series[bool]:
-    """Return which features counted against the decision, beyond the Monte Carlo error."""
+    """Mark the features that counted against the decision by more than the Monte Carlo error."""
     return table["shapley"] > 2.0 * table["standard_error"]
 
 
 def tell_reasons(
     table: pd.DataFrame, own: pd.DataFrame, fixed: Sequence[Hashable], names: Names, n: int | None
 ) -> pd.DataFrame:
-    """Return the first `n` reasons with value, code and text; without `n` all features, those of `fixed` last."""
+    """Return the first `n` reasons with value, code and text; without `n` all features, fixed ones last."""
     if n is not None:
         table = table[_mattered(table) & table["repair"].isin([ALONE, TOGETHER])].head(n)
     else:
@@ -56,7 +56,7 @@ def tell_reasons(
 
 @dataclass(frozen=True)
 class Reasons:
-    """The reasons of one refusal in words: those to be told, and those that mattered but cannot be changed."""
+    """The reasons of one refusal in words: those to state, and those that mattered but cannot be changed."""
 
     told: tuple[str, ...]
     unchangeable: tuple[str, ...]
@@ -77,7 +77,7 @@ class Reasons:
         return cls(tuple(points), tuple(without))
 
     def sentences(self, texts: Texts) -> tuple[str, str]:
-        """Return what stands before the reasons, and what is said of those that cannot be changed; empty if none."""
+        """Return the sentence before the reasons, and the one on reasons that cannot be changed, empty without any."""
         first = texts.say("reasons.found", len(self.told)) if self.told else texts.say("reasons.none")
         if not self.unchangeable:
             return first, ""
@@ -94,7 +94,7 @@ def reasons_sentence(found: Result, id: Hashable, n: int = MOST) -> str:
     id : hashable
         A label of the index of `found.factuals`.
     n : int
-        How many reasons, at most.
+        The largest number of reasons.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The reasons for which a factual has no counterfactual, as tables hold them and pages and letters read them."""
+"""The reasons why a factual has no counterfactual, in the words of tables; pages and letters compare them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ NONE_ALIKE_WANTED = "no training row with its fixed values"
 NO_ROOM = "nothing can meet its constraints"
 UNREADABLE = "it could not be read"
 
-MOST_LETTERS = 80  # of a reason in a table of counts
+MOST_LETTERS = 80  # length of a reason in a table of counts
 
 
 def short_reason(reason: str) -> str:
-    """Return a reason without what it says of a single factual, so that equal ones can be counted.
+    """Return a reason without the details of a single factual, so that equal reasons can be counted.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Letters about the factuals of a result: one of them, all that can be sent, and the factuals without a letter.
+"""Letters about the factuals of a result: one letter, all that can be sent, and the factuals without a letter.
 
-`mcce.report.letter_layout` has what stands in a letter, `mcce.report.languages` its texts.
+`mcce.report.letter_layout` builds the sections of a letter, `mcce.report.languages` reads its texts.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def letter(
     texts: OwnTexts = None,
     reasons: bool = False,
 ) -> str:
-    """Return a letter to the person a factual is about: what would have to differ, and what that does not promise.
+    """Return a letter to the person that a factual describes: what would have led to another decision.
 
-    It holds the counterfactuals of the factual as alternatives, the best of those that change the same features;
-    without any it says so. It uses the words that `MCCE` was given: labels, units, formats and the `label` of the
-    decision. The prediction is stated only if it has a label: ``labels={"prediction": "probability of default"}``.
+    The letter lists the counterfactuals as alternatives, the best of those that change the same features; without any
+    it says so. It uses the `names` given to `MCCE` (labels, units, formats) and the `label` of the decision. The
+    prediction is stated only if it has a label: ``labels={"prediction": "probability of default"}``.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ def letter(
     html : bool
         Whether to return a page for a browser, one sheet when printed, instead of plain text.
     language : str
-        The reader's: "en", "de", "fr" or "nb". Labels, units and the decision are in the words that you gave. All
+        The language of the reader: "en", "de", "fr" or "nb". Labels, units and the decision are not translated. All
         but English need babel, the extra `languages`.
     texts : file or dict, optional
-        Your own texts instead, as TOML: those of `mcce/report/texts`, with the same keys, in any language.
+        Your own texts as TOML, in any language, with the keys of the files in `mcce/report/texts`.
     reasons : bool
         Whether to add the principal reasons of the refusal (`Counterfactuals.principal_reasons`), and the right to give
         one's own view and to ask for a review by a person. It takes seconds for each person, and a result that was not
@@ -110,7 +110,7 @@ def letters(
     texts: OwnTexts = None,
     reasons: bool = False,
 ) -> pd.Series[Any]:
-    """Return the letters that can be sent, by id: none has a counterfactual of severity "stop" (`suspicious`).
+    """Return the letters that can be sent, by id, without counterfactuals of severity "stop" (`suspicious`).
 
     A factual whose counterfactuals all have that severity gets no letter; read them, then call `letter`. A factual
     without a counterfactual gets a letter that says so. Accepted cases and rows that could not be read get no letter.
@@ -120,7 +120,7 @@ def letters(
     ----------
     found : Counterfactuals
     all : bool
-        Whether counterfactuals of severity "stop" are in letters like the others.
+        Whether letters also contain counterfactuals of severity "stop".
     title, intro, closing, html, language, texts, reasons : as in `letter`
 
     Examples
@@ -144,7 +144,7 @@ def letters(
 
 
 def unlettered(found: Result, *, all: bool = False) -> pd.Series[Any]:
-    """Return the factuals that get no letter of `letters`, by id, and why.
+    """Return why factuals get no letter from `letters`, by id.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def _write_letters(
     *,
     reasons: bool = False,
 ) -> list[Letter]:
-    """Return the letters about factuals; the rows of `frame` marked in `without` are left out of them."""
+    """Return the letters about factuals, without the rows of `frame` marked in `without`."""
     whose = [(id, find_row(found, id)[0]) for id in ids]
     owner = owners(found)
     rows_of: dict[int, list[int]] = {factual: [] for _, factual in whose}
@@ -241,7 +241,7 @@ def _write_letters(
 
 
 def _reason_and_rules(found: Result, id: Hashable) -> tuple[str, tuple[str, ...]]:
-    """Return why a factual has no counterfactual, and which of its rules stand in the way."""
+    """Return why a factual has no counterfactual, and the rules that prevent one."""
     place = find_labels(found.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
     if place < 0:
         return "", ()

@@ -1,4 +1,4 @@
-"""A result in words: a sentence for each factual, a table of answers for people, and the lines that are printed."""
+"""A result in words: a sentence for each factual, a table of answers, and the printed lines."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def sentence(found: Result, id: Hashable, rank: int = 1) -> str:
 
 
 def sentences(found: Result, rank: int = 1) -> pd.Series[Any]:
-    """Return `Counterfactuals.sentence` of every factual, by id; those without a counterfactual say why.
+    """Return `Counterfactuals.sentence` of every factual, by id; without a counterfactual it states the reason.
 
     Parameters
     ----------
     found : Counterfactuals
     rank : int
-        Which counterfactual of each factual, 1 the best.
+        The rank of the counterfactual, 1 for the best.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def _row_sentence(found: Result, factual: int, row: int, changes: Sequence[Chang
 
 
 def change_table(found: Result) -> pd.DataFrame:
-    """Return every changed cell, with its role if the result knows it; see `mcce.Counterfactuals.changes`."""
+    """Return every changed cell, with its role where it is known; see `mcce.Counterfactuals.changes`."""
     before, changed = compare_rows(found)
     table = changed_cells(before, found.frame, changed)
     if found.incidental is None:
@@ -102,10 +102,10 @@ def _roles(found: Result) -> tuple[str, str]:
 
 
 def answers(found: Result) -> pd.DataFrame:
-    """Return features, measures and what changed, for people: a row for each counterfactual.
+    """Return features, measures and changes for reading: a row for each counterfactual.
 
-    `changed`, `needed` and `comes_along` name features (`action` and `consequence` those of recourse), `changes` has
-    their values, `sentence` all of it in words.
+    `changed`, `needed` and `comes_along` list features (`action` and `consequence` for recourse), `changes` lists their
+    values, and `sentence` describes the counterfactual.
 
     Parameters
     ----------
@@ -133,14 +133,14 @@ def answers(found: Result) -> pd.DataFrame:
 
 
 def result_headline(found: Result) -> list[str]:
-    """Return the first lines of a result: how many are explained, what was wanted, how far the best ones are."""
+    """Return the first lines of a result: the number explained, the wanted decision and the mean distances."""
     best, n_below = found.measures[best_rows(found)], int(found.below_floor().sum())
     n_explained = len(np.unique(owners(found)))
     return headline(n_explained, len(found.factuals), len(found), found.decision, best, found.run.floor, n_below)
 
 
 def printed_result(found: Result) -> str:
-    """Return a result as it is printed."""
+    """Return the printed form of a result."""
     shown = found.measures.iloc[:ROWS_PRINTED]
     changes = [told for _, _, told in changes_in_words(found, np.arange(len(shown)))]
     lines = [*result_headline(found), "", *printed_rows(shown, changes, found.names)]

@@ -1,7 +1,7 @@
-"""The rows of a result beside their factuals: which rows belong to a factual, which cells differ, in words.
+"""The rows of a result and their factuals: the rows of each factual, the cells that differ, and both in words.
 
-`Result` is what reports read of a `mcce.Counterfactuals`; the functions here and in the modules of sentences, letters
-and pages take any object that has these parts.
+`Result` is the part of `mcce.Counterfactuals` that reports read; the functions here and in the modules of sentences,
+letters and pages accept any object with these attributes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RunLike(Protocol):
 
 
 class Result(Protocol):
-    """The parts of a `mcce.Counterfactuals` that reports read; its docstring says what they are."""
+    """The attributes of `mcce.Counterfactuals` that reports read; its docstring describes them."""
 
     @property
     def frame(self) -> pd.DataFrame: ...
@@ -101,21 +101,21 @@ class Result(Protocol):
 
     def principal_reasons(self, id: Hashable, n: int = 4, *, every: bool = False) -> pd.DataFrame: ...
 
-    def plot(self, id: Hashable | None = None, rank: int = 1, ax: Any = None) -> Any: ...
+    def plot_plans(self, id: Hashable | None = None, *, max_plans: int = 5, figure: Any = None) -> Any: ...
 
 
 def owners(found: Result) -> NDArray[np.intp]:
-    """Return for each row of `frame` the place of its factual in `factuals`."""
+    """Return for each row of `frame` the position of its factual in `factuals`."""
     return find_labels(found.factuals.index, found.frame.index.get_level_values("id"))
 
 
 def best_rows(found: Result) -> Bools:
-    """Return which rows of `frame` are the best of their factual."""
+    """Mark the rows of `frame` that are the best of their factual."""
     return np.asarray(found.frame.index.get_level_values("rank") == 1)
 
 
 def find_row(found: Result, id: Hashable, rank: int = 1) -> tuple[int, int | None]:
-    """Return the places of a factual and of its counterfactual; None if it has no counterfactual at all."""
+    """Return the positions of a factual and of its counterfactual; None if it has no counterfactual."""
     ids = found.factuals.index
     try:
         factual = int(find_labels(ids, pd.Index([id], tupleize_cols=False))[0])
@@ -132,7 +132,7 @@ def find_row(found: Result, id: Hashable, rank: int = 1) -> tuple[int, int | Non
     if len(rows) and rank not in ranks:
         raise InputError(
             f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
-            "ask for one of these, or explain with a larger ",
+            "give one of these, or explain with a larger ",
             Parameter("n_counterfactuals"),
             ".",
         )
@@ -146,9 +146,9 @@ def held_back(found: Result) -> pd.DataFrame:
 
 
 def compare_rows(found: Result, rows: Ints | None = None) -> tuple[pd.DataFrame, Bools]:
-    """Return the factuals of some rows of `frame`, all by default, and which of the cells differ from them.
+    """Return the factuals of some rows of `frame`, all by default, and mark the cells that differ from them.
 
-    Cells of columns that are computed from others do not count.
+    Cells of computed columns are not marked.
     """
     rows = np.arange(len(found)) if rows is None else rows
     before = found.factuals[found.frame.columns].iloc[owners(found)[rows]].reset_index(drop=True)
@@ -157,7 +157,7 @@ def compare_rows(found: Result, rows: Ints | None = None) -> tuple[pd.DataFrame,
 
 
 def incidental_cells(found: Result, rows: Ints | None = None) -> Bools:
-    """Return which cells of some rows of `frame`, all by default, change without being needed."""
+    """Mark the incidental changes in some rows of `frame`, all by default."""
     along = found.incidental
     cells = np.zeros(found.frame.shape, dtype=bool) if along is None else along.to_numpy(dtype=bool)
     return cells if rows is None else cells[rows]
@@ -166,9 +166,9 @@ def incidental_cells(found: Result, rows: Ints | None = None) -> Bools:
 def changes_in_words(
     found: Result, rows: Ints | None = None, names: Names | None = None
 ) -> Iterator[tuple[int, int, list[Change]]]:
-    """Yield for rows of `frame`, all by default, the place of the factual, the row's own place, and its changes.
+    """Yield for rows of `frame`, all by default, the position of the factual, that of the row, and its changes.
 
-    Features are called by the names of the result unless others are given.
+    The names are those of the result unless others are given.
     """
     rows, names = np.arange(len(found)) if rows is None else rows, names or found.names
     before, changed = compare_rows(found, rows)
@@ -185,7 +185,7 @@ def changes_in_words(
 def follows_in_words(
     found: Result, factual: int, row: int, names: Names | None = None, texts: Texts | None = None
 ) -> str:
-    """Return what becomes of the derived features of a factual in a row of `frame`, as a sentence; empty if nothing."""
+    """Return the changes of the derived features in a row of `frame` as a sentence; empty without any."""
     names, told = names or found.names, []
     for name in found.frame.columns[found.frame.columns.isin(found.derived)]:
         before, after = found.factuals[name].iloc[factual], found.frame[name].iloc[row]
@@ -195,14 +195,14 @@ def follows_in_words(
 
 
 def _way(found: Result, name: Any, before: Any, after: Any) -> str:
-    """Return which text a change of a feature is told by."""
+    """Return the key of the text that describes a change of a feature."""
     if found.kinds.get(name) != "numeric" or pd.isna(before) or pd.isna(after):
         return "becomes"
     return "rises" if after > before else "falls"
 
 
 def usual_consequences(found: Result, row: int) -> list[tuple[str, Any, Any]]:
-    """Return the features that follow from the actions of a row of `frame`, with the ends of what is usual."""
+    """Return the consequences of the actions of a row of `frame`: each feature with its usual range."""
     table = found.consequences
     assert table is not None
     id, rank = found.frame.index[row]
@@ -211,12 +211,12 @@ def usual_consequences(found: Result, row: int) -> list[tuple[str, Any, Any]]:
 
 
 def cases_of_100(found: Result, row: int) -> int:
-    """Return in how many of 100 cases the actions of a row reach the decision: 99 at most, as nothing is certain."""
+    """Return in how many of 100 cases the actions of a row reach the decision, at most 99."""
     return min(int(100 * found.measures["p_valid"].iloc[row] + 1e-9), 99)
 
 
 def consequences_in_words(found: Result, row: int, names: Names | None = None, texts: Texts | None = None) -> str:
-    """Return what usually follows from the actions of a row of `frame`, and how often the decision is then reached."""
+    """Return the usual consequences of the actions of a row of `frame`, and how often the decision is then reached."""
     names, texts = names or found.names, texts or read_texts()
     told = []
     own = found.factuals.iloc[owners(found)[row]]

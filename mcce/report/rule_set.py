@@ -1,10 +1,10 @@
 """Rules for many people, in words, as a table and in a picture (`mcce.explain.group_rules` finds them).
 
-Of each rule the table says how many people its group holds and how many the rule reaches, and over these the means of
-the Gower distance, the number of changes and the plausibility. The row "all" is about everyone who lacks the decision,
-each with the cheapest rule that reaches them. Intervals are percentiles of the bootstrap over people
-(`mcce.report.groups`), given the rules: the choice of the rules is not repeated, so that the coverage of people who
-took no part may be a little lower.
+For each rule the table has the size of its group, the number of people that the rule reaches, and over these the means
+of the Gower distance, the number of changes and the plausibility. The row "all" covers all people without the wanted
+decision, each with the cheapest rule that reaches them. Intervals are bootstrap percentiles over people
+(`mcce.report.groups`), conditional on the rules: the selection of rules is not repeated, so coverage may be slightly
+lower for new people.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Floats
-from mcce.base.canvas import DARK, FONT, SMALL, ink, new_axes, write_caption
+from mcce.base.canvas import DARK, FONT, SMALL, WIDTH, ink, new_axes, write_caption
 from mcce.report.groups import figures
 from mcce.report.names import Names, fold, listed, value_text
 
@@ -34,8 +34,8 @@ class Term(NamedTuple):
     Attributes
     ----------
     feature : the column.
-    how : "is", "below" or "at least" of a condition; "to", "by", "at least" or "at most" of a change.
-    value : the value; of "by", the step.
+    how : "is", "below" or "at least" for a condition; "to", "by", "at least" or "at most" for a change.
+    value : the value; for "by", the step.
     """
 
     feature: Any
@@ -92,9 +92,9 @@ class RuleSet:
     found : Counterfactuals
         The changed row of each person reached, by the cheapest rule. ``found.by("sex")`` compares groups of people.
     rule_of : Series
-        By id, the number of that rule; 0 for people whom no rule reaches.
+        By id, the number of that rule; 0 for people that no rule reaches.
     confidence : float
-        How often the intervals cover.
+        The coverage of the intervals.
 
     Examples
     --------
@@ -156,12 +156,12 @@ class RuleSet:
             Where to draw. By default a new figure.
         """
         n = len(self.table)
-        ax = new_axes(7.2, 0.9 + 0.75 * n) if ax is None else ax
+        ax = new_axes(WIDTH, 0.9 + 0.75 * n) if ax is None else ax
         for place, (_, row) in enumerate(self.table.iterrows()):
             ax.barh(place, row["coverage"], height=0.3, color=DARK, alpha=1.0 if place == n - 1 else 0.6)
             ax.plot([row["coverage_low"], row["coverage_high"]], [place, place], color=ink(), linewidth=1.2)
             words = "all rules together" if place == n - 1 else f"{row['group']}: {row['change']}"
-            text = f"{fold(words, 96)}  ({row['reached']} of {row['people']})"
+            text = f"{fold(words, 66)}  ({row['reached']} of {row['people']})"
             ax.text(0.0, place - 0.2, text, fontsize=SMALL, va="bottom", parse_math=False)
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(n - 0.7, -0.75)
@@ -183,8 +183,8 @@ def rule_table(
 ) -> pd.DataFrame:
     """Return the table of a `RuleSet`.
 
-    `parts` has for each rule, and then for all together, a row for each person in the group: whether reached, then
-    Gower distance, L0 and plausibility, NaN for those not reached.
+    `parts` has for each rule, and then for all together, an array with a row for each person in the group: whether
+    reached, Gower distance, L0 and plausibility, NaN for those not reached.
     """
     lines = []
     texts = [(rule.group_words(names), rule.change_words(names)) for rule in rules]

@@ -1,10 +1,9 @@
 """Constraints in the words of a letter: "months employed: at most 2 years more than now", with units, in any language.
 
-1. A limit of one feature is told by its words, as `mcce.allow` writes them: each of them is one point.
-2. A rule that compares one feature with a number, or with what it is now and a number, is told like a limit.
-3. Any other rule stays a formula, with the labels of the features; one with a name of its own is called so.
-4. Numbers have the units of their feature; of one that counts months or years these are told as such, and a whole
-   number of years of months in years.
+1. A limit on one feature is translated from its text, as `mcce.allow` writes it; each part is one point.
+2. A rule that compares one feature with a number, or with its current value plus a number, is written like a limit.
+3. Any other rule stays a formula with the labels of the features, or is written by its name.
+4. Numbers have the unit of their feature. Months and years are written out, and multiples of 12 months as years.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from mcce.constraints import grammar as nodes
 
 MONTHS = 12
-LONGEST = 2000  # letters of a rule that is looked into
+LONGEST = 2000  # letters of a rule that is parsed
 _NUMBER = r"-?\d[\d_,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 _LIMITS = {
     rf"from ({_NUMBER}) to ({_NUMBER})": "range",
@@ -41,7 +40,7 @@ _LIMITS = {
     r"may not become missing": "not_missing",
 }
 _WITH_LEVELS = ("only", "one_of", "never")
-_PAST = {  # by the sign of a comparison with what a feature is now, and of the number beside it
+_PAST = {  # by the sign of a comparison with the current value, and the sign of the number added to it
     ("<=", 1): "up_to_more",
     (">=", 1): "at_least_more",
     (">=", -1): "up_to_less",
@@ -57,13 +56,13 @@ _TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "==": "=="}
 def rules_in_words(
     rules: Sequence[str], names: Names, columns: Sequence[Hashable], texts: Texts
 ) -> dict[str, tuple[str, ...]]:
-    """Return for each constraint, as its text, the points of a letter that tell it."""
+    """Return for the text of each constraint its points in a letter."""
     teller = _Teller(names, {str(name): name for name in columns}, texts)
     return {rule: teller.points(rule) for rule in rules}
 
 
 def plain_rule(text: str, names: Names, columns: Sequence[Hashable]) -> str:
-    """Return the text of a constraint with the labels of the features for their names, and fewer signs of a formula."""
+    """Return the text of a constraint with labels in place of names, and simpler signs."""
     known = {str(name): names.label(name) for name in columns}
     any_name = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
     found = re.compile(rf"(?<![\w.'])('?)({any_name})\1(?![\w.'])")
@@ -79,7 +78,7 @@ class _Teller:
     texts: Texts
 
     def points(self, rule: str) -> tuple[str, ...]:
-        """Return the points that tell one constraint."""
+        """Return the points of one constraint."""
         found = None
         if len(rule) <= LONGEST:
             found = self._only(rule) or self._limit(rule) or self._rule(rule)
@@ -97,7 +96,7 @@ class _Teller:
         return (self.texts.say("rule.only_these", len(labels), names=self.texts.listed(labels)),)
 
     def _limit(self, rule: str) -> tuple[str, ...] | None:
-        """Tell a limit of one feature (step 1)."""
+        """Return the points of a limit on one feature (1); None for other constraints."""
         name = next((name for name in self.columns if rule.startswith(f"{name}: ")), None)
         if name is None:
             return None
@@ -111,7 +110,7 @@ class _Teller:
         return tuple(points)
 
     def _one_limit(self, feature: Hashable, words: str) -> tuple[str, str] | None:
-        """Return the first limit in words, and the words after it."""
+        """Return the first limit in words, and the rest of the text."""
         for pattern, key in _LIMITS.items():
             if key in _WITH_LEVELS:
                 found = re.match(r"(?:only|one of|never) ('(?:[^'\\]|\\.)*'(?:, '(?:[^'\\]|\\.)*')*)(?:, |$)", words)
@@ -134,13 +133,13 @@ class _Teller:
         return {"value": self._amount(feature, numbers[0])} if numbers else {}
 
     def _rule(self, rule: str) -> tuple[str, ...] | None:
-        """Tell a rule about one feature (step 2)."""
-        from mcce.constraints import grammar as nodes  # what few need is loaded when it is needed
+        """Return the point of a rule about one feature (2); None for other constraints."""
+        from mcce.constraints import grammar as nodes  # imported on demand
 
         try:
             tree = nodes.parse(rule)
         except (MCCEError, RecursionError):
-            return None  # a name that was given to it
+            return None  # the name of a rule
         if not isinstance(tree, nodes.ComparisonOf) or len(tree.signs) != 1 or tree.signs[0] not in _TURNED:
             return None
         left, right, sign = *tree.values, tree.signs[0]
@@ -162,7 +161,7 @@ class _Teller:
         return self.texts.say(f"rule.{key}", feature=self.names.label(feature), **filled)
 
     def _amount(self, feature: Hashable, number: float) -> str:
-        """Return an amount of a feature with its unit (step 4)."""
+        """Return an amount of a feature with its unit (4)."""
         whole = int(number) if number == int(number) else None
         if whole and self._counts(feature, "month"):
             unit, n = ("years", whole // MONTHS) if whole % MONTHS == 0 else ("months", whole)
@@ -172,7 +171,7 @@ class _Teller:
         return self.names.text(feature, number if whole is None else whole)
 
     def _counts(self, feature: Hashable, what: str) -> bool:
-        """Say whether a feature counts months or years, by its unit, or by the first or last word of its label."""
+        """Return whether a feature counts months or years, by its unit or the first or last word of its label."""
         words = {word.strip().lower() for word in self.texts.say(f"words.{what}_words").split(",")}
         if feature in self.names.units:
             return self.names.units[feature].lower() in words
@@ -190,7 +189,7 @@ def _number_of(node: nodes.Node) -> float | None:
 
 
 def _beyond(node: nodes.Node, name: str) -> float | None:
-    """Return the number that is added to what a feature is now; None if that is not what a rule says."""
+    """Return the number added to the current value of a feature; None for other expressions."""
     from mcce.constraints import grammar as nodes
 
     if isinstance(node, nodes.NameOf):

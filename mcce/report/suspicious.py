@@ -1,19 +1,18 @@
-"""Answers that must not be sent before a person has read them, notes about others, and the reasons.
+"""Answers that must be reviewed before they are sent, notes about others, and the reasons.
 
-The reasons go by what is usual among the training rows, by the names of the columns and by the other answers. Each has
-a severity.
+The reasons are based on the training rows, on the names of the columns and on the other answers. Each has a severity.
 
 "stop": the answer must not be sent.
 
-1. `below the floor`: less plausible than was asked for.
+1. `below the floor`: less plausible than required.
 2. The reasons of `mcce.plausibility.stop_reasons`: a past event or fact changes, an education or a duration falls, a
    duration grows by years, a change goes opposite to the usual direction, a number contradicts a level, an amount rises
-   from nothing to much, money comes from nowhere, a level becomes "other" or "unknown", or a step is far. The sparse
-   search prefers answers without them (`mcce.explain.pipeline`).
+   from zero to much, money has no source, a level becomes "other" or "unknown", or a step is far. The sparse search
+   prefers answers without them (`mcce.explain.pipeline`).
 
-"note": the answer is unusual, not wrong:
+"note": the answer is unusual, but may be right.
 
-3. `comes along`: a change that the decision does not need is a larger step than every one that it needs. A step is a
+3. `comes along`: an incidental change is a larger step than every needed one. A step is a
    share of the distance between the 5 and the 95 per cent point of training values (`WIDE`), or of all levels if these
    have an order; any other change of level is a whole step.
 4. `edge of the data`: a number moves to a value beyond 99 per cent (`EDGE`) of the training rows, or beyond 99 per
@@ -25,14 +24,14 @@ a severity.
     (`RARE`); or a number moves by more than the upper quartile of the others' steps in that feature and three times the
     distance of their quartiles (`FAR`), of at least twenty steps (`FEW`).
 
-That a fact may change, or a duration grow by years, is a finding about the explainer rather than about single answers
-(`OF_COLUMN`): the feature should be fixed or limited. `mcce.suggest_fixed` lists such features, and `MCCE.fit` warns of
-facts. The list has one line for the feature: the first answer with the finding, and the number of the others. Level
-"all" lists every answer, with its notes. `mcce.report.letters` writes no letter for any answer of severity "stop",
-whether or not it is that one line.
+A changed fact, or a duration that grows by years, is a finding about the explainer rather than about single answers
+(`OF_COLUMN`): the feature should be fixed or limited. `mcce.suggest_fixed` lists such features, and `MCCE.fit` warns
+about facts. The list has one line for the feature: the first answer with the finding, and the number of the others.
+Level "all" lists every answer, with its notes. `mcce.report.letters` leaves out every answer of severity "stop", listed
+or not.
 
 `benchmarks.suspicious` measures how many answers and real rows are listed, and how many planted errors are found. An
-answer that is not listed is not therefore good advice.
+answer that is not listed may still be bad advice.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ from mcce.table.dtypes import is_dated
 WIDE, EDGE = (0.05, 0.95), (0.01, 0.99)
 TIMES, PART = 5.0, 0.25
 ENOUGH, RARE, FEW, FAR = 50, 0.01, 20, 3.0
-MOST_GROUPS = 2  # named in words
+MOST_GROUPS = 2  # groups listed in the words
 STOP, NOTE = "stop", "note"
 LEVELS = (STOP, "all")
 BELOW = "below the floor"
@@ -82,14 +81,14 @@ OF_COLUMN = (PAST, DURATION)
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers side by side with the rows that they answer.
+    """Answers and their factuals.
 
     Attributes
     ----------
     before, after : the factual and the counterfactual of each answer, a row each; the index of `after` is (id, rank)
-    changed : which cells differ
-    along : which of them the decision does not need; None if that is not known, as of whole draws
-    plausibility, floor : of each answer, and what was asked for; None if there was none to keep
+    changed : marks the cells that differ
+    along : marks the incidental changes; None if unknown, as for whole draws
+    plausibility, floor : the plausibility of each answer, and the required one; None without a floor
     names : labels, units and formats
     """
 
@@ -102,7 +101,7 @@ class Answered:
     names: Names
 
     def numbers(self, j: int) -> tuple[Floats, Floats]:
-        """Return the values of a column of numbers before and after."""
+        """Return the values of a numeric column before and after."""
         old, new = (each.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan) for each in (self.before, self.after))
         return old, new
 
@@ -120,16 +119,16 @@ class Answered:
 
     @cached_property
     def _columns(self) -> list[RuleColumn]:
-        """The columns, with a code for each value that is not a number."""
+        """The columns, with codes for values that are not numbers."""
         return [_read_column(self.before.iloc[:, j], self.after.iloc[:, j]) for j in range(self.after.shape[1])]
 
     def rules(self, usual: Usual) -> StopRules:
-        """Return the reasons not to send answers with these columns."""
+        """Return the rules that find the reasons of severity "stop"."""
         return StopRules(self._columns, usual, self.names.units)
 
 
 def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> RuleColumn:
-    """Return a column of two frames; values with an order have rising codes."""
+    """Return the column of two frames; ordered values have increasing codes."""
     dtype = before.dtype
     is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
     levels = pd.unique(pd.concat([before.astype(object), after.astype(object)]).dropna())
@@ -143,7 +142,7 @@ def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> RuleColumn:
 
 
 class Suspicion(NamedTuple):
-    """A reason to list a row, the feature that gives it (None if none does), and the words."""
+    """A reason to list a row, the feature concerned or None, and the words."""
 
     row: int
     reason: str
@@ -152,10 +151,10 @@ class Suspicion(NamedTuple):
 
 
 def find_suspicious(answers: Answered, usual: Usual, level: str = STOP) -> pd.DataFrame:
-    """Return the answers to read before sending, by (id, rank): `severity`, `reasons` by their names, and `words`.
+    """Return the answers to review before sending, by (id, rank): `severity`, `reasons` by name, and `words`.
 
-    With the level "stop" these are the answers of that severity, each finding about a column once; with "all", all
-    answers with any finding.
+    Level "stop" returns the answers of that severity, each finding about a column once; "all" returns all answers with
+    a finding.
     """
     if level not in LEVELS:
         raise InputError(f"there is no level {spell(level)} of suspicious answers; {did_you_mean(level, LEVELS)}")
@@ -182,7 +181,7 @@ def find_suspicious(answers: Answered, usual: Usual, level: str = STOP) -> pd.Da
 
 
 def _columns_once(findings: list[Suspicion]) -> list[Suspicion]:
-    """Return the findings, those about a column for its first row and for rows that are listed for another reason."""
+    """Return the findings; those about a column only for its first row and for rows with another reason."""
     has_own = {each.row for each in findings if each.reason not in OF_COLUMN}
     times = Counter((each.reason, each.feature) for each in findings)
     kept, told = [], set()
@@ -207,7 +206,7 @@ def _below(answers: Answered) -> Iterator[Suspicion]:
 
 
 def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicion:
-    """Return a reason not to send an answer, with the values."""
+    """Return a reason of severity "stop" in words, with the values."""
     reason, j, _, beside = stop
     name, names = answers.after.columns[j], answers.names
     label = names.label(name)
@@ -247,12 +246,12 @@ def _rare_change(answers: Answered, j: int) -> Iterator[Suspicion]:
 
 
 def _of_number(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
-    """Yield what is unusual about the steps and values of a number."""
+    """Yield the unusual steps and values of a numeric feature."""
     name, names = answers.after.columns[j], answers.names
     label, spread = names.label(name), usual.spreads[name]
     old, new = answers.numbers(j)
     changed = answers.changed[:, j]
-    gain = np.where(changed, new - old, np.nan)  # NaN, which exceeds nothing, if one of both is missing
+    gain = np.where(changed, new - old, np.nan)  # NaN if one of both is missing
     step = np.abs(gain)
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -300,7 +299,7 @@ def _has_level(answers: Answered, edge: Edge) -> Bools:
 
 
 def _along(answers: Answered, usual: Usual) -> Iterator[Suspicion]:
-    """Yield changes that come along and are larger than those that are needed."""
+    """Yield incidental changes that are larger than the needed ones."""
     if answers.along is None:
         return
     for row in np.flatnonzero((answers.along & answers.changed).any(axis=1)).tolist():
@@ -310,11 +309,11 @@ def _along(answers: Answered, usual: Usual) -> Iterator[Suspicion]:
         if more:
             labels = listed([answers.names.label(answers.after.columns[j]) for j in more])
             verbs = ("comes", "changes") if len(more) == 1 else ("come", "change")
-            yield Suspicion(row, ALONG, None, f"{labels} {verbs[0]} along, and {verbs[1]} more than what is needed")
+            yield Suspicion(row, ALONG, None, f"{labels} {verbs[0]} along, and {verbs[1]} more than the needed changes")
 
 
 def _step(answers: Answered, usual: Usual, row: int, j: int) -> float:
-    """Return the size of a change, as a share of what is usual."""
+    """Return the size of a change, as a share of the usual spread."""
     name, dtype = answers.after.columns[j], answers.after.dtypes.iloc[j]
     old: Any = answers.before.iloc[row, j]
     new: Any = answers.after.iloc[row, j]

@@ -1,8 +1,8 @@
-"""A result in words, for a terminal, a page and a letter alike.
+"""The texts of a result, shared by terminal output, pages and letters.
 
-Of one counterfactual, the sentence that says what changes, and the one that warns of an unusual row; of one factual,
-why it has no counterfactual; of all of them, the headline, a line for each counterfactual, the figures of the summary,
-and what each constraint does.
+For one counterfactual: the sentence on its changes, and the warning about an unusual row. For one factual: why it has
+no counterfactual. For all: the headline, a line for each counterfactual, the figures of the summary, and the effect of
+each constraint.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mcce.report.names import PREDICTION, Names, case_name, fold, value_text
 from mcce.report.reasons import short_reason
 from mcce.table.checks import find_labels
 
-NEARLY_ALL = 0.995  # more would be rounded to all of the draws
+NEARLY_ALL = 0.995  # larger shares would be rounded to 100 per cent
 CHANGES_PRINTED = 3
-CLASS = "predicted class "  # how a decision without a label begins
+CLASS = "predicted class "  # the beginning of a decision without a label
 
 
 class Change(NamedTuple):
-    """A change in words; one that `comes_along` is not needed for the decision, but others are not believable alone."""
+    """A change in words; the decision does not need one that `comes_along`, but the others are implausible alone."""
 
     feature: str
     before: str
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 def changes_text(changes: Sequence[Change], texts: Texts | None = None) -> str:
-    """Return changes as part of a sentence: those that are needed, and in brackets those that come along with them.
+    """Return changes as part of a sentence: the needed ones, and the incidental ones in brackets.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def changes_text(changes: Sequence[Change], texts: Texts | None = None) -> str:
 
 
 def follow_sentence(changes: Sequence[tuple[str, str, str]], texts: Texts | None = None) -> str:
-    """Return what becomes of computed features as a sentence; each has its name, its way and its new value.
+    """Return the changes of computed features as a sentence; each is its name, its direction and its new value.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def follow_sentence(changes: Sequence[tuple[str, str, str]], texts: Texts | None
 
 
 def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str, name: str | None = None) -> str:
-    """Return the changes and the old and new prediction, which has a name or none, as a sentence.
+    """Return the changes and the old and new prediction as a sentence; without a `name`, predictions may be left out.
 
     Examples
     --------
@@ -88,11 +88,11 @@ def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str
 
 
 def care_sentence(plausibility: float, floor: float) -> str:
-    """Return the warning of a counterfactual below the floor of plausibility."""
+    """Return the warning about a counterfactual below the floor of plausibility."""
     share = "hardly any" if plausibility < 0.001 else f"{value_text(100 * plausibility, 3)}%"
     return (
-        f"Take it with care: it is below the floor of plausibility, since {share} of the real rows look as unusual as "
-        f"this one or more so, and {value_text(100 * floor, 3)}% were asked for."
+        f"Use with caution: {share} of the real rows look as unusual as this one or more so; at least "
+        f"{value_text(100 * floor, 3)}% were required."
     )
 
 
@@ -107,7 +107,7 @@ def unexplained_sentence(unexplained: pd.DataFrame, id: Hashable) -> str:
 
 
 def reasons_in_lines(unexplained: pd.DataFrame) -> list[str]:
-    """Return one line for each sort of reasons why factuals stayed unexplained."""
+    """Return one line for each kind of reason for unexplained factuals."""
     groups = unexplained["reason"].groupby(unexplained["reason"].map(short_reason), sort=False).groups.items()
     return [f"not explained, {reason}: {spell_all(ids)}" for reason, ids in groups]
 
@@ -115,9 +115,9 @@ def reasons_in_lines(unexplained: pd.DataFrame) -> list[str]:
 def headline(
     n_explained: int, n_factuals: int, n_rows: int, decision: str, best: pd.DataFrame, floor: float | None, n_below: int
 ) -> list[str]:
-    """Return how many were explained, what was wanted, how far the best ones are, and how many are below the floor.
+    """Return the number explained, the wanted decision, the mean distances, and the number of rows below the floor.
 
-    `best` are the measures of the best counterfactual of each factual; `floor` is None if none was asked for.
+    `best` holds the measures of the best counterfactual of each factual; `floor` is None if there was no floor.
     """
     lines = [
         f"Counterfactuals: {n_explained} of {n_factuals} factuals explained, {n_rows} rows",
@@ -150,14 +150,14 @@ def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[Change]], na
 
 
 def count_figures(n_factuals: int, n_explained: int, unexplained: pd.DataFrame) -> dict[str, object]:
-    """Return how many factuals there are, how many are explained, and how many are not for each sort of reasons."""
+    """Return the numbers of factuals: all, explained, and unexplained by kind of reason."""
     figures = {"factuals": n_factuals, "explained": n_explained, "unexplained": len(unexplained)}
     counts = unexplained["reason"].map(short_reason).value_counts().items()
     return {**figures, **{f"unexplained: {reason}": int(count) for reason, count in counts}}
 
 
 def measure_figures(best: pd.DataFrame, standard_errors: Mapping[str, float]) -> dict[str, object]:
-    """Return mean and spread of the measures of the best rows, and Monte Carlo errors where there are any."""
+    """Return mean and standard deviation of the measures of the best rows, and Monte Carlo errors where known."""
     figures: dict[str, object] = {}
     numbers = best.drop(columns="prediction").select_dtypes("number")
     for name in numbers.columns:
@@ -170,7 +170,7 @@ def measure_figures(best: pd.DataFrame, standard_errors: Mapping[str, float]) ->
 
 
 def spread_figures(pairwise: pd.DataFrame | None) -> dict[str, object]:
-    """Return how different the counterfactuals of a factual are, on average over those that have several."""
+    """Return the mean pairwise distances of counterfactuals over the factuals that have several."""
     if pairwise is None or not (several := pairwise[pairwise["rows"] > 1]).size:
         return {}
     return {
@@ -180,7 +180,7 @@ def spread_figures(pairwise: pd.DataFrame | None) -> dict[str, object]:
 
 
 class ConstraintWords(NamedTuple):
-    """One constraint: its text, the share of unconstrained draws that break it, and how many rows passed it."""
+    """One constraint: its text, the share of unconstrained draws that violate it, and the number that passed."""
 
     text: str
     breaks: str
@@ -188,7 +188,7 @@ class ConstraintWords(NamedTuple):
 
 
 def constraint_words(constraints: pd.DataFrame | None) -> list[ConstraintWords]:
-    """Return the rows of `Counterfactuals.constraints` in words; none if there are no constraints.
+    """Return the rows of `Counterfactuals.constraints` in words; empty without constraints.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def constraint_words(constraints: pd.DataFrame | None) -> list[ConstraintWords]:
 def constraint_lines(constraints: pd.DataFrame | None) -> list[str]:
     """Return one line for each constraint."""
     return [
-        f"{each.text}: broken by {each.breaks} of the free draws; rows that could go on: {each.passed}"
+        f"{each.text}: violated by {each.breaks} of the unconstrained draws; draws with an allowed value: {each.passed}"
         for each in constraint_words(constraints)
     ]
 
@@ -222,7 +222,7 @@ def _share_text(share: float) -> str:
 
 def _passed_text(tried: float, passed: float) -> str:
     if pd.isna(tried) or not tried:
-        return "none came to it"
+        return "none was tested"
     tried, passed = int(tried), int(passed)
     if passed == tried:
         return f"all of {value_text(tried)}"

@@ -129,7 +129,7 @@ def test_letters_are_those_of_the_letters_command(saved, tmp_path, capsys):
     words = ["--in-words", "the loan is granted", "--labels", "income=yearly pay", "--units", "income=EUR", "--all"]
     batches = ["explain-batches", *common, "--batch-size", "8", "--out", str(tmp_path / "out")]
     assert main([*batches, "--language", "de"]) == BAD_INPUT
-    assert "--language goes with --letters; add it, or leave --language out" in capsys.readouterr().err
+    assert "--language goes with --letters; add --letters FOLDER, or leave --language out" in capsys.readouterr().err
     assert main(["explain", *common, *words, "--letters", str(tmp_path / "one")]) == SOME_UNEXPLAINED
     capsys.readouterr()
     assert main([*batches, *words, "--letters", str(tmp_path / "two")]) == SOME_UNEXPLAINED

@@ -26,4 +26,4 @@ def test_a_card_is_printed_as_markdown_and_written_as_a_page(bank, tmp_path, cap
 def test_rows_of_a_file_are_measured(bank, tmp_path, capsys):  # noqa: F811
     pd.read_csv(bank / "train.csv").add(1).to_csv(tmp_path / "new.csv", index=False)
     assert run(bank, "--rows", tmp_path / "new.csv") == DONE
-    assert "Judged by 150 rows that were given as new" in capsys.readouterr().out
+    assert "On 150 rows given as new" in capsys.readouterr().out

@@ -60,8 +60,10 @@ def test_rows_obey_the_file_and_what_binds_is_told(files, capsys):
     own = pd.read_csv("new.csv").set_index("who").loc[free.index]
     assert (free["rent"] > own["rent"]).any() or (free["income"] % 10 != 0).any()
     said = capsys.readouterr().err
-    assert re.search(r"constraint income: in steps of 10, may only rise: broken by \d+% of the free draws; ", said)
-    assert re.search(r"constraint rent <= was\(rent\): broken by .*; rows that could go on: ", said)
+    assert re.search(
+        r"constraint income: in steps of 10, may only rise: violated by \d+% of the unconstrained draws; ", said
+    )
+    assert re.search(r"constraint rent <= was\(rent\): violated by .*; draws with an allowed value: ", said)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.image import imread
 
 from mcce.cli import main
+from tests.plain_words import assert_plain
 
 
 @pytest.mark.slow
@@ -31,6 +32,8 @@ def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
     assert "data:image/png;base64,iVBOR" in page
     assert "customer 1" in page
     assert "http" not in page
+    assert_plain(said)
+    assert_plain(page)
 
 
 def test_demo_says_where_it_cannot_write(tmp_path, capsys):

@@ -34,7 +34,7 @@ def test_prints_sentences_and_writes_the_table(command, tmp_path, capsys):
 
 def test_wrong_arguments_are_told(command, tmp_path, capsys):
     assert main([*command, "--keys=sax"]) == BAD_INPUT
-    assert "keys names 'sax', which is no column; did you mean 'sex'?" in capsys.readouterr().err
+    assert "keys names 'sax', which is not a column; did you mean 'sex'?" in capsys.readouterr().err
     assert main([*command, "--out=table.txt"]) == BAD_INPUT
     assert "does not end in .csv" in capsys.readouterr().err
     text = (tmp_path / "holdout.csv").read_text().splitlines()

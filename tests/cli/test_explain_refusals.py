@@ -206,3 +206,10 @@ def test_numbers_of_thousands_of_digits(option, folder, capsys):
     last = capsys.readouterr().err.splitlines()[-1]
     assert re.search(rf"argument --{option}: '1+\.\.\.1+' is not a whole number", last)
     assert len(last) < 350
+
+
+@pytest.mark.parametrize("given", [("--language", "nb"), ("--all",), ("--reasons",)], ids=lambda given: given[0])
+def test_options_of_letters_need_letters(folder, capsys, given):
+    assert explain(folder, "--model", folder / "model.joblib", "--decision", "[0,0.1)", "--out", "-", *given) == 2
+    wrong = f"{given[0]} goes with --letters; add --letters FOLDER, or leave {given[0]} out."
+    assert wrong in capsys.readouterr().err

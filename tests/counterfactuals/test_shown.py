@@ -84,7 +84,7 @@ def test_html_of_a_wide_table_has_the_changing_features_first():
     head, *rows = Cells(html).rows
     assert [cell[0] for cell in head[4:8]] == ["x17", "x33", "x0", "x1"]
     assert len(rows) == 20
-    assert "20 more rows, 20 more explained factuals" in html
+    assert "20 more rows, 20 more explained cases" in html
 
 
 def test_plot(found):

@@ -110,8 +110,7 @@ def test_rows_below_the_floor_are_marked(found):
     assert sparse.below_floor().tolist() == [True, False, False]
     plain = found.sentence("ann")
     assert sparse.sentence("ann") == plain + (
-        " Take it with care: it is below the floor of plausibility, since 2.1% of the real rows look as unusual "
-        "as this one or more so, and 5% were asked for."
+        " Use with caution: 2.1% of the real rows look as unusual as this one or more so; at least 5% were required."
     )
     assert sparse.sentence("bob") == found.sentence("bob")
     line = "rows below the floor of plausibility (0.05): 1"
@@ -119,8 +118,8 @@ def test_rows_below_the_floor_are_marked(found):
     assert line in sparse._repr_html_()
     assert sparse.summary()["value"]["rows below the floor of plausibility"] == 1
     page = sparse.to_html()
-    assert "Take it with care" in page
-    assert "rows below the floor of plausibility" in page
+    assert "Use with caution" in page
+    assert "answers less plausible than required" in page
     head, _, first, *_ = Cells(sparse._repr_html_()).rows
     assert [cell[0] for cell in head[:5]] == ["id, → rank", "prediction", "L0", "gower", "plausibility"]
     assert [cell[0] for cell in first[:5]] == ["→ 1", "0.62", "2", "0.3", "0.021"]
@@ -131,7 +130,7 @@ def test_a_row_at_the_floor_is_not_below_it(found):
     assert sparse_of(found, 0.05 + 1e-12).below_floor().tolist() == [True, False, False], "rounding"
     assert sparse_of(found, 0.051).below_floor().tolist() == [True, False, True]
     none = replace(sparse_of(found, 0.05), measures=found.measures.assign(plausibility=0.0004))
-    assert "since hardly any of the real rows" in none.sentence("ann")
+    assert "Use with caution: hardly any of the real rows" in none.sentence("ann")
 
 
 def test_without_a_floor_nothing_is_said_of_it(found):

@@ -8,6 +8,7 @@ import pytest
 
 import mcce
 from mcce import InputError
+from tests.plain_words import assert_plain
 from tests.records.problem import explainer, make_explainer, table
 
 
@@ -73,7 +74,8 @@ def test_new_rows_are_measured_and_conditionals_criticised():
     wrong = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age", "education"], sampler="norm", random_state=1)
     wrong.fit(X[:750])
     text = mcce.card(wrong, X[750:], n_samples=100, max_factuals=20).to_markdown()
-    assert "Judged by 750 rows that were given as new, 1 of 1 conditionals are rejected at the level 0.05:" in text
+    assert_plain(text)
+    assert "On 750 rows given as new, 1 of 1 conditionals are rejected at the level 0.05:" in text
     assert "| explained |" in text
     assert "20 of 750 rows were explained, with sparse=True, n\\_samples=100, max\\_factuals=20:" in text
 
@@ -88,3 +90,12 @@ def test_a_private_fit_states_its_account_and_no_number_of_rows():
     assert "120" not in text
     assert "epsilon" in text.casefold()
     assert "Not covered: the model explained" in text
+
+
+def test_the_label_of_the_decision_stands_beside_its_rule():
+    X = pd.DataFrame({"a": np.arange(40.0)})
+    granted = mcce.Interval(0.5, 1, label="the loan is granted")
+    made = mcce.MCCE(lambda rows: rows["a"] / 40, decision=granted, random_state=1).fit(X, relations=())
+    assert "| wanted decision | the loan is granted (score from 0.5 to 1) |" in mcce.card(made).to_markdown()
+    plain = mcce.MCCE(lambda rows: rows["a"] / 40, decision=(0.5, 1), random_state=1).fit(X, relations=())
+    assert "| wanted decision | score from 0.5 to 1 |" in mcce.card(plain).to_markdown()

@@ -100,5 +100,5 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 
 def test_too_few_rows_are_refused():
-    with pytest.raises(InputError, match="X has 15 rows; to judge conditionals out of fold takes at least 20"):
+    with pytest.raises(InputError, match="X has 15 rows; the criticism out of fold needs at least 20"):
         conditionals(line(15), sampler="norm", fixed=["z"])

@@ -195,7 +195,7 @@ def test_result():
     [
         (normal(50, 1), normal(50, 2)[["a"]], {}, r"generated lacks the column\(s\) 'b' of real"),
         (normal(50, 1)[["a"]], normal(50, 2), {}, r"real lacks the column\(s\) 'b' of generated"),
-        (normal(50, 1), normal(9, 2), {}, r"generated has 9 row\(s\); telling apart needs at least 10"),
+        (normal(50, 1), normal(9, 2), {}, r"generated has 9 row\(s\); the comparison needs at least 10"),
         (normal(3, 1), normal(50, 2), {}, r"real has 3 row\(s\)"),
         (pd.DataFrame(index=range(20)), pd.DataFrame(index=range(20)), {}, "have no columns"),
         ([[1.0, 2.0]] * 20, normal(50, 2), {}, "real is a list"),

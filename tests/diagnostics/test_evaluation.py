@@ -58,7 +58,7 @@ def test_by_hand():
     }
     assert e.to_frame("peer").loc["peer", "L1"] == pytest.approx(0.875)
     assert "N_CE" in repr(e)
-    assert "2 factuals have" in e._repr_html_()
+    assert "2 cases have" in e._repr_html_()
 
 
 def test_the_factual_does_not_count_but_its_twin_does():
@@ -190,5 +190,5 @@ def test_bad_input_is_refused(found, X, more, message):
 def test_a_level_outside_an_order_is_refused():
     training = TRAINING.assign(size=pd.Categorical(["S", "M", "L", "S"], ["S", "M", "L"], ordered=True))
     found = training.iloc[[0]].assign(size="XL")
-    with pytest.raises(mcce.InputError, match="'XL', which has no place in the order"):
+    with pytest.raises(mcce.InputError, match="'XL', which is not in the order"):
         evaluate(found, training.iloc[[0]], lambda frame: np.ones(len(frame)), training=training)

@@ -177,7 +177,7 @@ def test_bad_input_is_refused(explainer, training):
         explainer.trade_off(training, [1], n_samples=10)
     with pytest.raises(InputError, match="max_rows is 0"):
         explainer.trade_off(training, max_rows=0)
-    with pytest.raises(InputError, match="index of X holds a label more than once"):
+    with pytest.raises(InputError, match="index of X has duplicate labels"):
         explainer.trade_off(training.set_axis([0] * len(training)))
     with pytest.raises(mcce.NotFittedError, match="not fitted"):
         MCCE(Rule(), decision=(0.5, 1.0)).trade_off(training)

@@ -12,6 +12,7 @@ import mcce
 from mcce.exceptions import InputError
 from mcce.judging.criticism import Criticism
 from tests.judging.processes import RIGHT, RIGHT_LEVELS, WRONG, Levels, criticise
+from tests.report.plots.texts import assert_legible, assert_texts_fit
 from tests.samplers.statsmodels.problem import make_frame
 
 matplotlib.use("Agg")
@@ -84,6 +85,8 @@ def test_one_picture_a_feature(criticism):
         plt.close(figure)
     axes = criticism.plot()
     assert len(axes) == 3
+    assert_texts_fit(*axes)
+    assert_legible(*axes)
     heights = [patch.get_height() for patch in axes[0].patches if patch.get_height() == int(patch.get_height())]
     assert sum(heights) >= 300
     plt.close(axes[0].figure)

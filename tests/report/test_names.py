@@ -85,8 +85,8 @@ def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
         ({"reasons": {"salary": {"code": "1"}}}, r"reasons\['salary'\] is .*; give a text, or \{\"code\""),
         ({"reasons": {"salary": {"text": "low", "kode": "1"}}}, r"has 'kode'; did you mean 'code'"),
         ({"reasons": {"salary": {"text": "low", "code": 1}}}, "has the code 1; give a text"),
-        ({"labels": {"salary": "loan_amount"}}, "as another feature is called"),
-        ({"labels": {"salary": "sum", "loan_amount": "sum"}}, "as another feature is called"),
+        ({"labels": {"salary": "loan_amount"}}, "which is the label of another feature"),
+        ({"labels": {"salary": "sum", "loan_amount": "sum"}}, "which is the label of another feature"),
     ],
 )
 def test_what_does_not_fit_is_refused(said, message):
@@ -155,7 +155,7 @@ def rich(rows):
         ({"formats": {"home": "0 %"}}, "is of numbers, but the column holds levels"),
         ({"formats": {"salary": "%Y"}}, "is of dates, but the column holds numbers"),
         ({"formats": {"home": {"won": "owned"}}}, r"has words for 'won'; did you mean 'own'"),
-        ({"formats": {"home": {"own": "rent"}}}, "calls 'own' 'rent', which is another level"),
+        ({"formats": {"home": {"own": "rent"}}}, "has the word 'rent' for 'own', which is another level"),
         ({"labels": {"hom": "home"}}, "did you mean 'home'"),
     ],
 )

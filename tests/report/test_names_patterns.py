@@ -51,13 +51,13 @@ def test_words_of_values():
     [
         (",.2f", r"formats\['x'\] is ',.2f'; write the number zero as it should look"),
         ("1,000", "write the number zero"),
-        ("0,000,0", "one mark for thousands and decimals"),
+        ("0,000,0", "same separator for thousands and decimals"),
         ("", "write the number zero"),
         ("0." + "0" * 101, r"is '0\.0+', with 101 decimals; give at most 100"),
-        ("%d" + "." * 999, r"is '%d.*', of 1,001 characters; at most 1,000 are read"),
+        ("%d" + "." * 999, r"is '%d.*', of 1,001 characters; give at most 1,000"),
         (2, "a text such as '0'"),
         ({"a": 1}, r"has 1 for 'a'; give a text"),
-        ({"a": "same", "b": "same"}, "calls 'a', 'b' alike, 'same'"),
+        ({"a": "same", "b": "same"}, "has the same word for 'a', 'b', 'same'"),
     ],
 )
 def test_what_cannot_be_read_is_refused(said, message):

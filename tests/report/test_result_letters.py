@@ -12,9 +12,10 @@ import pytest
 
 import mcce
 from mcce.exceptions import InputError
-from mcce.report.languages import read_texts
-from mcce.report.letter_layout import Letter, _reasons_and_rights
+from mcce.report.languages import read_texts, text_of
+from mcce.report.letter_layout import Letter, _reasons_and_rights, letter_name
 from mcce.report.principal import Reasons
+from tests.plain_words import assert_plain
 
 JARGON = ("factual", "gower", "l0", "mcce", "sample", "draw", "candidate", "plausib", "feature", "prediction", "row")
 
@@ -232,3 +233,18 @@ def test_without_reasons_that_can_be_repaired_a_letter_says_so():
     text = " ".join(Letter("t", "a", (), _reasons_and_rights(reasons, read_texts())[0], ()).as_text().split())
     assert "none was found whose change" in text
     assert "Savings and home counted against it too, but no realistic change of them was found" in text
+
+
+@pytest.mark.parametrize("language", ["de", "en", "fr", "nb"])
+def test_no_text_of_a_language_has_an_internal_word(language):
+    assert_plain(text_of(language))
+
+
+def test_file_names_of_long_ids_are_short_and_differ():
+    """Norwegian letters have two bytes, Chinese ones three; file systems take 255 bytes."""
+    ids = ["æ" * 300, "æ" * 299 + "ø", "漢" * 200, "a" * 101, "a" * 102, "a" * 101 + "\ud800"]
+    names = [letter_name(id) for id in ids]
+    assert len(set(names)) == len(ids)
+    assert max(len(f"{name}.1000000.html".encode()) for name in names) <= 255
+    assert letter_name("a" * 100) == "a" * 100
+    assert letter_name("Kari Nordmann/3") == "Kari_Nordmann_3"

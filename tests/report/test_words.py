@@ -27,7 +27,7 @@ def test_a_share_is_never_rounded_to_none_or_all(breaks, words):
 def test_lines_say_what_passed():
     table = pd.DataFrame({"breaks": [0.5, 0.0], "tried": [20, 0], "passed": [20, 0]}, index=["a >= 1", "b >= 1"])
     assert constraint_lines(table) == [
-        "a >= 1: broken by 50% of the free draws; rows that could go on: all of 20",
-        "b >= 1: broken by none of the free draws; rows that could go on: none came to it",
+        "a >= 1: violated by 50% of the unconstrained draws; draws with an allowed value: all of 20",
+        "b >= 1: violated by none of the unconstrained draws; draws with an allowed value: none was tested",
     ]
     assert constraint_lines(None) == []

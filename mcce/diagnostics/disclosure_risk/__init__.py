@@ -1,1 +1,1 @@
-"""Disclosure by explanations and generated rows: counts on keys, attacks beside a control, membership."""
+"""Disclosure risk of explanations and generated rows: counts on keys, attacks with a control, membership."""

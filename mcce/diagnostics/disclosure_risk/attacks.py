@@ -1,13 +1,13 @@
 """Singling out, linkability and inference: attacks with released rows, on training rows and on control rows.
 
 As in anonymeter (Giomi, Boenisch, Wehmeyer and Tasnadi 2023, "A unified framework for quantifying privacy risk in
-synthetic data"). Successes are counted on training rows, on equally many control rows, and for a baseline that guesses;
-`rates` computes the risk.
+synthetic data"). Successes are counted on training rows, on equally many control rows, and for random guesses (the
+baseline); `rates` computes the risk.
 
-1. Singling out. A query is a conjunction of conditions that exactly one released row meets; it succeeds if exactly one
-   training row meets it. Several columns: conditions from a released row (>= its number above the median, <= otherwise,
-   its level, missing). One column: extreme numbers, and values of a single released row. The baseline asks random
-   conditions.
+1. Singling out. A query is a conjunction of conditions that exactly one released row satisfies; it succeeds if exactly
+   one training row satisfies it. Several columns: conditions from a released row (>= its number above the median, <=
+   otherwise, its level, missing). One column: extreme numbers, and values of a single released row. The baseline uses
+   random conditions.
 2. Linkability. The columns are split in two. The attack succeeds if a released row is among the nearest of a person by
    both halves.
 3. Inference. The secret is guessed from the released row that is nearest in the known columns; a level must be equal, a
@@ -33,9 +33,9 @@ from mcce.rng import hash_rows
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
 
-TOLERANCE = 0.05  # of a guessed number
-N_SHUFFLES = 199  # of training and control rows: how far ahead chance is
-MOST_TRIES = 20  # for each query that is asked for
+TOLERANCE = 0.05  # relative error of a guessed number
+N_SHUFFLES = 199  # permutations of training and control rows
+MOST_TRIES = 20  # attempts per query
 COMPARISONS: dict[str, Callable[[Floats, float], Bools]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -54,7 +54,7 @@ Query = tuple[tuple[int, str, float], ...]
 class Attack:
     """Rates of an attack on training rows, on control rows, and of its baseline.
 
-    `chance` is that of as many more successes on training rows than on the control if nothing leaks.
+    `chance` is the p-value of the excess of successes on training rows over the control.
     """
 
     attack: Rate
@@ -64,7 +64,7 @@ class Attack:
 
     @classmethod
     def of_people(cls, right: Bools, on_control: Bools, by_chance: Bools, confidence: float) -> Attack:
-        """Return the rates of attacks on one person each, which are independent given the released rows."""
+        """Return the rates of independent attacks on single people, given the released rows."""
         attack, control, baseline = (
             wilson(int(each.sum()), each.size, confidence) for each in (right, on_control, by_chance)
         )
@@ -73,12 +73,12 @@ class Attack:
 
     @property
     def risk(self) -> Estimate:
-        """How far the attack is ahead of the control."""
+        """The excess of the attack over the control."""
         return risk(self.attack, self.control)
 
     @property
     def is_worthless(self) -> bool:
-        """Whether it is no better than guessing, so that it shows nothing about a better one."""
+        """Whether the attack is not better than guessing, and so gives no evidence."""
         return self.attack.middle <= self.baseline.middle
 
 
@@ -136,7 +136,7 @@ def queries_of_columns(released: Floats, features: Sequence[Feature], n: int, rn
 def random_queries(
     released: Floats, features: Sequence[Feature], n: int, n_columns: int, rng: np.random.Generator
 ) -> list[Query]:
-    """Return queries with random values and comparisons, which the baseline asks."""
+    """Return queries with random values and comparisons, for the baseline."""
     values = [np.unique(released[:, j]) for j in range(released.shape[1])]
     queries = []
     for _ in range(n):
@@ -160,7 +160,7 @@ def singling_out(
     rng: np.random.Generator,
     confidence: float,
 ) -> Attack:
-    """Attack by queries on `n_columns` columns; training and control should have as many rows."""
+    """Attack by queries on `n_columns` columns; training and control should have equally many rows."""
     rows, people, others = (distinct_rows(table) for table in (released, training, control))
     if n_columns == 1:
         queries = queries_of_columns(rows, features, n_attacks, rng)
@@ -229,7 +229,7 @@ def inference(
     rng: np.random.Generator,
     confidence: float,
 ) -> Attack:
-    """Attack all given rows by guessing a secret from what is known of them."""
+    """Attack all given rows by guessing the secret column from the known ones."""
     found = []
     for people in (training, control):
         guesses = released[_nearest(people, released, features, known, 1)[:, 0], secret]
@@ -240,7 +240,7 @@ def inference(
 
 
 def guessed_right(guesses: Floats, secrets: Floats, feature: Feature) -> Bools:
-    """Return which guesses count as right: the same level or date, or a number within 5 per cent of the guess."""
+    """Mark the correct guesses: the same level or date, or a number within 5 per cent of the guess."""
     tolerance = TOLERANCE if feature.is_numeric and not is_dated(feature.dtype) else 0.0
     near = np.abs(guesses - secrets) <= tolerance * np.abs(guesses)
     return np.asarray(near | (np.isnan(guesses) & np.isnan(secrets)))

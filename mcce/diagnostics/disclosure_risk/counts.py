@@ -1,9 +1,9 @@
-"""Counts of released rows beside those of the original: copies, single values, keys and what they tell of a target.
+"""Disclosure measures by counts: copies, distinguishing values, keys, and the attribution of a target by keys.
 
 1. A copy is a released row that equals an original one in every column. A distinguishing cell holds a value that
-   exactly one original row has in that column: whoever knows it knows whose it was. Of a counterfactual only cells that
-   differ from the factual count; the others belong to whoever asked.
-2. Keys are what an attacker knows of people; q is a combination of their values, t a value of the target. The original
+   exactly one original row has in that column, and so identifies this row. Of a counterfactual only cells that differ
+   from the factual count, since the others come from the query.
+2. Keys are the columns known to an attacker; q is a combination of their values, t a value of the target. The original
    has d_tq rows of each and d_q of the keys, N_d in all; the released table s_tq, s_q, N_s. In per cent of N_d (but
    UiS and Dsyn, of N_s), as synthpop's `disclosure` (Raab, Nowok and Dibben, "Practical privacy metrics for synthetic
    data") computes them, sums being over q, or over t and q:
@@ -13,8 +13,8 @@
 3. Correct attribution: baseCAPd = sum_t (d_t / N_d)^2, CAPd = sum d_tq^2 / d_q, CAPs the same of the released table,
    DCAP = sum d_tq s_tq / s_q, in per cent; TCAP = DiSCO over iS, as synthpop has it; TCAP_certain = DiSCO over DiS, as
    Little, Elliot and Allmendinger (2022) do.
-4. Denominators: the largest and the mean d_tq of the cells that DiSCO counts; large ones come from relations that
-   anybody knows.
+4. Denominators: the largest and the mean d_tq of the cells that DiSCO counts; large values indicate relations that
+   are generally known.
 5. Linkage (Goethals, Soerensen and Martens 2023, "The privacy issue of counterfactual explanations"): the share of
    released rows whose keys k or fewer original rows have, and at least one.
 """
@@ -39,14 +39,14 @@ def find_columns(names: Sequence[Hashable], known: Sequence[Hashable], what: str
         raise InputError(f"{what} is empty; name at least one of the columns {listing(known)}.")
     for name in given:
         if name not in known:
-            raise InputError(f"{what} names {name!r}, which is no column; {did_you_mean(name, known)}")
+            raise InputError(f"{what} names {name!r}, which is not a column; {did_you_mean(name, known)}")
     if len(set(given)) < len(given):
         raise InputError(f"{what} names a column twice ({listing(given)}); name each once.")
     return [list(known).index(name) for name in given]
 
 
 def count_by(original: Floats, released: Floats, columns: Sequence[int]) -> tuple[Ints, Ints, Ints]:
-    """Return the number of the combination of some columns in each row, original first, and both tables' counts."""
+    """Return the code of the combination of some columns in each row, original first, and the counts in both tables."""
     both = np.concatenate([original[:, columns], released[:, columns]])
     number = np.asarray(np.unique(hash_rows(both), return_inverse=True)[1], dtype=np.int64)
     n = original.shape[0]
@@ -98,7 +98,7 @@ def copies_of(released: Floats, original: Floats) -> Bools:
 
 
 def distinguishing_cells(released: Floats, original: Floats, handed_out: Bools) -> Bools:
-    """Return which cells, of those handed out, hold a value that exactly one original row has."""
+    """Mark the disclosed cells with a value that exactly one original row has."""
     found = np.zeros(released.shape, dtype=bool)
     for j in range(released.shape[1]):
         values = np.sort(original[:, j])
@@ -108,7 +108,7 @@ def distinguishing_cells(released: Floats, original: Floats, handed_out: Bools) 
 
 
 def linked(released: Floats, original: Floats, keys: Sequence[int], k: int) -> Bools:
-    """Return which released rows have keys that k or fewer original rows have, and at least one."""
+    """Mark the released rows whose keys between 1 and k original rows have."""
     number, counts, _ = count_by(original, released, keys)
     matched = counts[number[original.shape[0] :]]
     return (matched >= 1) & (matched <= k)

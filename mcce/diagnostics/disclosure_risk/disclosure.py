@@ -1,17 +1,17 @@
-"""Disclosure by an explainer, of the people it was fitted on: one table, with intervals and a sentence a line.
+"""Disclosure risk of an explainer for its training rows: a table with intervals and a sentence for each line.
 
-1. X are the training rows. Half of the holdout, by the seed, is the control; the other half are the attacker's rows,
-   among them those who ask for an explanation.
+1. X are the training rows. A random half of the holdout is the control; the other half are the rows of the attacker,
+   including those to explain.
 2. Releases: counterfactuals of the paper's method ("plain") and sparse ones ("sparse"), and as many rows as X has,
    drawn for the attacker's rows given fixed values and decision ("generated").
-3. Counts (`counts`): `value` is by all of X; `matched` and `control` by equally many rows of X and of the control. The
-   difference is tested by 199 permutations of both groups (`chance`).
-4. Attacks (`attacks`): singling out, linkability, inference; of the last the secret at which the attack is farthest
-   ahead, with Bonferroni's correction; `targets` has all. Membership (`membership`).
+3. Counts (`counts`): `value` uses all of X; `matched` and `control` equally many rows of X and of the control. The
+   difference is tested by 199 permutations of both groups (p-value `chance`).
+4. Attacks (`attacks`): singling out, linkability, and inference, the last for the secret with the largest excess, with
+   Bonferroni's correction; `targets` has all secrets. Membership (`membership`).
 
-The distance to the closest training row is no evidence (Yao et al. 2025, "The DCR delusion"). A line leaks if its
-`chance` is at most one in forty (at 95 per cent) and the interval of its risk, if it has one, is above 0; an area if
-its interval is above 0.5. An attack that is no better than guessing is worthless.
+The distance to the closest training row is not evidence (Yao et al. 2025, "The DCR delusion"). A line has the verdict
+"leaks" if its `chance` is at most 1/40 (at 95 per cent) and the interval of its risk, if any, is above 0; an AUC, if
+its interval is above 0.5. An attack that is not better than guessing has the verdict "worthless".
 """
 
 from __future__ import annotations
@@ -50,35 +50,35 @@ RELEASES = ("plain", "sparse", "generated")
 COLUMNS = ["value", "low", "high", "matched", "control", "baseline", "risk", "risk_low", "risk_high"]
 COLUMNS += ["chance", "n", "verdict"]
 LEAKS, NOTHING, WORTHLESS = "leaks", "no leak seen", "worthless"
-FEWEST_ROWS = 20  # of X, and of each half of the holdout
-N_QUERIES = 4  # about each person, of the attack by repeated queries
-N_COLUMNS = 3  # of a query that singles out
+FEWEST_ROWS = 20  # in X, and in each half of the holdout
+N_QUERIES = 4  # per person, in the attack by repeated queries
+N_COLUMNS = 3  # in a query of singling out
 N_SHUFFLES = 199
-OF_SPARSE = ("floor", "caution", "max_changes")  # what the paper's method does not take
+OF_SPARSE = ("floor", "caution", "max_changes")  # arguments of the sparse search only
 UNKNOWN = Estimate(np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Disclosure:
-    """What `disclosure` found.
+    """The results of `disclosure`.
 
     Attributes
     ----------
     table : DataFrame
-        Indexed by release and measure. `value` with the interval from `low` to `high`; `matched`, the same by as many
-        training rows as the control has; `control`, by these; `baseline`, by guessing; `risk`, how far training is
-        ahead of the control, with its interval; `chance` of being so far ahead if nothing leaks, of counts and of what
-        is found at few false positives; `n`, the number of attacks or rows; `verdict`: "leaks", "no leak seen" or
-        "worthless" (no better than guessing).
+        Indexed by release and measure. `value` with the interval from `low` to `high`; `matched`, the same for as many
+        training rows as control rows; `control`, for the control rows; `baseline`, for guesses; `risk`, the excess of
+        training over control, with its interval; `chance`, the p-value of this excess, for counts and rates at low
+        false positive rates; `n`, the number of attacks or rows; `verdict`: "leaks", "no leak seen" or "worthless" (not
+        better than guessing).
     targets : DataFrame
         Indexed by release and target: the measures of `mcce.diagnostics.disclosure_risk.counts`, in per cent, DiSCO of
         the control, and attack, control, baseline and risk of inference.
     sentences : Series
-        One plain sentence a line of `table`.
+        A sentence for each line of `table`.
     notes : tuple of str
-        What limits the findings.
+        Limitations of the findings.
     settings : mapping
-        Numbers of rows, keys, k, and what else was asked for.
+        Numbers of rows, keys, k, and the other arguments.
 
     Examples
     --------
@@ -159,9 +159,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class People:
-    """Encoded rows: who is attacked, with what, and how.
+    """Encoded rows and the settings of the attacks.
 
-    `matched` and `control` have as many rows; `asking` are refused rows, explained in the releases.
+    `matched` and `control` have equally many rows; `asking` are the refused rows explained in the releases.
     """
 
     explainer: Explainer
@@ -194,13 +194,13 @@ class People:
         return np.random.default_rng(derive_key(self.seed, "disclosure", *labels))
 
     def some(self, rows: Floats, n: int, *labels: object) -> Floats:
-        """Return up to `n` rows, by the seed."""
+        """Return up to `n` random rows."""
         return np.asarray(rows[np.sort(self.rng(*labels).permutation(len(rows))[:n])])
 
 
 @dataclass(frozen=True)
 class Release:
-    """Rows as they are returned, and which cells were handed out; `settings` of `explain`, None if drawn."""
+    """Released rows, with marks of the disclosed cells; `settings` of `explain`, None for generated rows."""
 
     name: str
     rows: Floats
@@ -210,7 +210,7 @@ class Release:
 
 
 @one_native_thread()
-@working("measuring what is given away", None)
+@working("measuring disclosure", None)
 def disclosure(
     explainer: Explainer,
     X: Data,
@@ -226,43 +226,43 @@ def disclosure(
     confidence: float = 0.95,
     **settings: Any,
 ) -> Disclosure:
-    """Attack an explainer through its answers, and say what they give away of its training rows.
+    """Measure by attacks what the answers of an explainer disclose about its training rows.
 
     Parameters
     ----------
     explainer : fitted MCCE
     X : DataFrame or array
-        The rows that it was fitted on.
+        The training rows of the explainer.
     holdout : DataFrame or array
-        Rows of the same population that neither the explainer nor, at best, the model was fitted on. Half of them is
-        the control, half belongs to the attacker.
+        Rows of the same population that neither the explainer nor, preferably, the model was fitted on. Half of them
+        are the control, half belong to the attacker.
     factuals : DataFrame, array or None
-        Rows to explain, those without the wanted decision among them; None takes the attacker's.
+        Rows to explain, of which only those without the wanted decision are used; by default those of the attacker.
     keys : list of column names or None
-        What an attacker knows of people; None takes the fixed features.
+        The columns known to an attacker; by default the fixed features.
     targets : list of column names or None
-        What an attacker wants to know; None takes all columns that are no keys.
+        The columns that an attacker wants to learn; by default all but the keys.
     k : int
-        Linked is who shares the keys with k people or fewer.
+        A row counts as linked if its keys occur in at most k training rows.
     releases : sequence of "plain", "sparse", "generated"
     n_attacks : int
-        Attacks of each kind, at most.
+        The largest number of attacks of each kind.
     max_factuals : int
-        Rows to explain, and people whose membership is asked for, at most.
+        The largest number of rows to explain, and of people in membership attacks.
     confidence : float
-        Of all intervals.
+        The coverage of all intervals.
     **settings
-        Further arguments of `explain`, so that what is attacked is what is sent: n_samples, constraints, floor, ...
+        Further arguments of `explain`, as used for the answers to be released: n_samples, constraints, floor, ...
 
     Returns
     -------
     Disclosure
-        Print it for a sentence a line; `table` has the figures.
+        Prints a sentence for each line; `table` has the figures.
 
     Notes
     -----
-    Everything follows from the seed of the explainer. What is not found here may still be there: attacks get better,
-    and only a bound is a bound.
+    The random numbers depend on the seed of the explainer. Stronger attacks may find leaks that are not found here;
+    only differential privacy gives a bound.
 
     Examples
     --------
@@ -281,17 +281,17 @@ def disclosure(
         check_count(value, name)
     for name in ("sparse", "n_counterfactuals", "progress"):
         if name in settings:
-            raise InputError(f"disclosure sets {name} itself; leave it out, and choose by `releases` what is measured.")
+            raise InputError(f"disclosure sets {name}; leave it out, and select by `releases` what is measured.")
     schema = explainer.generator_.schema_
     named = list(explainer.generator_.fixed_) if keys is None else keys
     if keys is None and not named:
-        raise InputError("the explainer fixes no feature; give the columns that an attacker knows as `keys`.")
+        raise InputError("the explainer has no fixed features; give the columns known to an attacker as `keys`.")
     places = counts.find_columns(named, schema.names, "keys")
     rest = [name for name in schema.names if name not in set(named)] if targets is None else targets
     aims = counts.find_columns(rest, schema.names, "targets")
     if set(places) & set(aims):
         both = [schema.names[j] for j in sorted(set(places) & set(aims))]
-        raise InputError(f"{listing(both)} is among keys and targets; name it in one of them.")
+        raise InputError(f"{listing(both)} is among keys and targets; give it in one of them.")
     people, notes = _gather(explainer, X, holdout, factuals, places, aims, k, n_attacks, max_factuals, confidence)
     lines: dict[tuple[str, str], Finding] = {}
     by_target = []
@@ -305,7 +305,7 @@ def disclosure(
         parts = [*_count(people, release), *found, *_attack_rows(people, release), *_membership(people, release)]
         lines |= {(name, line.measure): line for line in parts}
     if not lines:
-        raise InputError(f"no row was returned for {len(people.asking)} factuals, so nothing can be attacked.")
+        raise InputError(f"no row was returned for {len(people.asking)} factuals, so no attack is possible.")
     index = pd.MultiIndex.from_tuples(list(lines), names=["release", "measure"])
     return Disclosure(
         table=pd.DataFrame([line.cells() for line in lines.values()], index=index, columns=COLUMNS),
@@ -347,19 +347,19 @@ def _gather(
     max_factuals: int,
     confidence: float,
 ) -> tuple[People, list[str]]:
-    """Read the tables, and deal the holdout."""
+    """Read the tables, and split the holdout."""
     generator = explainer.generator_
     schema, seed = generator.schema_, generator.seed_
     training, others = schema.encode(X, "X").matrix, schema.encode(holdout, "holdout").matrix
     for name, rows, fewest in (("X", training, FEWEST_ROWS), ("holdout", others, 2 * FEWEST_ROWS)):
         if len(rows) < fewest:
-            raise InputError(f"{name} has {len(rows)} rows; to attack takes at least {fewest}.")
+            raise InputError(f"{name} has {len(rows)} rows; attacks need at least {fewest}.")
     notes = []
     seen = counts.copies_of(others, training)
     if seen.mean() > 0.5:
         raise InputError(
             f"{int(seen.sum())} of {len(others)} rows of holdout are rows of X too; give rows that the explainer was "
-            "not fitted on, else nothing can be told from chance."
+            "not fitted on."
         )
     if seen.any():
         notes.append(f"{int(seen.sum())} of {len(others)} rows of holdout equal a row of X, which hides some leaks.")
@@ -367,7 +367,7 @@ def _gather(
     if hashes is not None:
         absent = float((~np.isin(hash_rows(training), hashes)).mean())
         if absent > 0:
-            notes.append(f"{absent:.1%} of the rows of X are none that the explainer was fitted on.")
+            notes.append(f"{absent:.1%} of the rows of X are not training rows of the explainer.")
     order = np.random.default_rng(derive_key(seed, "disclosure", "holdout")).permutation(len(others))
     half = len(others) // 2
     control, own = others[np.sort(order[:half])], others[np.sort(order[half:])]
@@ -381,7 +381,7 @@ def _gather(
     refused = np.flatnonzero(~told)
     if not refused.size:
         where = "holdout" if factuals is None else "factuals"
-        raise InputError(f"none of the rows of {where} that may ask lacks the wanted decision; give rows to explain.")
+        raise InputError(f"all available rows of {where} have the wanted decision; give rows to explain.")
     pick = np.random.default_rng(derive_key(seed, "disclosure", "matched")).permutation(len(training))
     matched = training[np.sort(pick[: min(half, len(training))])]
     people = People(
@@ -404,8 +404,8 @@ def _gather(
     )
     if len(people.control) < 1 / FALSE_POSITIVES[0]:
         notes.append(
-            f"with {len(people.control)} control rows, no share of false positives below "
-            f"{1 / (len(people.control) + 1):.2g} can be told; the threshold is then above all of them."
+            f"with {len(people.control)} control rows, false positive rates below "
+            f"{1 / (len(people.control) + 1):.2g} cannot be measured; the threshold is then above all of them."
         )
     return people, notes
 
@@ -433,9 +433,9 @@ def _in_words(rate: Rate | Estimate) -> str:
 def _share_line(
     people: People, measure: str, count: Callable[[Floats], int], n: int, all_rows: int | None, sentence: str
 ) -> Finding:
-    """Return a line of a count among `n`, by all of X, by the matched rows and by the control.
+    """Return a line of a count among `n`, for all of X, for the matched rows and for the control.
 
-    `count` counts by a table of people. Where what is counted are people, `all_rows` is how many X has, and `n` is not
+    `count` counts with a table of people. If people are counted, `all_rows` is the number of rows of X, and `n` is not
     used.
     """
     c = people.confidence
@@ -447,7 +447,7 @@ def _share_line(
     as_far = 1
     for _ in range(N_SHUFFLES):
         order = rng.permutation(2 * size)
-        # what is not ahead needs no shuffling
+        # permutations are needed only for an excess
         as_far += matched <= control or count(both[order[:size]]) - count(both[order[size:]]) >= matched - control
     chance = as_far / (N_SHUFFLES + 1)
     ahead = risk_of(wilson(matched, among, c), wilson(control, among, c)).value
@@ -503,7 +503,7 @@ def _count(people: People, release: Release) -> list[Finding]:
 
 
 def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd.DataFrame]:
-    """Return the lines of DiSCO and of inference at their worst targets, and the table of all."""
+    """Return the lines of DiSCO and of inference for their worst targets, and the table of all targets."""
     targeted = people.some(people.matched, people.n_attacks, "targets")
     controls = people.some(people.control, people.n_attacks, "controls")
     names = [people.features[j].name for j in people.targets]
@@ -552,13 +552,13 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
 
 
 def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float, times: int = 1) -> Finding:
-    """Return the line of an attack with control and baseline, the best of so many `times`."""
+    """Return the line of an attack with control and baseline, corrected for the choice among `times` attacks."""
     rate, control, baseline = attack.attack, attack.control, attack.baseline
     compared = f", of others for {control.share:.1%}, by guessing for {baseline.share:.1%}"
     leaks = attack.risk.low > 0 and times * attack.chance <= _one_sided(confidence)
     words = sentence.format(_in_words(rate)) + compared + f"; risk {_in_words(attack.risk)}."
     if rate.n == 0:
-        words = "no attack could be made of the rows."
+        words = "no attack could be constructed from the rows."
     verdict = WORTHLESS if attack.is_worthless else LEAKS if leaks else NOTHING
     return Finding(
         measure,
@@ -630,7 +630,7 @@ def _membership(people: People, release: Release) -> list[Finding]:
 
 
 def _ask_repeatedly(people: People, release: Release, rows: Floats, who: str) -> Floats:
-    """Return the scores of people with the wanted decision by the rows returned about them."""
+    """Return the scores of people with the wanted decision by the rows returned for queries about them."""
     asked = people.some(rows, people.most, "asked", who)
     if not len(asked):
         return np.empty(0)
@@ -657,7 +657,7 @@ def _ask_repeatedly(people: People, release: Release, rows: Floats, who: str) ->
 
 
 def _membership_lines(attack: str, found: Membership, confidence: float) -> list[Finding]:
-    """Return the lines of one attack: the area, and what is found at few false positives."""
+    """Return the lines of one membership attack: AUC, and rates at low false positive rates."""
     n = found.members.size
     if not n or not found.others.size:
         return []

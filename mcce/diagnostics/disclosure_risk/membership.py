@@ -1,14 +1,14 @@
-"""Membership: whether answers tell a row that the explainer was fitted on from one that it was not.
+"""Membership inference: scores of rows that distinguish training rows (members) from other rows.
 
-Each score is computed for rows of both kinds, and should be higher for members (`rates`):
+Each score is computed for members and others, and is higher for members if the attack works (`rates`):
 
 1. Distance (Pawelczyk, Lakkaraju and Neel 2023, "On the privacy risks of algorithmic recourse"): the Gower distance
-   from a refused row to its counterfactual. An overfitted model decides on members more firmly.
-2. Plausibility of the counterfactual, which is higher near training rows. Ours is cross-fitted, so a person's answers
-   are judged without that person's row (`mcce.plausibility.score`).
-3. Repeated queries, about people with the wanted decision: the attacker asks about several refused rows with the
-   person's fixed values. A cell that was handed out and equals the person's scores -log of its share among the
-   attacker's own rows; a row has the sum of its cells, and the person the largest row.
+   from a refused row to its counterfactual. An overfitted model has larger margins for members.
+2. Plausibility of the counterfactual, which is higher near training rows. It is cross-fitted, so answers for a person
+   are scored without the row of this person (`mcce.plausibility.score`).
+3. Repeated queries, about people with the wanted decision: the attacker queries several refused rows with the fixed
+   values of a person. A disclosed cell equal to that of the person scores -log of its share among the rows of the
+   attacker; a row scores the sum over its cells, and a person the maximum over rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mcce.explain.protocol import Explainer
 
 @dataclass(frozen=True)
 class Membership:
-    """Scores of members and others, and what they are worth."""
+    """Scores of members and others, with AUC and rates at low false positive rates."""
 
     members: Floats
     others: Floats
@@ -37,16 +37,16 @@ class Membership:
 
     @classmethod
     def of(cls, members: Floats, others: Floats, confidence: float) -> Membership:
-        """Measure scores; those that are missing are left out."""
+        """Return the measures of scores, ignoring missing ones."""
         members, others = (scores[~np.isnan(scores)] for scores in (members, others))
         found = tuple(found_at(members, others, share, confidence) for share in FALSE_POSITIVES)
         return cls(members, others, auc(members, others, confidence), found)
 
 
 def explain_rows(explainer: Explainer, rows: Floats, settings: Mapping[str, Any]) -> tuple[Floats, Ints, pd.DataFrame]:
-    """Explain encoded rows; return the best answers, encoded, whose they are, and their measures."""
+    """Explain encoded rows; return the encoded best answers, the positions of their rows, and their measures."""
     schema = explainer.generator_.schema_
-    with without_warning(""):  # of rows that look unusual: they are what an attacker makes
+    with without_warning(""):  # an attacker's rows may be unusual
         found = explainer.explain(schema.decode(rows, pd.RangeIndex(len(rows))), progress=False, **settings)
     best = found.frame.index.get_level_values("rank") == 1
     frame = found.frame[best]
@@ -62,7 +62,7 @@ def measured(owner: Ints, measure: pd.Series[Any], n: int) -> Floats:
 
 
 def surprise(person: Floats, returned: Floats, handed_out: Bools, own: Floats) -> float:
-    """Return the score of one person by the rows that were returned for queries about them."""
+    """Return the score of one person by the rows returned for queries about them."""
     if not len(returned):
         return 0.0
     same = (returned == person) & handed_out
@@ -72,7 +72,7 @@ def surprise(person: Floats, returned: Floats, handed_out: Bools, own: Floats) -
 
 
 def queries_about(people: Floats, refused: Floats, fixed: Ints, n_queries: int, rng: np.random.Generator) -> Floats:
-    """Return `n_queries` rows about each person: refused rows with the person's fixed values."""
+    """Return `n_queries` queries for each person: refused rows with the fixed values of the person."""
     queries = refused[rng.integers(len(refused), size=len(people) * n_queries)].copy()
     queries[:, fixed] = np.repeat(people[:, fixed], n_queries, axis=0)
     return queries

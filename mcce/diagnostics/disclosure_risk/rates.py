@@ -1,7 +1,7 @@
-"""Rates of attacks with their errors, and the risk by which an attack on training rows exceeds one on control rows.
+"""Success rates of attacks with intervals, and the excess risk of training rows over control rows.
 
-1. Wilson's interval (1927) has its middle at (s + z^2/2) / (n + z^2) and half the width z / (n + z^2) sqrt(s (n - s) /
-   n + z^2/4).
+1. Wilson's interval (1927) has the middle (s + z^2/2) / (n + z^2) and the half width z / (n + z^2) sqrt(s (n - s) / n +
+   z^2/4).
 2. The risk is (r_attack - r_control) / (1 - r_control), r the middles (Giomi, Boenisch, Wehmeyer and Tasnadi 2023). Its
    error is propagated from both half widths; the ends are cut at 0 and 1.
 3. AUC of a membership score has the error of DeLong, DeLong and Clarke-Pearson (1988); the rate of members found at few
@@ -17,12 +17,12 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 
-FALSE_POSITIVES = (0.001, 0.01)  # shares of others that may be taken for members
+FALSE_POSITIVES = (0.001, 0.01)  # false positive rates of the membership attacks
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Successes of attacks: their share, and the middle and half width of Wilson's interval."""
+    """The success rate of attacks, with the middle and half width of Wilson's interval."""
 
     n: int
     share: float
@@ -57,7 +57,7 @@ def quantile(confidence: float) -> float:
 
 
 def wilson(successes: float, n: int, confidence: float = 0.95) -> Rate:
-    """Return the rate of `successes` among `n` attacks; of no attacks it is unknown, between 0 and 1.
+    """Return the rate of `successes` among `n` attacks; without attacks the interval is from 0 to 1.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def wilson(successes: float, n: int, confidence: float = 0.95) -> Rate:
 
 
 def risk(attack: Rate, control: Rate) -> Estimate:
-    """Return how far the attack is ahead of the control, as a share of what was left to do."""
+    """Return the excess of the attack over the control, as a share of its largest possible value."""
     left = 1 - control.middle
     ahead = (attack.middle - control.middle) / left
     error = math.hypot(attack.error / left, control.error * (1 - attack.middle) / left**2)
@@ -95,29 +95,29 @@ def auc(members: Floats, others: Floats, confidence: float = 0.95) -> Estimate:
 
 
 def _share_below(scores: Floats, others: Floats) -> Floats:
-    """Return for each score the share of the others that is below it, ties counted by half."""
+    """Return for each score the share of the others below it; ties count half."""
     ordered = np.sort(others)
     both = np.searchsorted(ordered, scores, side="left") + np.searchsorted(ordered, scores, side="right")
     return np.asarray(both / (2 * others.size), dtype=np.float64)
 
 
 def found_at(members: Floats, others: Floats, false_positives: float, confidence: float = 0.95) -> Rate:
-    """Return the rate of members above the lowest threshold that at most a share of the others is above."""
+    """Return the rate of members above the lowest threshold with at most this false positive rate."""
     allowed = math.floor(false_positives * others.size)
     threshold = np.sort(others)[others.size - allowed - 1] if others.size else math.inf
     return wilson(int((members > threshold).sum()), members.size, confidence)
 
 
 def expected_at(n_others: int, false_positives: float) -> float:
-    """Return the share of members above that threshold if members are as the others."""
+    """Return the expected share of members above that threshold if members do not differ from others."""
     return (math.floor(false_positives * n_others) + 1) / (n_others + 1)
 
 
 def chance_at(members: Floats, others: Floats, false_positives: float) -> float:
-    """Return the chance of as many members above that threshold, or more, if members are as the others.
+    """Return the p-value of the number of members above that threshold if members do not differ from others.
 
-    At least s members are above the threshold if, of the s + a rows with the highest scores, at most a are others; a is
-    how many of them may be above.
+    At least s members are above the threshold if, of the s + a rows with the highest scores, at most a are others,
+    where a is the number of others allowed above it.
     """
     allowed = math.floor(false_positives * others.size)
     above = round(found_at(members, others, false_positives).share * members.size) if members.size else 0
@@ -125,12 +125,12 @@ def chance_at(members: Floats, others: Floats, false_positives: float) -> float:
 
 
 def chance_ahead(successes: int, n: int, on_control: int, n_control: int) -> float:
-    """Return the chance of as many successes among all there are, or more, if they fall on anybody (Fisher)."""
+    """Return the one-sided p-value of Fisher's exact test of more successes than on the control."""
     return _few_of_second(n, n_control, successes + on_control, on_control)
 
 
 def _few_of_second(first: int, second: int, taken: int, most: int) -> float:
-    """Return the chance that of `taken` drawn out of two groups at most `most` are of the second (hypergeometric)."""
+    """Return the hypergeometric probability of at most `most` of the second group among `taken` draws."""
     from scipy.stats import hypergeom
 
     return float(hypergeom.cdf(most, first + second, second, taken)) if taken else 1.0

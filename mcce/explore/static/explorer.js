@@ -15,7 +15,7 @@ const FILTERS = [
 ];
 const EXPORTS = [
   ["letter", "Letter, as text"], ["page", "Letter, as a page to print"], ["row", "Row, as CSV"],
-  ["python", "Call of Python that repeats it"], ["r", "Call of R that repeats it"],
+  ["python", "Python code that repeats it"], ["r", "R code that repeats it"],
 ];
 const SCALES = { even: "", log: ", logarithmic axis" };
 let count = 0; // of explorers on a page, so that ids differ
@@ -174,9 +174,9 @@ export function mount(root, askRaw) {
     box.group = el("select", { onchange: () => findPeople(0) });
     box.people = el("ul", { class: "people" });
     box.count = el("p", { class: "soft", role: "status" });
-    box.back = el("button", { type: "button", onclick: () => findPeople(state.page - 1) }, "Before");
+    box.back = el("button", { type: "button", onclick: () => findPeople(state.page - 1) }, "Previous");
     box.next = el("button", { type: "button", onclick: () => findPeople(state.page + 1) }, "Next");
-    box.who = el("h2", { tabindex: -1 }, "Nobody chosen");
+    box.who = el("h2", { tabindex: -1 }, "No person selected");
     box.says = el("p", { class: "says" });
     box.limits = el("div", { class: "limits" });
     box.plans = el("div", { class: "plans" });
@@ -235,7 +235,7 @@ export function mount(root, askRaw) {
           el("div", { class: "results" },
             section("Plans", {}, box.plans),
             section("By hand", {}, el("p", { class: "soft" },
-              "Put in values of your own: what the model says, and how believable the row is."), box.hand, box.handSays),
+              "Enter values to see the decision of the model, and how believable the row is."), box.hand, box.handSays),
             section("Bookmarks", {}, box.bookmarks)))));
   }
 
@@ -245,7 +245,7 @@ export function mount(root, askRaw) {
     state.page = Math.max(page, 0);
     const group = box.group.value ? box.group.value.split(":").map(Number) : null;
     const long = ["suspicious", "without"].includes(box.filter.value);
-    box.count.textContent = long ? "Explaining everybody who is refused …" : "…";
+    box.count.textContent = long ? "Explaining all refused people …" : "…";
     askPeople({
       ask: "people", search: box.search.value, filter: box.filter.value, page: state.page,
       group: group && { feature: group[0], level: group[1] }, settings: { floor: state.floor },
@@ -487,7 +487,7 @@ export function mount(root, askRaw) {
         plan();
       },
     }, `Lift the limit on ${state.start.features[feature].label}`)]));
-    about.append(el("h4", {}, "What would help"), el("ul", {}, helps.length ? helps : el("li", {}, "nothing that was tried")));
+    about.append(el("h4", {}, "What would help"), el("ul", {}, helps.length ? helps : el("li", {}, "none of the changes tried")));
     if (answer.drawn) {
       about.append(el("p", { class: "soft" }, `${answer.drawn.toLocaleString("en")} rows were tried; ruled out by limits: ${answer.rejected}.`));
     }
@@ -505,7 +505,7 @@ export function mount(root, askRaw) {
         one.granted ? "granted" : "refused"), ` (${one.prediction}, now ${one.before})`),
       el("dt", {}, "Believable"), el("dd", {}, meter(one.plausibility),
         `${percent(one.plausibility)} of real rows look as unusual or more so`,
-        one.below_floor ? el("strong", { class: "no" }, " – less than asked") : null),
+        one.below_floor ? el("strong", { class: "no" }, " – less than required") : null),
       ...(one.cases === undefined ? [] : [el("dt", {}, "Reached"), el("dd", {}, `in ${one.cases} of 100 cases, if the graph is right`)]),
     ];
     const buttons = remove ? [el("button", { type: "button", onclick: remove }, "Remove")] : [
@@ -692,7 +692,7 @@ export function mount(root, askRaw) {
             const address = URL.createObjectURL(new Blob([file.text], { type: file.type }));
             el("a", { href: address, download: file.name }).click();
             setTimeout(() => URL.revokeObjectURL(address), 10000);
-            told.textContent = `${file.name} is handed to the browser.`;
+            told.textContent = `${file.name} was passed to the browser.`;
           },
         }, "Download"),
         el("button", {
@@ -769,10 +769,10 @@ export function mount(root, askRaw) {
     box.title.textContent = `${answer.people.toLocaleString("en")} people, ${answer.refused.toLocaleString("en")} refused. Wanted: ${answer.decision}.`;
     const groups = answer.features.flatMap(({ label, levels, groups: few }, j) =>
       (few ? levels.map((text, code) => [`${j}:${code}`, `${label}: ${text}`]) : []));
-    box.group.replaceChildren(...options([["", "everybody"], ...groups], ""));
+    box.group.replaceChildren(...options([["", "all"], ...groups], ""));
     box.by.replaceChildren(...options(answer.features.map(({ label }, j) => [String(j), label]), "0"));
     drawBookmarks();
-    say("Choose somebody.");
+    say("Select a person.");
     findPeople(0);
   }
 
@@ -801,7 +801,7 @@ export default { render };
 
 // ---------------------------------------------------------------- in a browser
 
-const ENDED = "The explorer has ended: its server does not answer any more. Start mcce explore again, and open the address that it prints.";
+const ENDED = "The explorer has ended: its server no longer answers. Start mcce explore again, and open the address that it prints.";
 
 async function askServer(message) {
   let response;

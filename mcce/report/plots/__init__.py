@@ -1,7 +1,8 @@
 """Pictures of counterfactuals, of generated rows beside real ones, and of the plausibility floor.
 
-Every function draws with matplotlib and returns its Axes (several: an array of them); the figure is neither shown nor
-closed. `ax=` draws on given axes. Without it the size of a new figure follows what is drawn.
+Every function draws with matplotlib and returns the Axes, or an array of them; the figure is neither shown nor closed.
+`ax=` draws on given axes. Otherwise the height of a new figure follows its content, and its texts are legible when it
+is shown 400 pixels wide.
 """
 
 from mcce.report.plots.change import change_plot

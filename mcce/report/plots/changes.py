@@ -1,7 +1,7 @@
-"""Changes over many factuals: a bar for each feature, the share of the factuals in which it changes.
+"""Changes over many factuals: a bar for each feature, with the share of the factuals in which it changes.
 
 Increases are dark, decreases light, other levels hatched, changes from or to missing dotted. At most 30 features have a
-bar; features that never change are named below.
+bar; features that never change are listed below.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.canvas import DARK, FONT, LIGHT, SMALL, ink, new_axes, write_caption, write_title
+from mcce.base.canvas import DARK, FONT, LIGHT, SMALL, WIDTH, ink, new_axes, write_caption, write_title
 from mcce.report.names import Names, fold
 from mcce.report.rows import Result, best_rows
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PARTS = (("up", DARK, ""), ("down", LIGHT, ""), ("other", "none", "////"), ("missing", "none", "...."))
-NARROW = 5.0  # inches; on less, there is no room for notes
+WIDE, NARROW = 6.0, 4.0  # inches of the axes; narrower ones have shorter bars, or no notes
 MOST_BARS = 30
-LEGEND = 5  # bars that it would cover, where the last ones are long
+LEGEND = 5  # rows below the bars for the legend, where the last bars are long
 WORDS = {"up": "higher", "down": "lower", "other": "another level", "missing": "from or to missing"}
 
 
@@ -66,16 +66,16 @@ def draw_changes(
     ----------
     changes : DataFrame
         Indexed by feature: `up`, `down` and `other`, the shares of factuals in which it changes so; optionally
-        `missing`, and `note`, a few words to stand behind the bar. `Counterfactuals.changed_features` returns such a
+        `missing`, and `note`, a few words after the bar. `Counterfactuals.changed_features` returns such a
         table.
     n_factuals : int
-        Of how many factuals.
+        The number of factuals.
     fixed : sequence
-        Features that may not change, named in the caption.
+        Features that may not change, listed in the caption.
     names : Names, optional
-        What features are called, as `Counterfactuals.names` has it.
+        Labels of the features, as in `Counterfactuals.names`.
     counted : str
-        What the shares count, for the caption.
+        The cases that the shares refer to, for the caption.
     ax : Axes, optional
         Where to draw; by default a new figure whose height fits the number of bars.
     """
@@ -85,8 +85,9 @@ def draw_changes(
     changing = changes[total.to_numpy() > 0].iloc[np.argsort(-total[total > 0].to_numpy(), kind="stable")]
     drawn = changing.iloc[:MOST_BARS]
     if ax is None:
-        ax = new_axes(8, 1.6 + 0.3 * max(len(drawn), 1))
-    narrow = ax.get_window_extent().width / ax.figure.dpi < NARROW
+        ax = new_axes(WIDTH, 1.6 + 0.3 * max(len(drawn), 1))
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    narrow = inches < NARROW
     places = np.arange(len(drawn))
     begin: npt.NDArray[np.float64] = np.zeros(len(drawn))
     for part, color, hatch in parts:
@@ -111,6 +112,7 @@ def draw_changes(
     if not len(drawn):
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
     _style_axes(ax, [names.label(f) for f in drawn.index], narrow, n_below=LEGEND if len(changing) > len(drawn) else 0)
+    ax.set_xlim(0, 1.9 if any(notes) and NARROW <= inches < WIDE else 1.34)
     fixed = list(fixed)
     never = [names.label(name) for name in changes.index if name not in changing.index and name not in fixed]
     sentences = [f"{n_factuals:,} {counted}."]
@@ -126,7 +128,6 @@ def _style_axes(ax: Axes, drawn: Sequence[str], narrow: bool, n_below: int) -> N
     names = [fold(f, 18 if narrow else 30, 1) for f in drawn]
     ax.set_yticks(range(len(drawn)), names, fontsize=FONT, parse_math=False)
     ax.set_ylim(max(len(drawn), 1) + n_below - 0.5, -0.5)
-    ax.set_xlim(0, 1.34)
     ax.set_xticks([])
     ax.tick_params(length=0)
     ax.spines[["top", "right", "bottom"]].set_visible(False)

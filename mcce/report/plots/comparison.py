@@ -1,6 +1,6 @@
-"""How far samplers are behind the best one: a panel for each feature, with standard errors of the paired difference.
+"""Differences of samplers to the best one: a panel for each feature, with standard errors of the paired difference.
 
-Filled points are within one standard error of the best. Points far behind are drawn at the edge, with their figure.
+Filled points are within one standard error of the best. Points beyond the axis are written at its edge.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.canvas import DARK, FONT, SMALL, as_array, ink, new_panels
+from mcce.base.canvas import DARK, FONT, PANEL, SMALL, as_array, ink, new_panels
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError
 from mcce.report.names import fold
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from mcce.base.canvas import Panels
 
 WORDS = {"log_score": "log score behind the best", "loss": "{} above the best"}
-FAR = 4.0  # times the distance of the median sampler
+FAR = 4.0  # end of the axis, in differences of the median sampler
 
 
-def comparison_plot(scores: pd.DataFrame, *, by: str = "log_score", n_columns: int = 3) -> Panels:
-    """Draw how far each sampler is behind the best, as `Comparison.scores` has it.
+def comparison_plot(scores: pd.DataFrame, *, by: str = "log_score", n_columns: int = 2) -> Panels:
+    """Draw the difference of each sampler to the best, from `Comparison.scores`.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def comparison_plot(scores: pd.DataFrame, *, by: str = "log_score", n_columns: i
     names = list(dict.fromkeys(scores.index.get_level_values("feature")))
     n_samplers = len(dict.fromkeys(scores.index.get_level_values("sampler")))
     n_columns = min(n_columns, len(names))
-    _, panels = new_panels(len(names), n_columns, 3.1, 0.9 + 0.2 * n_samplers)
+    _, panels = new_panels(len(names), n_columns, PANEL, 0.9 + 0.2 * n_samplers)
     for ax, name in zip(panels, names):
         rows = scores.xs(name, level="feature")
         _draw(ax, rows[f"{by}_behind"], rows[f"{by}_behind_se"])
@@ -89,7 +89,7 @@ def _draw(ax: Axes, behind: pd.Series[Any], error: pd.Series[Any]) -> None:
 
 
 def _edge(behind: pd.Series[Any], error: pd.Series[Any]) -> float:
-    """Return where the axis ends."""
+    """Return the end of the axis."""
     known = behind.notna() & (behind > 0)
     if not known.any():
         return 1.0

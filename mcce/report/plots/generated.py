@@ -1,7 +1,7 @@
-"""Generated rows beside real rows: distributions, correlations, and an overview of the diagnostics.
+"""Generated and real rows: distributions, correlations, and an overview of the diagnostics.
 
-`marginal_plot`: histograms of both tables, in shares (paper, Experiment 3). Bars are common; outliers are collected in
-the first and last bar, rare levels in one bar, and missing values are a level or a note.
+`marginal_plot`: histograms of both tables, in shares (paper, Experiment 3). Both have the same bars; outliers are
+collected in the first and last bar, rare levels in one bar, and missing values are a level or a note.
 
 `correlation_plot`: circles whose area is the absolute correlation, filled if positive (paper, Experiment 3).
 
@@ -26,6 +26,7 @@ from mcce.base.canvas import (
     DARK,
     FONT,
     LIGHT,
+    PANEL,
     SMALL,
     as_array,
     ink,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from mcce.base.canvas import Panels
 
 MOST_NUMBERS = 12
-CELL, CELL_WITH_NUMBER = 0.24, 0.43  # inches for a feature
+CELL, CELL_WITH_NUMBER = 0.24, 0.43  # inches per feature
 
 
 def correlation_plot(
@@ -59,10 +60,10 @@ def correlation_plot(
     Parameters
     ----------
     matrix : DataFrame
-        Symmetric, the same features in rows and columns; as `mcce.diagnostics.correlations` returns it.
+        Symmetric, with the same features in rows and columns, as returned by `mcce.diagnostics.correlations`.
     title : str
     scale : float
-        The absolute value that fills a cell. 1 compares with a whole correlation; less shows small differences.
+        The absolute value that fills a cell; less than 1 shows small differences.
     ax : Axes, optional
         Where to draw; by default a new figure whose size fits the number of features.
 
@@ -103,7 +104,7 @@ def correlation_plot(
         for i, j in itertools.combinations(range(p), 2):
             ax.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", fontsize=SMALL)
     write_caption(ax, f"Area: absolute value, {scale:g} fills a cell. Filled: positive. Open: negative.")
-    lay_out(ax)  # once more: a square within the figure moves when the caption takes its place
+    lay_out(ax)  # the caption moves the square axes
     return ax
 
 
@@ -127,9 +128,9 @@ def _draw_circles(ax: Axes, rows: Indices, columns: Indices, shares: Floats) -> 
 
 
 MOST_BARS, MOST_LEVELS = 30, 10
-TAIL = 0.005  # share of the rows that may be collected at each end
-FAR = 3.0  # times the width without the tails
-COUNTED = 100  # the width up to which whole numbers are counted on a linear scale
+TAIL = 0.005  # share of the rows collected at each end
+FAR = 3.0  # least range of the values, in widths without the tails, for which the tails are collected
+COUNTED = 100  # the largest range of whole numbers on a linear scale
 
 
 def marginal_plot(
@@ -149,13 +150,13 @@ def marginal_plot(
     real, generated : DataFrame or array
         Tables with the same columns, of any sizes.
     features : list of column names, optional
-        Which features to draw, in this order; by default all.
+        The features to draw, in this order; by default all.
     kinds : dict, optional
         Overrides of column kinds, as for `ChainModel`.
     notes : mapping, optional
         Feature to a short text for its title, such as a distance.
     n_columns : int, optional
-        Panels in a row; by default up to four.
+        Panels in a row; by default up to two.
     ax : Axes, optional
         Where to draw a single feature.
 
@@ -184,8 +185,8 @@ def marginal_plot(
     if ax is not None and len(chosen) > 1:
         raise InputError(f"ax is given for {len(chosen)} features; name one in `features`, or leave out ax.")
     if ax is None:
-        columns = n_columns or min(4, len(chosen))
-        figure, panels = new_panels(len(chosen), columns, 2.7 if columns > 1 else 4.5, 2.15, extra=0.35)
+        columns = n_columns or min(2, len(chosen))
+        figure, panels = new_panels(len(chosen), columns, PANEL if columns > 1 else 4.5, 2.15, extra=0.35)
         _write_legend(figure, len(left), len(right))
     else:
         panels = [ax]
@@ -212,7 +213,7 @@ def _draw_feature(ax: Axes, feature: Feature, real: Any, generated: Any, note: s
         words += _draw_numbers(ax, real, generated)
     else:
         _draw_levels(ax, feature, real, generated)
-    name = fold(str(feature.name), 28, 2)
+    name = fold(str(feature.name), 22, 2)
     ax.set_title(name, loc="left", fontsize=SMALL + 0.5, fontweight="bold", parse_math=False)
     if words:
         ax.set_xlabel(fold("; ".join(words), 40, 2), fontsize=SMALL - 1, alpha=0.85, loc="left", parse_math=False)
@@ -252,22 +253,22 @@ def _draw_numbers(ax: Axes, real: Any, generated: Any) -> list[str]:
             words.append("logarithmic scale")
         ax.xaxis.set_major_formatter(lambda value, _: value_text(float(value), 3))
         words += ["in days"] if is_date else []
-    return words + (["the end bars collect what lies beyond"] if collects else [])
+    return words + (["the end bars collect values beyond"] if collects else [])
 
 
 def _is_counted(values: Floats) -> bool:
-    """Say whether numbers are whole and near each other: bars of unequal width would be of one or two of them."""
+    """Return whether numbers are whole with a small range: bars of unequal width would hold one or two of them."""
     return bool(np.ptp(values) <= COUNTED and (values == np.round(values)).all())
 
 
 def _round_values(scale: LineScale) -> list[float]:
-    """Return numbers of one digit that stand apart on a logarithmic scale."""
+    """Return ticks of one significant digit for a logarithmic scale."""
     values = np.array([float(f"{value:.0e}") for value in scale.values(np.array([0.05, 0.5, 0.95]))])
     return [float(value) for value in np.unique(values) if scale.low <= value <= scale.high]
 
 
 def _as_numbers(column: Any, is_date: bool) -> Floats:
-    """Return numbers as they are, dates and durations in days."""
+    """Return numbers unchanged, dates and durations in days."""
     if not is_date:
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     if isinstance(column.dtype, pd.PeriodDtype):
@@ -282,15 +283,15 @@ def _as_numbers(column: Any, is_date: bool) -> Floats:
 
 
 def _date_labels(days: Floats) -> list[str]:
-    """Return dates, as precise as their distance asks for."""
-    stamps = np.floor(days * 86_400).astype("M8[s]")  # of any year: nanoseconds end in 2262
+    """Return dates as texts, with the precision that their distance needs."""
+    stamps = np.floor(days * 86_400).astype("M8[s]")  # nanoseconds would end in 2262
     if np.ptp(days) <= 3:
         return [text[-11:].replace("T", " ") for text in np.datetime_as_string(stamps, unit="m")]
     return list(np.datetime_as_string(stamps, unit="M" if np.ptp(days) > 100 else "D"))
 
 
 def _edges(values: Floats) -> tuple[Floats, bool]:
-    """Return the edges of the bars, and whether the outer ones collect far values."""
+    """Return the edges of the bars, and whether the outer bars collect distant values."""
     distinct = np.unique(values)
     if distinct.size <= MOST_BARS and (distinct == np.round(distinct)).all() and np.ptp(distinct) <= 2 * MOST_BARS:
         return np.arange(distinct[0] - 0.5, distinct[-1] + 1), False
@@ -301,7 +302,7 @@ def _edges(values: Floats) -> tuple[Floats, bool]:
     if high == low:
         low, high = low - 0.5, high + 0.5
     inside = values[(values >= low) & (values <= high)]
-    # by Freedman and Diaconis; numpy's own would make all of the bars, of which a long tail has more than memory holds
+    # Freedman and Diaconis; the rule of numpy would allocate all bars of a long tail
     each = 2.0 * float(np.subtract(*np.quantile(inside, [0.75, 0.25]))) / inside.size ** (1 / 3)
     wanted = float(np.ptp(inside)) / each + 1 if each else 11.0
     return np.linspace(low, high, math.ceil(min(max(wanted, 10), MOST_BARS)) + 1), collects
@@ -326,7 +327,7 @@ def _as_percent(axis: Any) -> None:
 
 
 def _level_shares(feature: Feature, real: Any, generated: Any) -> pd.DataFrame:
-    """Return the share of each level; the rarest of many together, in the order of the levels, missing last."""
+    """Return the share of each level, in the order of the levels, missing and pooled rare levels last."""
     counts: list[npt.NDArray[np.float64]] = []
     known = list(feature.levels if feature.levels is not None else [])
     further = [level for level in pd.unique(generated.dropna()) if level not in set(known)]
@@ -378,7 +379,7 @@ def overview_plot(
     Returns
     -------
     array of Axes
-        Those of the panels drawn.
+        The panels.
 
     Examples
     --------
@@ -393,7 +394,7 @@ def overview_plot(
     if neighbours is not None and ("distance" not in neighbours or neighbours.empty):
         neighbours = None
     n_panels = 2 + (neighbours is not None) + (validity is not None)
-    _, axes = new_panels(n_panels, n_columns, 4.6, 3.5, figure=figure)
+    _, axes = new_panels(n_panels, n_columns, PANEL, 2.6, figure=figure)
     _draw_distances(axes[0], distances)
     _draw_pairs(axes[1], pairs)
     if neighbours is not None:
@@ -406,7 +407,7 @@ def overview_plot(
 
 
 def _title(ax: Axes, text: str, x: str, y: str = "") -> None:
-    """Write title and labels in lines that fit the panel."""
+    """Write title and labels in lines that fit into the panel."""
     ax.set_ylabel(y, fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)
     lay_out(ax)
@@ -436,7 +437,7 @@ def _draw_pairs(ax: Axes, pairs: pd.DataFrame) -> None:
 
 
 def _draw_neighbours(ax: Axes, neighbours: pd.DataFrame) -> None:
-    styles = (("distance", "any training row", "-", DARK), ("distance_wanted", "with the wanted decision", "--", ink()))
+    styles = (("distance", "any row", "-", DARK), ("distance_wanted", "wanted decision", "--", ink()))
     for name, label, dash, color in styles:
         values = np.sort(neighbours[name].dropna().to_numpy(float))
         if values.size:
@@ -444,7 +445,7 @@ def _draw_neighbours(ax: Axes, neighbours: pd.DataFrame) -> None:
             ax.step(np.append(0, values), np.append(0, steps), where="post", linestyle=dash, color=color, label=label)
     ax.set_ylim(0, 1.02)
     ax.set_xlim(left=0)
-    ax.legend(fontsize=SMALL, frameon=False, loc="best")
+    ax.legend(fontsize=SMALL, frameon=False, loc="best", handlelength=1.3)
     _title(ax, "Distance to the nearest training row", "Gower distance", "share of the counterfactuals")
 
 

@@ -1,6 +1,6 @@
 """Measures of counterfactuals by group: a panel for each measure, a point with its interval for each group.
 
-A dotted line is the mean of all. A point is filled where the interval of its difference to the rest leaves out 0.
+A dotted line is the mean of all. A point is filled if the interval of its difference to the rest excludes 0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def groups_plot(
     texts: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> Panels:
-    """Draw measures by group, as `Groups.table` and `Groups.overall` have them.
+    """Draw measures by group, from `Groups.table` and `Groups.overall`.
 
     Parameters
     ----------
@@ -46,18 +46,18 @@ def groups_plot(
     overall : DataFrame
         Indexed by measure: `mean` of all.
     name : str
-        What the groups are of.
+        The name of the column of groups.
     confidence : float
-        How often the intervals cover, for the caption.
+        The coverage of the intervals, for the caption.
     texts : sequence of str, optional
-        What the groups are called; by default their values.
+        The names of the groups; by default their values.
     axes : sequence of Axes, optional
         Where to draw: one for each measure.
 
     Returns
     -------
     array of Axes
-        Those of the measures, in the order of `overall`.
+        One for each measure, in the order of `overall`.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def groups_plot(
     n_groups = len(table) // len(measures)
     groups = table.index.get_level_values("group")[:: len(measures)]
     called = [value_text(group) for group in groups] if texts is None else list(texts)
-    panels = given_panels(axes, len(measures), 4.6, 1.3 + 0.3 * n_groups)
+    panels = given_panels(axes, len(measures), 1.1 + 0.3 * n_groups, n_columns=1)
     for k, (ax, measure) in enumerate(zip(panels, measures)):
         _draw(ax, table.iloc[k :: len(measures)], called, float(overall.loc[measure, "mean"]))
         if measure == "explained":

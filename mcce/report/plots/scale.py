@@ -1,9 +1,9 @@
-"""Positions of numbers on a line, on which most of them, and two marks, are apart.
+"""Positions of numbers on a line on which most of them, and two marks, are distinguishable.
 
-The line spans 98 per cent of the values, and the marks. Where one side of the median is more than three times as long
-as the other, it is logarithmic: position(v) = log(1 + d / b) / log(1 + w / b), with d the distance from the crowded
+The line spans 98 per cent of the values, and the marks. It is logarithmic if one side of the median is more than three
+times as long as the other: position(v) = log(1 + d / b) / log(1 + w / b), with d the distance from the crowded
 end, w the width, and b the distance of the median from that end. Without values the line spans a given range, and is
-logarithmic where both marks lie within a tenth of it at one end.
+logarithmic if both marks lie within a tenth of it at one end.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from mcce.base.arrays import Floats
 
 SHOWN = (0.01, 0.99)
 SKEWED, CLOSE = 3.0, 0.1  # longer side over shorter side; share of the range
-LEAST_BEND = 2.0**-1000  # of the width, whose ratio to the bend is then a number
-BEYOND = 0.04  # how far outside the line a value beyond its ends is drawn
+LEAST_BEND = 2.0**-1000  # relative to the width, so that their ratio is finite
+BEYOND = 0.04  # position outside the line of values beyond its ends
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -29,7 +29,7 @@ PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 class LineScale:
     """Positions on a line: 0 for `low`, 1 for `high`.
 
-    `bend` is the distance from the crowded end up to which the scale is nearly linear; infinite, all of it is linear.
+    `bend` is the distance from the crowded end up to which the scale is nearly linear; infinite for a linear scale.
     The crowded end is `high` if the scale is `mirrored`.
     """
 
@@ -40,17 +40,17 @@ class LineScale:
 
     @property
     def is_linear(self) -> bool:
-        """Whether equal steps are equally long."""
+        """Whether the scale is linear."""
         return not np.isfinite(self.bend)
 
     def place(self, value: Any) -> float:
-        """Return the position of a number, date or duration; of one beyond an end, just outside it."""
+        """Return the position of a number, date or duration; values beyond an end are just outside it."""
         if not self.high > self.low:
             return 0.5
         return float(np.clip(self.shares(np.array([as_number(value)]))[0], -BEYOND, 1 + BEYOND))
 
     def shares(self, values: Floats) -> Floats:
-        """Return the positions of numbers; beyond the ends the scale goes on linearly."""
+        """Return the positions of numbers; the scale is linear beyond the ends."""
         low, width, bend = self._in_units()
         linear = (_shifted(values, -self._exponent) - low) / width
         if self.is_linear:
@@ -79,7 +79,7 @@ class LineScale:
     def _in_units(self) -> tuple[float, float, float]:
         """Return the low end, the width and the bend in units of a power of two near the larger end.
 
-        In these units differences neither overflow nor vanish, and are otherwise the same to the last bit.
+        In these units differences neither overflow nor underflow, and are otherwise identical.
         """
         low, high, bend = _shifted([self.low, self.high, self.bend], -self._exponent).tolist()
         return low, high - low, max(bend, LEAST_BEND * (high - low))
@@ -90,13 +90,13 @@ def _exponent_of(low: float, high: float) -> int:
 
 
 def _shifted(values: Any, exponent: int) -> Floats:
-    """Return numbers times 2^exponent; those that are too large are infinite."""
+    """Return numbers times 2^exponent, infinite if too large."""
     with np.errstate(over="ignore"):
         return np.asarray(np.ldexp(np.asarray(values, dtype=np.float64), exponent))
 
 
 def bent_scale(values: Floats, low: float, high: float) -> LineScale:
-    """Return a scale between two ends, logarithmic where values crowd at one of them."""
+    """Return a scale between two ends, logarithmic if values crowd at one of them."""
     exponent = _exponent_of(low, high)
     numbers, (first, last) = _shifted(values, -exponent), _shifted([low, high], -exponent).tolist()
     middle = float(np.median(numbers))
@@ -111,7 +111,7 @@ def bent_scale(values: Floats, low: float, high: float) -> LineScale:
 
 
 def _typical(distances: Floats, width: float) -> float:
-    """Return the median distance of the values that are not at the crowded end; infinite without any."""
+    """Return the median positive distance from the crowded end; infinite without any."""
     away = distances[(distances > 0) & (distances <= width)]
     return float(np.median(away)) if away.size else np.inf
 
@@ -126,7 +126,7 @@ def scale_of(values: Sequence[Any], marks: Sequence[Any]) -> tuple[LineScale, tu
 
 
 def scale_of_range(low: Any, high: Any, marks: Sequence[Any]) -> LineScale:
-    """Return a scale over a range, on which marks near one end of it are apart."""
+    """Return a scale over a range on which marks near one end are distinguishable."""
     begin, end = as_number(low), as_number(high)
     near = max(as_number(mark) - begin for mark in marks)
     far = max(end - as_number(mark) for mark in marks)
@@ -138,7 +138,7 @@ def scale_of_range(low: Any, high: Any, marks: Sequence[Any]) -> LineScale:
 
 
 def as_number(value: Any) -> float:
-    """Return a number as it is, a period by its ordinal, dates and durations in seconds."""
+    """Return a number unchanged, a period by its ordinal, dates and durations in seconds."""
     if isinstance(value, pd.Period):
         return float(value.ordinal)
     if isinstance(value, date | np.datetime64):
@@ -149,5 +149,5 @@ def as_number(value: Any) -> float:
 
 
 def _seconds(time: pd.Timestamp | pd.Timedelta) -> float:
-    """Return seconds since the origin, in whatever unit the time is kept: nanoseconds end in 2262."""
+    """Return seconds since the origin, for any unit of time."""
     return int(time.asm8.view(np.int64)) / PER_SECOND[time.unit]

@@ -1,4 +1,4 @@
-"""The price of a plausibility floor as curves: changes, distances and shares against the floor."""
+"""The cost of a plausibility floor as curves: changes, distances and shares against the floor."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from mcce.base.canvas import Panels
 
 FLOOR_MEASURES = {
-    "L0": "features changed, L0",
-    "gower_sum": "Gower distance, summed (L1)",
-    "distance": "summed Gower distance, 5 nearest rows",
+    "L0": "features changed",
+    "gower_sum": "Gower distance, summed",
+    "distance": "distance, 5 nearest rows",
 }
 SHARES = {"explained": "explained", "above_floor": "of these at or above the floor"}
 STYLES = (("o", "-"), ("s", "--"))
 
 
 def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequence[Axes] | None = None) -> Panels:
-    """Draw what a floor of plausibility costs, as `TradeOff.table` has it.
+    """Draw the cost of a floor of plausibility, from `TradeOff.table`.
 
     Parameters
     ----------
     table : DataFrame
-        A row for each floor and one without, the plain method's: `floor`, L0, gower_sum, distance, explained,
+        A row for each floor, and one without a floor for the plain method: `floor`, L0, gower_sum, distance, explained,
         above_floor.
     factual_distance : float
-        The distance to the data of the factuals themselves.
+        The distance of the factuals themselves to the data.
     axes : sequence of Axes, optional
         Where to draw: four.
 
@@ -58,7 +58,7 @@ def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequen
     _check_columns(table, ["floor", *FLOOR_MEASURES, *SHARES])
     by_floor = table[table["floor"].notna()].set_index("floor").sort_index()
     plain = table[table["floor"].isna()]
-    panels = given_panels(axes, len(FLOOR_MEASURES) + 1, 4.6, 3.3)
+    panels = given_panels(axes, len(FLOOR_MEASURES) + 1, 2.6)
     for ax, (measure, words) in zip(panels, FLOOR_MEASURES.items()):
         _draw_line(ax, by_floor[measure], "sparse", 0)
         for value in plain[measure]:
@@ -82,7 +82,7 @@ def _draw_level(ax: Axes, value: float, label: str, dash: str) -> None:
 
 
 def _against_floors(ax: Axes, floors: pd.Index[Any], y: str) -> None:
-    """Set an x axis of square roots with ticks at the floors."""
+    """Set a square-root x axis with ticks at the floors."""
     ax.set_xscale("function", functions=(lambda v: np.sign(v) * np.sqrt(np.abs(v)), lambda v: np.sign(v) * v**2))
     highest = max(float(floors.max()), 0.01)
     ax.set_xlim(-0.002 * highest, 1.1 * highest)

@@ -148,7 +148,7 @@ def test_the_original_adult_data_have_the_printed_figures():
     [
         ("a", r"keys is the text 'a'; give a list"),
         ([], r"keys is empty; name at least one of the columns 'a', 'b', 't'"),
-        (["A"], r"keys names 'A', which is no column; did you mean 'a'\?|known"),
+        (["A"], r"keys names 'A', which is not a column; did you mean 'a'\?|known"),
         (["a", "a"], r"keys names a column twice"),
     ],
 )

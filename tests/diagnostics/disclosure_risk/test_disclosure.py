@@ -116,7 +116,7 @@ def test_one_seed_gives_one_answer():
 
 
 def test_rows_that_the_explainer_was_not_fitted_on_are_told(clean, leaking):
-    assert "100.0% of the rows of X are none that the explainer was fitted on." in clean.notes
+    assert "100.0% of the rows of X are not training rows of the explainer." in clean.notes
     assert not any("fitted on" in note for note in leaking.notes)
 
 
@@ -258,13 +258,13 @@ def test_explainers_fitted_on_others_are_accused_as_rarely_as_the_level_says():
 
 BAD = {
     "releases": (["all"], r"releases is \['all'\]; choose among 'plain', 'sparse', 'generated'"),
-    "keys": (["sax"], r"keys names 'sax', which is no column; did you mean 'sex'\?"),
+    "keys": (["sax"], r"keys names 'sax', which is not a column; did you mean 'sex'\?"),
     "targets": (["sex"], r"'sex' is among keys and targets"),
     "k": (0, r"k is 0; it must be a whole number of at least 1"),
     "confidence": (1.5, r"confidence is 1.5; it must be a number from 0 to below 1"),
-    "sparse": (True, r"disclosure sets sparse itself"),
-    "holdout": (people(30, 2), r"holdout has 30 rows; to attack takes at least 40"),
-    "factuals": (people(9, 4).assign(b=9.0), r"none of the rows of factuals that may ask lacks the wanted decision"),
+    "sparse": (True, r"disclosure sets sparse; leave it out"),
+    "holdout": (people(30, 2), r"holdout has 30 rows; attacks need at least 40"),
+    "factuals": (people(9, 4).assign(b=9.0), r"all available rows of factuals have the wanted decision"),
 }
 
 
@@ -280,5 +280,5 @@ def test_a_holdout_of_training_rows_and_an_explainer_without_fixed_features_are_
     X = people(60, 1)
     with pytest.raises(InputError, match=r"60 of 60 rows of holdout are rows of X too"):
         disclosure(fit(X), X, holdout=X)
-    with pytest.raises(InputError, match=r"fixes no feature; give the columns that an attacker knows as `keys`"):
+    with pytest.raises(InputError, match=r"has no fixed features; give the columns known to an attacker as `keys`"):
         disclosure(fit(X, fixed=()), X, holdout=people(60, 2))

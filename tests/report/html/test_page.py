@@ -18,8 +18,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import mcce
+from mcce.base.canvas import WIDTH
 from mcce.counterfactuals import Counterfactuals
 from mcce.report.html import as_png
+from tests.plain_words import assert_plain
 
 
 class Reader(HTMLParser):
@@ -78,18 +80,21 @@ def test_every_part_is_there(page, found):
     reader = Reader(page)
     assert reader.headings == [
         ("h1", "Counterfactuals"),
-        ("h2", "In words"),
-        ("h2", "In pictures"),
-        ("h2", "All factuals"),
+        ("h2", "All cases"),
         ("h2", "Table"),
         ("h2", "Settings and versions"),
     ]
     first = found.frame.index[0][0]
-    assert f"{first}: {found.sentence(first)}" in reader.text
+    assert f"{first}: 2 plans, each enough alone.{found.sentence(first)}{found.sentence(first, 2)}" in reader.text
+    assert reader.text.index(found.sentence(first)) < reader.text.index("with an answer"), "counts lead"
     for word in ("random state", "7", "n samples", "visit sequence", "seconds, fit", "Python", "numpy", "age, sex"):
         assert word in reader.text
     assert "Not shown" in reader.text
     assert sum("changed" in (a.get("class") or "").split() for a in reader.all("td")) > 25
+
+
+def test_no_word_of_a_page_is_internal(page):
+    assert_plain(page)
 
 
 def test_needs_nothing_else(page):
@@ -119,7 +124,7 @@ def test_is_accessible(page):
 def test_pictures_are_those_of_the_plots(page):
     source = Reader(page).all("img")[0]["src"].removeprefix("data:image/png;base64,")
     picture = plt.imread(io.BytesIO(base64.b64decode(source)))
-    assert picture.shape[1] == 8 * 150
+    assert picture.shape[1] == WIDTH * 150
     assert picture.std() > 0.01
 
 
@@ -143,7 +148,7 @@ def test_words_of_the_caller_and_examples(explainer, found):
     assert reader.headings[0] == ("h1", "A <title>")
     assert "First & foremost." in reader.text
     assert [reader.text.count(one.sentence(id, rank)) for rank in (1, 2)] == [1, 1]
-    assert len(reader.all("img")) == 3
+    assert len(reader.all("img")) == 2, "both plans stand in one picture"
 
 
 @pytest.mark.usefixtures("few_trees")

@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
-from mcce.report.plots.change import change_plot
+from mcce.report.names import Names
+from mcce.report.plots.change import ShownChange, change_plot, draw_plans
 from tests.marks import nightly, nightly_rows
 
-from .texts import assert_texts_fit
+from .texts import assert_legible, assert_texts_fit
 
 
 @pytest.fixture(autouse=True)
@@ -211,13 +212,13 @@ def test_actions_are_arrows_and_consequences_are_bars():
         decision="granted",
         name=7,
     )
-    labels = [label.get_text() for label in ax.get_yticklabels()]
+    labels = [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()]
     assert labels == ["school", "savings", "salary (consequence)", "rent (consequence)", "job (consequence)"]
     assert bars_of(ax) == {2: (0.4, 0.7), 3: pytest.approx((0.09, 0.14))}
     assert sorted(arrow.xy[1] for arrow in arrows_of(ax)) == [0, 1, 4]  # of the consequences, the level alone
     written = {text.get_text() for text in ax.texts}
     assert {"40 to 70", "50", "30", "9 to 14", "granted: 0.6 instead of 0.3; reached in 93 of 100 cases"} <= written
-    assert ax.get_title(loc="left") == "Actions that may change the decision for case 7"
+    assert ax.get_title(loc="left").replace("\n", " ") == "Actions that may change the decision for case 7"
     assert "Arrow: an action. Bar: a consequence" in " ".join(ax.get_xlabel().split())
     assert_texts_fit(ax)
 
@@ -230,3 +231,62 @@ def test_long_ends_of_bars_fit(place):
     asked = {"kinds": dict.fromkeys(names, "numeric"), "ranges": dict.fromkeys(names, (0.0, 9_876_544.25))}
     usual = dict.fromkeys(names, (9_111_111.125 * place, 9_876_543.875 * place + 0.25))
     assert_texts_fit(change_plot(before, after, **asked, along=names, consequences=usual))
+
+
+def homes(n_rows: int = 1000) -> pd.DataFrame:
+    """Rows with a level for each share: own 70, rent 25 and parents 5 per cent."""
+    levels = np.repeat(["rent", "own", "parents"], [n_rows // 4, 7 * n_rows // 10, n_rows // 20])
+    return pd.DataFrame({"home": pd.Categorical(levels, ["rent", "own", "parents", "boat"])})
+
+
+def test_a_change_of_level_shows_the_shares_of_the_levels():
+    before, after = pd.Series({"home": "rent"}, dtype=object), pd.Series({"home": "own"}, dtype=object)
+    ax = change_plot(before, after, kinds={"home": "categorical"}, ranges={}, alike=homes())
+    lengths = np.array([bar.get_width() for bar in ax.patches])
+    assert lengths / lengths.sum() == pytest.approx([0.25, 0.7, 0.05])  # in the order of the levels
+    assert [bar.get_alpha() for bar in ax.patches] == [0.28, 0.75, 0.28]  # the new level is darker
+    assert [text.get_text() for text in ax.texts if text.get_text()] == ["rent", "25%", "own", "70%", "parents", "5%"]
+    (arrow,) = arrows_of(ax)
+    assert arrow.xyann[1] < arrow.xy[1]  # from the first level down to the second
+    assert "per cent: their share of each level" in " ".join(ax.get_xlabel().split())
+    assert_texts_fit(ax)
+
+
+def test_old_and_new_level_have_a_bar_however_rare_and_other_rare_levels_share_one():
+    levels = [f"level {k:02d}" for k in range(20)]
+    alike = pd.DataFrame({"home": np.repeat(levels, np.arange(20) + 1)})
+    before, after = pd.Series({"home": np.nan}, dtype=object), pd.Series({"home": levels[0]}, dtype=object)
+    ax = change_plot(before, after, kinds={"home": "categorical"}, ranges={}, alike=alike)
+    written = [text.get_text() for text in ax.texts if text.get_text()]
+    assert {"missing", "0%", "level 00", "<1%", "14 others"} <= set(written)
+    assert sum("level" in text for text in written) == 6
+    assert_texts_fit(ax)
+
+
+def test_several_plans_stand_in_one_figure_with_one_title_and_one_note():
+    before = pd.Series({"home": "rent", "salary": 30.0, "age": 40.0}, dtype=object)
+    told = {
+        "factual": before,
+        "kinds": {"home": "categorical", "salary": "numeric", "age": "numeric"},
+        "ranges": {"salary": (0.0, 100.0), "age": (18.0, 90.0)},
+        "alike": homes().assign(salary=np.linspace(20, 80, 1000)),
+        "fixed": ["age"],
+        "name": 7,
+        "names": Names(),
+    }
+    after = [{"salary": 50.0}, {"salary": 40.0, "home": "own"}]
+    plans = [
+        ShownChange(counterfactual=pd.Series({**before, **each}), predictions=(0.3, 0.6), **told) for each in after
+    ]
+    axes = draw_plans(plans)
+    assert len({ax.figure for ax in axes}) == 1
+    assert [ax.get_title(loc="left") for ax in axes] == ["What would have changed the decision for case 7", ""]
+    for k, ax in enumerate(axes):
+        assert f"Plan {k + 1}, prediction: 0.6 instead of 0.3" in {text.get_text() for text in ax.texts}
+    assert axes[0].get_xlabel() == ""
+    assert axes[1].get_xlabel().count("Shaded") == 1
+    assert axes[1].get_xlabel().endswith("Unchanged: age\u00a0(fixed)")
+    heights = [ax.get_window_extent().height / ax.figure.dpi for ax in axes]
+    assert heights == pytest.approx([each.unit * sum(each.heights) for each in plans], rel=0.02)
+    assert_texts_fit(*axes)
+    assert_legible(*axes)

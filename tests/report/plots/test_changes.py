@@ -12,7 +12,7 @@ import pytest
 from mcce.report.plots.changes import draw_changes
 from tests.marks import nightly_rows
 
-from .texts import assert_texts_fit
+from .texts import assert_legible, assert_texts_fit
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,9 @@ def table(p: int, name: str = "f") -> pd.DataFrame:
 def test_no_text_overlaps_or_leaves_the_figure(p, name):
     changes = table(p, name)
     changes.iloc[2:] *= [0, 0, 0, 1] if p == 3 else [1, 1, 1, 1]
-    assert_texts_fit(draw_changes(changes, 200, fixed=[f"{name}0"]))
+    ax = draw_changes(changes, 200, fixed=[f"{name}0"])
+    assert_texts_fit(ax)
+    assert_legible(ax)
 
 
 def test_bars_are_the_shares_the_longest_first():

@@ -12,7 +12,7 @@ import pytest
 from mcce.report.plots import overview_plot
 from tests.marks import nightly_rows
 
-from .texts import assert_texts_fit
+from .texts import assert_legible, assert_texts_fit
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,9 @@ def parts(p: int, name: str = "f"):
     ("p", "name"), [(3, "f"), *nightly_rows((40, "f"), (40, "months_since_the_oldest_trade_was_opened_"))]
 )
 def test_no_text_overlaps_or_leaves_the_figure(p, name):
-    assert_texts_fit(*overview_plot(*parts(p, name)))
+    axes = overview_plot(*parts(p, name))
+    assert_texts_fit(*axes)
+    assert_legible(*axes)
 
 
 @pytest.mark.slow

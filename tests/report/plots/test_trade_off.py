@@ -12,7 +12,7 @@ import pytest
 import mcce
 from mcce.report.plots import trade_off_plot
 
-from .texts import assert_texts_fit
+from .texts import assert_legible, assert_texts_fit
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +55,7 @@ def test_costs_against_the_floor():
     places = changes.transData.transform([(x, 0) for x in (0, 0.05, 0.2)])[:, 0]
     assert places[2] - places[0] == pytest.approx(2 * (places[1] - places[0])), "an axis of square roots"
     assert_texts_fit(*axes)
+    assert_legible(*axes)
 
 
 def test_costs_of_one_floor_and_without_the_plain_method():

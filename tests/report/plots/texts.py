@@ -1,4 +1,4 @@
-"""Texts of a picture: none leaves the figure, no two overlap."""
+"""Texts of a picture: none leaves the figure, no two overlap, all are legible on a telephone."""
 
 from __future__ import annotations
 
@@ -33,3 +33,10 @@ def assert_texts_fit(*axes: Axes) -> None:
         width = min(box.x1, other_box.x1) - max(box.x0, other_box.x0)
         height = min(box.y1, other_box.y1) - max(box.y0, other_box.y0)
         assert width <= 1 or height <= 1, f"{text!r} overlaps {other!r}"
+
+
+def assert_legible(*axes: Axes) -> None:
+    """Check that every letter is at least 7 pixels high when the figure is shown 400 pixels wide."""
+    pixels_a_point = 400 / axes[0].figure.get_figwidth() / 72
+    for text in (text for ax in axes for text in visible_texts(ax)):
+        assert text.get_fontsize() * pixels_a_point >= 7, text.get_text()
