@@ -76,6 +76,11 @@ class Acceptance:
         """Return the rule for another problem of the same factuals and model, with the answers of the model."""
         return Acceptance(problem, self.matrix, self.ids, model=self._model)
 
+    def remember(self, other: Acceptance) -> None:
+        """Take over the answers of the model from a rule that was taken apart from this one."""
+        if other._model is not self._model:
+            self._model.remember(other._model)
+
     @property
     def n_asked(self) -> int:
         """How many rows the model was queried about."""

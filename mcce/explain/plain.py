@@ -301,7 +301,7 @@ def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) ->
 
 
 def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], waiting: Ints) -> list[Ints]:
-    """Step 4: rank everything for the factuals that are left, and query in batches that grow by half."""
+    """Step 4: rank everything for the factuals that are left, and query in batches, each four times as large."""
     orders = {int(f): answers.allowed(ranking.full(int(f)), int(f)) for f in waiting}
     depth = ROUNDS[-1] + k + ROUNDS[-1] // 4
     while orders:
@@ -312,7 +312,7 @@ def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], 
                 taken[f] = rows
                 del orders[f]
         report(1 - len(orders) / len(taken))
-        depth += depth // 2
+        depth *= 4
     return taken
 
 

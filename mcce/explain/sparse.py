@@ -12,8 +12,8 @@
    row of its factual reaches the floor.
 5. By the usual order, rows with equally few changes are compared by their cost, which counts a step away from the edge
    of the data and of the decision beside the distance (`mcce.explain.order`). Crossings are looked at in the order of
-   their distance, which is the least that the cost can be, until that is no less than the best cost: exact, and few are
-   asked about.
+   their distance, which is the least that the cost can be, until that is no less than the best cost: exact, and the
+   model is queried about few rows.
 6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
    or above the floor. Rows in which a change makes the decision worse are returned only for factuals that have no other
    row at or above the floor: such a change makes the row plausible. `mcce.explain.pipeline` then draws again for these
@@ -41,13 +41,16 @@ from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thi
 from mcce.explain.draw import Candidates
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plain import Admit, Selector, best_by, best_of
-from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, Reject, judge_changes, ranges, without_harm
+from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, Reject, judge_changes, leave_out, ranges, without_harm
 from mcce.explain.winners import Winners
 
 NEAREST = 512  # crossings of several features that are looked at, for each number of features
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried
 ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
-FIRST_LOOKED_AT, MOST_LOOKED_AT = 12, 256  # crossings of a factual at a time, in order of distance
+# Crossings are judged in turns, in order of distance. The model is queried about one turn, or about several if the
+# factuals are few: a query costs as much as some hundred rows, and few rows of the next turns turn out to be needless.
+MOST_LOOKED_AT = 256  # crossings of a factual in a turn
+WORTH_A_QUERY = 2048  # rows
 STARTS = 4  # draws that are refined, at least
 STARTS_AFTER_HARM = 32  # where every crossing at or above the floor has a change that makes the decision worse
 CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
@@ -97,18 +100,22 @@ class SparseSearch:
             found, is_start = self.cross(*some(begin, begin + size), near, k, done.add)
             return found.counted_from(begin), is_start
 
-        def refine(first: int) -> Winners:
+        def refine(first: int) -> tuple[Winners, Acceptance]:
             begin, end = first * size, (first + REFINED_TOGETHER) * size
             parts, are_starts = zip(*crossed[first : first + REFINED_TOGETHER])
             found = Winners.join(parts).counted_from(-begin)
-            refined = self.refine(found, np.concatenate(are_starts), *some(begin, end), k).counted_from(begin)
+            acceptance, mine = some(begin, end)
+            refined = self.refine(found, np.concatenate(are_starts), acceptance, mine, k).counted_from(begin)
             done.add(min(end, n) - begin)
-            return refined
+            return refined, acceptance
 
         with within(0.0, 0.0):  # progress is reported by `done`
             crossed = list(run_in_threads(cross, range(0, max(n, 1), size), threads, "searching", False))
             begins = range(0, len(crossed), REFINED_TOGETHER)
-            return Winners.join(list(run_in_threads(refine, begins, threads, "searching", False)))
+            refined = list(run_in_threads(refine, begins, threads, "searching", False))
+        for _, acceptance in refined:  # later steps leave out the same changes; answers about crossings would be many
+            self.acceptance.remember(acceptance)
+        return Winners.join([winners for winners, _ in refined])
 
     def cross(
         self,
@@ -263,39 +270,47 @@ class SparseSearch:
         owner = np.repeat(np.arange(n), crossed.end - crossed.begin)
         least = self._least_costs(crossed, acceptance, size)
         order = np.lexsort((least, owner))
+        ends = _turns(int((crossed.end - crossed.begin).max()))
+        turn = np.empty(order.size, dtype=np.int64)
+        turn[order] = np.searchsorted(ends, np.arange(order.size) - crossed.begin[owner], side="right")
         at, most = crossed.begin.copy(), np.full(n, np.inf)  # the next crossing, and the cost to undercut
-        depth = FIRST_LOOKED_AT
-        if size == 1:  # for few factuals a query costs more than its rows; larger sizes depend on earlier answers
-            depth = max(depth, MOST_LOOKED_AT // n)
         nothing = Winners.none(np.empty(0), acceptance.matrix.shape[1])
         held = replace(nothing, reported={"cost": np.empty(0), "harmed": np.empty(0, dtype=bool)})
         fewer: list[Winners] = []
+        looked = 0  # crossings of each factual
         while True:
             left = np.flatnonzero(at < crossed.end)
             left = left[least[order[at[left]]] < most[left]]
             if not left.size:
                 break
-            stop = np.minimum(at[left] + depth, crossed.end[left])
+            looked = ends[np.searchsorted(ends[:-1], looked + WORTH_A_QUERY // left.size, side="right")]
+            stop = np.minimum(crossed.begin[left] + looked, crossed.end[left])
             some = order[ranges(at[left], stop)]
             at[left] = stop
-            depth = min(2 * depth, MOST_LOOKED_AT)
             some = some[least[some] < most[owner[some]]]
             far = self.caution.farthest(least[some], most[owner[some]])
             some, cells = self._believed(crossed, some, acceptance, far)
             if not some.size:
                 continue
-            new = self._query_costs(crossed, some, cells, acceptance, least[some]).of_factuals(owner[some])
-            new = new.take(new.reported["cost"] < most[new.owner])
-            if size > 1 and new.owner.size:
-                needed, harmed, less = judge_changes(acceptance, new.of_factuals(crossed.members), self.reject)
-                fewer.append(less.of_factuals(new.owner))
-                new = replace(new, reported={**new.reported, "harmed": harmed}).take(needed)
-            held = Winners.join([held, new])
-            group = held.owner + n * held.reported["harmed"]  # rows with a harmful change are ranked apart
-            best = best_by(group, held.rows, (held.reported["cost"],), k)
-            held, group = held.take(best), group[best]
-            last = (np.arange(group.size) - np.searchsorted(group, group) == k - 1) & ~held.reported["harmed"]
-            most[group[last]] = held.reported["cost"][last]
+            valid = self._query_costs(crossed, some, cells, acceptance, least[some])
+            turns = turn[some[valid.owner]]
+            valid = valid.of_factuals(owner[some])
+            cheap = valid.reported["cost"] < most[valid.owner]
+            valid, turns = valid.take(cheap), turns[cheap]
+            if size > 1:  # one query for all turns
+                leave_out(acceptance, valid.rows, crossed.members[valid.owner])
+            for each in np.unique(turns):
+                new = valid.take((turns == each) & (valid.reported["cost"] < most[valid.owner]))
+                if size > 1 and new.owner.size:
+                    needed, harmed, less = judge_changes(acceptance, new.of_factuals(crossed.members), self.reject)
+                    fewer.append(less.of_factuals(new.owner))
+                    new = replace(new, reported={**new.reported, "harmed": harmed}).take(needed)
+                held = Winners.join([held, new])
+                group = held.owner + n * held.reported["harmed"]  # rows with a harmful change are ranked apart
+                best = best_by(group, held.rows, (held.reported["cost"],), k)
+                held, group = held.take(best), group[best]
+                last = (np.arange(group.size) - np.searchsorted(group, group) == k - 1) & ~held.reported["harmed"]
+                most[group[last]] = held.reported["cost"][last]
         n_fewer = sum(part.owner.size for part in fewer)
         harmed = np.append(held.reported["harmed"], np.zeros(n_fewer, dtype=bool))
         return Winners.join([replace(held, reported={}), *fewer]), harmed
@@ -447,6 +462,12 @@ class SparseSearch:
 
     def _selector(self, acceptance: Acceptance) -> Selector:
         return Selector(self.problem.features, self.problem.mutable, acceptance.query)
+
+
+def _turns(n_crossings: int) -> Ints:
+    """Return the ends of the turns in which crossings are judged, each twice as long up to `MOST_LOOKED_AT`."""
+    sizes = [12, 24, 48, 96, 192, *[MOST_LOOKED_AT] * (n_crossings // MOST_LOOKED_AT)]
+    return np.cumsum(sizes)
 
 
 def _counts_changes(measure: Measure) -> bool:

@@ -8,6 +8,7 @@ after `fit`, without a copy, and raises if they were changed.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -79,12 +80,21 @@ class RememberingAsker:
             with self._lock:
                 scores, wanted = self._question.ask_encoded(rows[list(new.values())])
                 self._count(len(new))
-            first = len(self._place)
-            self._place.update(zip(new, range(first, first + len(new))))
-            self._scores = np.concatenate([self._scores, scores]) if first else scores
-            self._wanted = np.append(self._wanted, wanted)
+            self._add(new, scores, wanted)
         places = [self._place[key] for key in keys]
         return self._scores[places], self._wanted[places]
+
+    def remember(self, other: RememberingAsker) -> None:
+        """Take over the answers of another one, which is not used any more."""
+        new = {key: place for key, place in other._place.items() if key not in self._place}
+        places = list(new.values())
+        self._add(new, other._scores[places], other._wanted[places])
+
+    def _add(self, keys: Iterable[int], scores: npt.NDArray[Any], wanted: Bools) -> None:
+        first = len(self._place)
+        self._place.update(zip(keys, range(first, first + wanted.size)))
+        self._scores = np.concatenate([self._scores, scores]) if first else scores
+        self._wanted = np.append(self._wanted, wanted)
 
     def _count(self, n_rows: int) -> None:
         self.n_asked += n_rows

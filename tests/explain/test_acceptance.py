@@ -52,6 +52,9 @@ def test_some_of_the_factuals_share_the_answers_unless_they_are_apart():
     apart.query(ROWS[:3])
     assert model.queries[2:] == [[0.0, 6.0, 12.0]]  # so that a query does not depend on other threads
     assert (acceptance.n_asked, some.n_asked, apart.n_asked) == (6, 6, 3)
+    acceptance.remember(apart)
+    acceptance.query(ROWS[:4])
+    assert model.queries[3:] == [[18.0]]
 
 
 def test_the_model_is_queried_by_one_thread_at_a_time():

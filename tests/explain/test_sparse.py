@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import mcce
 import mcce.explain.sparse as sparse
 from mcce.explain.draw import Candidates
 from mcce.explain.order import Caution, Margins
@@ -169,3 +171,22 @@ def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
         assert bool(found) >= bool(drawn)
         for row, most in zip(found, drawn, strict=False):
             assert changes(row, case.factuals[f]) <= most
+
+
+def test_few_factuals_have_few_queries():
+    """No single change is enough, so that all single crossings and many pairs are queried."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({f"x{j}": rng.integers(0, 30, 300).astype(float) for j in range(4)})
+    queries = []
+
+    def score(rows):
+        queries.append(len(rows))
+        return ((rows["x0"] > 20) & (rows["x1"] > 20)).to_numpy().astype(float)
+
+    explainer = mcce.MCCE(score, decision=(0.5, 1.0), random_state=1, n_jobs=1).fit(X)
+    refused = X[score(X) < 0.5]
+    explainer.explain(refused.head(1), n_samples=100, sparse=True, progress=False)  # fits the plausibility
+    queries.clear()
+    explainer.explain(refused.head(40), n_samples=100, sparse=True, progress=False)
+    assert len(queries) <= 6  # 11 with a query for each turn
+    assert sum(queries) <= 7000
