@@ -250,7 +250,7 @@ class Counterfactuals:
                                    not for a saved result
     to read                        `sentence`, `to_html`, printing it; `mcce.report.sentences`, `mcce.report.answers`,
                                    `mcce.report.letter` and `mcce.report.letters`
-    to look at                     `plot`; `mcce.plots.changes_plot`
+    to look at                     `plot`, `plot_plans`; `mcce.plots.changes_plot`
     files                          `to_csv`, `save` and `load`
     ============================== ============================================================================
 

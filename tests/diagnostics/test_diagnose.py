@@ -133,7 +133,7 @@ def test_the_method_that_is_used_is_diagnosed(explainer):
     found = explainer.explain(d.found.factuals, n_samples=100, **asked)
     pd.testing.assert_frame_equal(d.found.frame, found.frame)
     assert d.evaluation.summary.loc["L0", "mean"] == found.measures["L0"].mean()
-    assert "crossed with the factuals" in repr(d)
+    assert "crossed with the cases" in repr(d)
     with pytest.raises(TypeError, match="flor"):
         explainer.diagnose(NEW, flor=0.1)
 
@@ -175,7 +175,7 @@ def test_few_rows_and_nothing_to_explain(explainer):
     fine = explainer.diagnose(NEW[score(NEW) >= 0.6].head(20), n_samples=50)
     assert fine.evaluation is None
     assert len(fine.plot()) == 2
-    assert "nothing to explain" in repr(fine)
+    assert "no row was explained" in repr(fine)
     with pytest.raises(mcce.InputError, match="no counterfactuals to draw"):
         fine.plot("changes")
 
