@@ -1,9 +1,9 @@
 """The command line.
 
 An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers, adds its parser
-and sets `run` on it (`set_defaults(run=...)`). Only the command that is run is imported. Exit codes: 0 done; 2 bad
-arguments, files or models; 3 done, but some rows have no counterfactual; 4 records are not verified; 130
-interrupted. Results go to standard output, everything else to standard error.
+and sets `run` on it (`set_defaults(run=...)`). Only the command that is run is imported, after its arguments have been
+parsed. Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some rows have no counterfactual; 4 records
+are not verified; 130 interrupted. Results go to standard output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -13,33 +13,28 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 
 from mcce import __version__
 from mcce.base.registry import installed
+from mcce.cli import parsers
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
+from mcce.cli.options import Parser
 from mcce.exceptions import MCCEError
 from mcce.wording import Message
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser"]
 
-COMMANDS = {  # the function that adds the parser, and a line of help
-    "demo": ("mcce.cli.demo:add_demo", "explain refused loans, an example in a few seconds"),
-    "fit": ("mcce.cli.explain:add_fit", "learn from a file once, for explaining later"),
-    "explain": ("mcce.cli.explain:add_explain", "explain the decisions for the rows of a file"),
-    "letters": ("mcce.cli.explain:add_letters", "write letters to the people of a file"),
-    "explain-batches": (
-        "mcce.cli.batches:add_explain_batches",
-        "explain files of any size, and go on after an interruption",
-    ),
-    "explore": ("mcce.cli.explore:add_explore", "look at people one by one in a browser, and shape plans for them"),
-    "verify": (
-        "mcce.cli.verify:add_verify",
-        "check records of decisions: every hash, the chain, and the answers again",
-    ),
-    "card": ("mcce.cli.card:add_card", "describe an explainer on one page"),
-    "inspect": ("mcce.cli.inspect:add_inspect", "what a file saved by mcce is, and what it discloses"),
-    "disclosure": ("mcce.cli.disclosure:add_disclosure", "what a saved explainer gives away of its training rows"),
+COMMANDS = {  # the function of `mcce.cli.parsers` that adds the parser, and a line of help
+    "demo": ("add_demo", "explain refused loans, an example in a few seconds"),
+    "fit": ("add_fit", "learn from a file once, for explaining later"),
+    "explain": ("add_explain", "explain the decisions for the rows of a file"),
+    "letters": ("add_letters", "write letters to the people of a file"),
+    "explain-batches": ("add_explain_batches", "explain files of any size, and go on after an interruption"),
+    "explore": ("add_explore", "look at people one by one in a browser, and shape plans for them"),
+    "verify": ("add_verify", "check records of decisions: every hash, the chain, and the answers again"),
+    "card": ("add_card", "describe an explainer on one page"),
+    "inspect": ("add_inspect", "what a file saved by mcce is, and what it discloses"),
+    "disclosure": ("add_disclosure", "what a saved explainer gives away of its training rows"),
 }
 
 
@@ -87,7 +82,7 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
     Parameters
     ----------
     command : str or None
-        The first argument: the only command whose module is imported and whose arguments are added.
+        The first argument: the only command whose arguments are added.
     """
     parser = argparse.ArgumentParser(
         prog="mcce",
@@ -95,11 +90,10 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
         epilog="`mcce demo` shows what it does; `mcce explain --help` tells how to use it on your own files.",
     )
     parser.add_argument("--version", action="version", version=f"mcce {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (place, line) in COMMANDS.items():
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    for name, (function, line) in COMMANDS.items():
         if name == command:
-            module, _, function = place.partition(":")
-            getattr(import_module(module), function)(commands)
+            getattr(parsers, function)(commands)
         else:
             commands.add_parser(name, help=line)
     for point in installed("mcce.commands"):

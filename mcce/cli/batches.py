@@ -17,11 +17,10 @@ import pandas as pd
 from mcce.base.files import written_whole
 from mcce.batches import BatchResult, Letters
 from mcce.batches.folder import UNLETTERED
-from mcce.cli import readers as read
 from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
-from mcce.cli.options import OPTIONS, add_options, complete, is_given
+from mcce.cli.options import OPTIONS, complete, is_given
 from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered, write_workbook
 from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns, read_table
 from mcce.constraints import Constraint
@@ -35,37 +34,6 @@ TEXTS = (*PLAIN, ".tsv", ".txt", *WORKBOOKS)
 IN_LETTERS = ("labels", "units", "formats", "in_words")  # options that nothing else here is written with
 LOOKED_AT = 1 << 16  # bytes of a text file that tell whether it is a plain CSV
 READ = ("sep", "decimal", "thousands", "encoding", "date_format", "sheet")  # any of them: not a plain CSV
-
-
-def add_explain_batches(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    batches = commands.add_parser(
-        "explain-batches",
-        description="For each row of Parquet, CSV or Excel files find what would have to change for the wanted "
-        "decision. Killed at any moment, the same command goes on; the result is that of an undisturbed run.",
-        epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad "
-        "arguments, files or models; 3 done, but nothing was found for some rows, or some are bad; 130 interrupted.",
-    )
-    batches.add_argument("files", nargs="*", metavar="FILE", help="explainer and rows, as --explainer and --explain")
-    add_options(batches, "explain-batches")
-    add = batches.add_argument
-    add(
-        "--out",
-        required=True,
-        type=read.path,
-        metavar="FOLDER",
-        help="a new folder, or one that this command has begun",
-    )
-    add("--batch-size", type=read.count, default=10_000, metavar="N", help="rows of a part (%(default)s)")
-    add("--skip-bad", action="store_true", help="list bad rows in bad-rows.csv instead of stopping at the first")
-    add(
-        "--table",
-        type=read.path,
-        metavar="FILE",
-        help="at the end write all counterfactuals as one .csv, .csv.gz, .xlsx or .parquet, too",
-    )
-    add("--force", action="store_true", help="overwrite the file of --table")
-    batches.set_defaults(run=run_explain_batches, refuse=batches.error, command="explain-batches")
 
 
 def run_explain_batches(given: argparse.Namespace) -> int:
@@ -203,4 +171,4 @@ def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace)
     say(f"wrote {len(found)} rows to {path}")
 
 
-__all__ = ["add_explain_batches", "load_explainer", "run_explain_batches"]
+__all__ = ["load_explainer", "run_explain_batches"]
