@@ -480,11 +480,3 @@ def move_origins(places, rows, origins, others, scale, known):
                 add_steps(others[j], rows[i, j], scale[j], 1.0, known.sums[slot])
                 known.near[slot] = np.nan
             origins[f, j] = rows[i, j]
-
-
-@entry
-def encode_bins(cells, edges, begin, last, bins):
-    """Write the bin of every cell: 0 for missing, else 1 and the number of its column's edges below, `last` at most."""
-    for j in range(bins.shape[0]):
-        for i in range(bins.shape[1]):
-            bins[j, i] = bin_of(cells[j, i], edges, begin[j], begin[j + 1], last)

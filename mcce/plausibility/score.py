@@ -47,7 +47,7 @@ import scipy
 
 from mcce.base.arrays import Bools, Floats, Int32s, Ints, UInts
 from mcce.base.threads import count_jobs, run_in_threads
-from mcce.distances.measures import columnwise, gower, rowwise
+from mcce.distances.measures import gower, rowwise
 from mcce.generators.sampling import occurrences
 from mcce.plausibility.kernels import (
     CellBins,
@@ -58,7 +58,6 @@ from mcce.plausibility.kernels import (
     KnownDistances,
     MadeRows,
     OwnCells,
-    encode_bins,
     find_leaves,
     grow_cells,
     mean_of_nearest,
@@ -104,7 +103,9 @@ class Binning:
     def encode(self, matrix: Floats) -> Bytes:
         """Return the bins of encoded rows, column by column."""
         out = np.empty((len(self.edges), matrix.shape[0]), dtype=np.uint8)
-        encode_bins(columnwise(matrix), *self.joined, BINS - 1, out)
+        for j, edges in enumerate(self.edges):
+            below = np.searchsorted(edges, matrix[:, j])
+            out[j] = np.where(np.isnan(matrix[:, j]), 0, np.minimum(below + 1, BINS - 1))
         return out
 
     @cached_property
