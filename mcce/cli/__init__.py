@@ -18,7 +18,7 @@ from mcce import __version__
 from mcce.base.registry import installed
 from mcce.cli import parsers
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
-from mcce.cli.options import Parser
+from mcce.cli.options import CommandParser
 from mcce.exceptions import MCCEError
 from mcce.wording import Message
 
@@ -90,7 +90,7 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
         epilog="`mcce demo` shows what it does; `mcce explain --help` tells how to use it on your own files.",
     )
     parser.add_argument("--version", action="version", version=f"mcce {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=CommandParser)
     for name, (function, line) in COMMANDS.items():
         if name == command:
             getattr(parsers, function)(commands)

@@ -365,7 +365,7 @@ def options_of(command: str) -> list[Option]:
     return [option for option in OPTIONS if option.group in COMMANDS[command]]
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser whose help lists registered names, in place of {samplers} and so on; they are imported for help only."""
 
     def format_help(self) -> str:

@@ -308,7 +308,7 @@ def find_bandwidths(runs: kernels.Runs, instead: float) -> Floats:
         low, follows = runs.value[run], (upto[run] <= lower[some] + 1) & (lower[some] + 1 < n[some])
         high = runs.value[run + follows]
         part = (at - lower)[some]
-        return np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part))
+        return np.asarray(np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part)))
 
     sd, quartile_range = np.sqrt(squares[some] / (n[some] - 1)), quantile(0.75) - quantile(0.25)
     bandwidth = np.array([silverman(*each) for each in zip(sd.tolist(), quartile_range.tolist(), n[some].tolist())])
