@@ -35,6 +35,7 @@ TESTED_ELSEWHERE = {
     "batches/parts.py": "batches/test_running.py",
     "cli/console.py": "cli/test_cli.py",
     "cli/fitting.py": "cli/test_explain.py",
+    "cli/parsers.py": "cli/test_cli.py",
     "cli/readers.py": "cli/test_options.py",
     "constraints/allow.py": "constraints/test_resolve.py",
     "constraints/base.py": "base/test_registry.py",

@@ -1,9 +1,9 @@
 """The command line.
 
 An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers, adds its parser
-and sets `run` on it (`set_defaults(run=...)`). Only the command that is run is imported. Exit codes: 0 done; 2 bad
-arguments, files or models; 3 done, but some rows have no counterfactual; 4 records are not verified; 130
-interrupted. Results go to standard output, everything else to standard error.
+and sets `run` on it (`set_defaults(run=...)`). Only the command that is run is imported, after its arguments have been
+parsed. Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some rows have no counterfactual; 4 records
+are not verified; 130 interrupted. Results go to standard output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -13,31 +13,32 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 
 from mcce import __version__
 from mcce.base.registry import installed
+from mcce.cli import parsers
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
+from mcce.cli.options import CommandParser
 from mcce.exceptions import MCCEError
 from mcce.wording import Message
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser"]
 
-COMMANDS = {  # the function that adds the parser, and its help
-    "demo": ("mcce.cli.demo:add_demo", "explain refused loans, an example in a few seconds"),
-    "notebook": ("mcce.cli.notebook:add_notebook", 'write and open "Getting started" as a Jupyter notebook'),
-    "fit": ("mcce.cli.explain:add_fit", "fit an explainer to a file and save it"),
-    "explain": ("mcce.cli.explain:add_explain", "explain the decisions for the rows of a file"),
-    "letters": ("mcce.cli.explain:add_letters", "write letters about the decisions for the rows of a file"),
+COMMANDS = {  # the function of `mcce.cli.parsers` that adds the parser, and its help
+    "demo": ("add_demo", "explain refused loans, an example in a few seconds"),
+    "notebook": ("add_notebook", 'write and open "Getting started" as a Jupyter notebook'),
+    "fit": ("add_fit", "fit an explainer to a file and save it"),
+    "explain": ("add_explain", "explain the decisions for the rows of a file"),
+    "letters": ("add_letters", "write letters about the decisions for the rows of a file"),
     "explain-batches": (
-        "mcce.cli.batches:add_explain_batches",
+        "add_explain_batches",
         "explain files of any size; interrupted runs can be resumed",
     ),
-    "explore": ("mcce.cli.explore:add_explore", "explore the rows of a file one by one in a browser"),
-    "verify": ("mcce.cli.verify:add_verify", "verify records of decisions: hashes, chain and answers"),
-    "card": ("mcce.cli.card:add_card", "describe an explainer on one page"),
-    "inspect": ("mcce.cli.inspect:add_inspect", "describe a file saved by mcce, and what it discloses"),
-    "disclosure": ("mcce.cli.disclosure:add_disclosure", "measure what an explainer discloses of its training rows"),
+    "explore": ("add_explore", "explore the rows of a file one by one in a browser"),
+    "verify": ("add_verify", "verify records of decisions: hashes, chain and answers"),
+    "card": ("add_card", "describe an explainer on one page"),
+    "inspect": ("add_inspect", "describe a file saved by mcce, and what it discloses"),
+    "disclosure": ("add_disclosure", "measure what an explainer discloses of its training rows"),
 }
 
 
@@ -85,7 +86,7 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
     Parameters
     ----------
     command : str or None
-        The first argument: the only command whose module is imported and whose arguments are added.
+        The first argument: the only command whose arguments are added.
     """
     parser = argparse.ArgumentParser(
         prog="mcce",
@@ -93,11 +94,10 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
         epilog="`mcce demo` shows an example; `mcce explain --help` lists the options for your own files.",
     )
     parser.add_argument("--version", action="version", version=f"mcce {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (place, line) in COMMANDS.items():
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=CommandParser)
+    for name, (function, line) in COMMANDS.items():
         if name == command:
-            module, _, function = place.partition(":")
-            getattr(import_module(module), function)(commands)
+            getattr(parsers, function)(commands)
         else:
             commands.add_parser(name, help=line)
     for point in installed("mcce.commands"):

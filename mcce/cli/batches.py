@@ -17,11 +17,10 @@ import pandas as pd
 from mcce.base.files import written_whole
 from mcce.batches import BatchResult, Letters
 from mcce.batches.folder import UNLETTERED
-from mcce.cli import readers as read
 from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
-from mcce.cli.options import add_options, check_letters, complete, is_given
+from mcce.cli.options import check_letters, complete, is_given
 from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered, write_workbook
 from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns, read_table
 from mcce.constraints import Constraint
@@ -35,31 +34,6 @@ TEXTS = (*PLAIN, ".tsv", ".txt", *WORKBOOKS)
 IN_LETTERS = ("labels", "units", "formats", "in_words")  # options that affect letters only
 LOOKED_AT = 1 << 16  # bytes by which a plain CSV is detected
 READ = ("sep", "decimal", "thousands", "encoding", "date_format", "sheet")  # options that exclude a plain CSV
-
-
-def add_explain_batches(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    batches = commands.add_parser(
-        "explain-batches",
-        description="For each row of Parquet, CSV or Excel files find the changes that lead to the wanted decision. "
-        "The same command resumes an interrupted run, with the same result as an uninterrupted one.",
-        epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad "
-        "arguments, files or models; 3 done, but nothing was found for some rows, or some are bad; 130 interrupted.",
-    )
-    batches.add_argument("files", nargs="*", metavar="FILE", help="explainer and rows, as --explainer and --explain")
-    add_options(batches, "explain-batches")
-    add = batches.add_argument
-    add("--out", required=True, type=read.path, metavar="FOLDER", help="a new folder, or that of the run to resume")
-    add("--batch-size", type=read.count, default=10_000, metavar="N", help="rows per part (%(default)s)")
-    add("--skip-bad", action="store_true", help="list bad rows in bad-rows.csv; otherwise the first is an error")
-    add(
-        "--table",
-        type=read.path,
-        metavar="FILE",
-        help="also write all counterfactuals as one .csv, .csv.gz, .xlsx or .parquet at the end",
-    )
-    add("--force", action="store_true", help="overwrite the file of --table")
-    batches.set_defaults(run=run_explain_batches, refuse=batches.error, command="explain-batches")
 
 
 def run_explain_batches(given: argparse.Namespace) -> int:
@@ -198,4 +172,4 @@ def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace)
     say(f"wrote {len(found)} rows to {path}")
 
 
-__all__ = ["add_explain_batches", "load_explainer", "run_explain_batches"]
+__all__ = ["load_explainer", "run_explain_batches"]

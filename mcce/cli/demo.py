@@ -20,7 +20,6 @@ import pandas as pd
 
 from mcce.base.canvas import WIDTH
 from mcce.base.files import written_whole
-from mcce.cli import readers as read
 from mcce.cli.console import DONE, aligned, wrap
 from mcce.cli.outputs import check_outputs
 from mcce.counterfactuals import Counterfactuals
@@ -43,21 +42,6 @@ NAMES = Names(
     formats={"prediction": "0.0%", "defaulted_last_year": {True: "yes", False: "no"}},
 )
 WAYS, SEARCHED = 3, 100  # ways shown for one customer, and the number of examples they are selected from
-
-
-def add_demo(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    about = "Explain refused loans: the example of the paper's introduction."
-    demo = commands.add_parser("demo", description=about)
-    demo.add_argument(
-        "--out", type=read.path, default=".", metavar="DIR", help="where to write picture and page (here)"
-    )
-    demo.add_argument("--random-state", type=int, default=1, help="seed of the random draws (%(default)s)")
-    demo.add_argument(
-        "--factuals", type=read.count, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
-    )
-    demo.add_argument("--force", action="store_true", help="overwrite picture and page of an earlier run")
-    demo.set_defaults(run=run_demo)
 
 
 def run_demo(arguments: argparse.Namespace) -> int:

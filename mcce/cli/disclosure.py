@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from mcce.batches.sources import open_source
-from mcce.cli import readers as read
 from mcce.cli.batches import load_explainer
 from mcce.cli.console import DONE
 from mcce.exceptions import InputError
@@ -18,32 +17,6 @@ from mcce.table import Schema
 from mcce.table.spreadsheet import escape_formulas
 
 AT_ONCE = 10_000  # rows of a file
-
-
-def add_disclosure(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser = commands.add_parser(
-        "disclosure",
-        description="Attack a fitted explainer by its answers, with its training rows and other rows of the same "
-        "population, and report the disclosure: copies, keys, singling out, membership.",
-    )
-    add = parser.add_argument
-    add("--explainer", required=True, type=read.path, metavar="FILE", help="a fitted mcce.MCCE, as for explain-batches")
-    add("--model", type=read.path, metavar="FILE", help="its model, as for explain-batches")
-    add("--trusted", type=read.names, default=[], metavar="A,B", help="types of a .skops model that you trust")
-    add("--train", required=True, type=read.path, metavar="FILE", help="the training rows: .parquet, .csv or .csv.gz")
-    add("--holdout", required=True, type=read.path, metavar="FILE", help="rows that were not used for fitting")
-    add("--missing", type=read.names, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
-    add("--keys", type=read.names, metavar="A,B", help="columns that an attacker knows (the fixed features)")
-    add("--targets", type=read.names, metavar="A,B", help="columns that an attacker wants to know (all others)")
-    add("--k", type=read.count, default=5, metavar="K", help="linked are K people or fewer (%(default)s)")
-    add("--releases", type=read.names, metavar="A,B", help="of plain, sparse, generated (all of them)")
-    add("--n-samples", type=read.count, default=1000, metavar="K", help="rows drawn for each row (%(default)s)")
-    add("--n-attacks", type=read.count, default=500, metavar="N", help="of each kind, at most (%(default)s)")
-    add("--max-factuals", type=read.count, default=100, metavar="N", help="rows to explain (%(default)s)")
-    add("--constraints", type=read.path, metavar="FILE", help="what may change and how: .toml or .json")
-    add("--out", type=read.path, metavar="FILE", help="write the table as .csv")
-    parser.set_defaults(run=run_disclosure)
 
 
 def run_disclosure(arguments: argparse.Namespace) -> int:

@@ -13,42 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mcce.cli import readers as read
 from mcce.cli.checking import demands, explain_options, given_names, read_constraints
 from mcce.cli.console import DONE, say
 from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
 from mcce.cli.models import save_model
-from mcce.cli.options import OPTIONS, add_options, check_letters, complete
+from mcce.cli.options import OPTIONS, check_letters, complete
 from mcce.cli.outputs import Outputs, Style, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
 from mcce.explain.followup import MOST_TOLD
 from mcce.report.languages import read_texts, text_of
 from mcce.report.names import Names
-
-CODES = (
-    "Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad arguments, files or models; "
-    "3 done, but nothing was found for some rows; 130 interrupted."
-)
-FILES = "a fitted explainer (.mcce) and the rows to explain, instead of --explainer and --explain"
-
-
-def add_fit(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    fit = commands.add_parser(
-        "fit",
-        description="Fit an explainer to training rows and a model, and save it: mcce fit --train "
-        "customers.xlsx --model model.skops --fixed age,sex --save bank.mcce. The file holds values of training rows; "
-        "mcce inspect lists them.",
-        epilog="Exit codes: 0 done; 2 bad arguments, files or models; 130 interrupted.",
-    )
-    fit.add_argument(
-        "--config", default=argparse.SUPPRESS, metavar="FILE", help="a TOML file with any of these options"
-    )
-    add_options(fit, "fit")
-    fit.add_argument("--save", required=True, type=read.path, metavar="FILE", help="the file to write, as bank.mcce")
-    fit.add_argument("--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files that exist")
-    fit.set_defaults(run=run_fit, refuse=fit.error, command="fit")
 
 
 def run_fit(given: argparse.Namespace) -> int:
@@ -72,51 +47,6 @@ def run_fit(given: argparse.Namespace) -> int:
     also = "" if model.suffix.lower() in WITHOUT_CODE and model.parent == target.parent else f" --model {model}"
     say(f"mcce letters {target} people.xlsx{also} --letters folder writes letters")
     return DONE
-
-
-def add_explain(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    explain = commands.add_parser(
-        "explain",
-        description="For each row of a file find the changes that lead to the wanted decision, by a training file "
-        "and a model, or by an explainer saved by mcce fit.",
-        epilog=CODES,
-    )
-    _add_arguments(explain, "explain")
-    explain.set_defaults(run=run_explain, refuse=explain.error, command="explain")
-
-
-def add_letters(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    letters = commands.add_parser(
-        "letters",
-        description="For each person of a file who would be refused write a letter that says what would have led to "
-        "another decision: mcce letters bank.mcce people.xlsx --letters folder --language nb. Answers that need a "
-        "review first get no letter and are listed.",
-        epilog=CODES,
-    )
-    _add_arguments(letters, "letters")
-    letters.add_argument(
-        "--show-texts",
-        default=argparse.SUPPRESS,
-        metavar="CODE",
-        help="print the texts of a language, as a template for --texts, and exit",
-    )
-    letters.set_defaults(run=run_letters, refuse=letters.error, command="letters")
-
-
-def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
-    parser.add_argument("files", nargs="*", metavar="FILE", help=FILES)
-    parser.add_argument(
-        "--config",
-        default=argparse.SUPPRESS,
-        metavar="FILE",
-        help="a TOML file with any of these options; the command line overrides it",
-    )
-    add_options(parser, command)
-    parser.add_argument(
-        "--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files of results that exist"
-    )
 
 
 def run_letters(given: argparse.Namespace) -> int:

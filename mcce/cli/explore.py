@@ -9,48 +9,14 @@ import argparse
 import os
 import sys
 import webbrowser
-from typing import Any
 
 import pandas as pd
 
-from mcce.cli import readers as read
 from mcce.cli.console import DONE, say
 from mcce.cli.fitting import load_explainer, rows_like
-from mcce.cli.options import OPTIONS
 from mcce.cli.tables import UNNAMED, ReadOptions, check_columns, name_rows, read_table
 from mcce.exceptions import InputError, listing
 from mcce.table import Schema
-
-TAKEN = ("model", "trusted", "id", "missing", "sep", "decimal", "thousands", "date_format", "encoding")
-
-
-def add_explore(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    explore = commands.add_parser(
-        "explore",
-        description="Open a local page with the people of a file: plans for each within adjustable limits and costs, "
-        "values entered by hand, and letters. Ends with Ctrl-C.",
-        epilog="Exit codes: 0 ended; 2 bad arguments, files or models. Needs pip install 'mcce[explore]'.",
-    )
-    add = explore.add_argument
-    add("explainer", type=read.path, metavar="EXPLAINER", help="a fitted mcce.MCCE, written by its save, with --model")
-    add("people", type=read.path, metavar="PEOPLE", help="their rows: .csv, .csv.gz, .tsv, .xlsx or .parquet")
-    for option in OPTIONS:
-        if option.name in TAKEN:
-            about = option.help.replace("%", "%%").replace("--explain", "PEOPLE")
-            add(
-                option.flag,
-                dest=option.name,
-                type=option.read,
-                default=option.default,
-                metavar=option.metavar,
-                help=about,
-            )
-    add("--sheet", metavar="NAME", help="sheet of a workbook that has several")
-    add("--train", type=read.path, metavar="FILE", help="the training rows, for the costs in the second tab")
-    add("--port", type=int, default=0, metavar="N", help="local port (a free one)")
-    add("--no-browser", action="store_true", help="print the address without opening a browser")
-    explore.set_defaults(run=run_explore)
 
 
 def run_explore(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.cli import readers as read
 from mcce.cli.console import DONE, aligned, harmless
 from mcce.counterfactuals import Counterfactuals
 from mcce.explain.stored import check_fields
@@ -29,22 +28,6 @@ _DONORS = {
     "none": "saved without training values (donors='none')",
     "private": "fitted with differential privacy: noisy counts are in the file, and no training value",
 }
-
-
-def add_inspect(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser = commands.add_parser(
-        "inspect",
-        description="Describe a file written by `save`, and what it discloses of the training data. No code is run.",
-    )
-    parser.add_argument(
-        "file",
-        type=read.path,
-        metavar="FILE",
-        help="a file that a generator (such as ChainModel), MCCE or Counterfactuals saved",
-    )
-    parser.add_argument("--json", action="store_true", help="everything as JSON, level names in full")
-    parser.set_defaults(run=run_inspect)
 
 
 def run_inspect(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from mcce.base.files import written_whole
-from mcce.cli import readers as read
 from mcce.cli.console import DONE, say
 from mcce.cli.outputs import check_outputs
 
@@ -25,25 +24,6 @@ PACKAGE = Path(__file__).parent.parent
 PLACES = (PACKAGE / "data" / "getting-started.md", PACKAGE.parent / "vignettes" / "getting-started.md")
 APPLICATIONS = ("jupyterlab", "notebook")
 CODE = "```{code-cell} python\n"
-
-
-def add_notebook(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    parser = commands.add_parser(
-        "notebook",
-        description='Write the page "Getting started" as a Jupyter notebook, and open it if Jupyter is installed.',
-        epilog="Exit codes: 0 done; 2 bad arguments or files. Opening it needs pip install jupyterlab.",
-    )
-    parser.add_argument(
-        "--out",
-        type=read.path,
-        default="getting-started.ipynb",
-        metavar="FILE",
-        help="the notebook to write (%(default)s)",
-    )
-    parser.add_argument("--force", action="store_true", help="overwrite the file of --out")
-    parser.add_argument("--no-open", action="store_true", help="write the notebook, and do not start Jupyter")
-    parser.set_defaults(run=run_notebook)
 
 
 def run_notebook(arguments: argparse.Namespace) -> int:

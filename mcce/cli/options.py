@@ -2,7 +2,8 @@
 
 An option has the same name in a TOML file, with underscores. File names in it are relative to its folder; constraints
 have the same form as in a file of constraints. The command line overrides the file. The options of a run are written
-beside the results, so that `--config` repeats them.
+beside the results, so that `--config` repeats them. Parsing a command line does not import samplers and generators, so
+an unknown option is reported at once.
 """
 
 from __future__ import annotations
@@ -19,17 +20,11 @@ from typing import Any
 
 from mcce import __version__
 from mcce.cli import readers as read
-from mcce.constraints import available_constraints
-from mcce.constraints.reading import parse_file
-from mcce.distances.measures import available_measures
 from mcce.exceptions import InputError, did_you_mean
-from mcce.generators.auto import AUTO
-from mcce.generators.registry import available_generators
-from mcce.report.languages import available_languages
-from mcce.samplers import available_samplers
 
 STORED = (".mcce", ".joblib", ".pkl")  # files of explainers
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
+REGISTERED = re.compile(r"\{(samplers|generators|measures|constraints|languages)\}")  # in a help text
 
 
 @dataclass(frozen=True)
@@ -359,21 +354,41 @@ def options_of(command: str) -> list[Option]:
     return [option for option in OPTIONS if option.group in COMMANDS[command]]
 
 
-def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, without: Iterable[str] = ()) -> None:
-    """Add the options of a command to its parser, without defaults."""
-    registered = {
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose help lists registered names, in place of {samplers} and so on; they are imported for help only."""
+
+    def format_help(self) -> str:
+        listed = [action for action in self._actions if REGISTERED.search(action.help or "")]
+        if listed:
+            names = _registered_names()
+            for action in listed:
+                action.help = REGISTERED.sub(lambda found: names[found[1]], action.help or "")
+        return super().format_help()
+
+
+def _registered_names() -> dict[str, str]:
+    from mcce.constraints import available_constraints
+    from mcce.distances.measures import available_measures
+    from mcce.generators.auto import AUTO
+    from mcce.generators.registry import available_generators
+    from mcce.report.languages import available_languages
+    from mcce.samplers import available_samplers
+
+    return {
         "samplers": ", ".join([*available_samplers(), AUTO]),
         "generators": ", ".join(available_generators()),
         "measures": ", ".join(available_measures()),
         "constraints": ", ".join(f"[[{name}]]" for name in available_constraints()),
         "languages": ", ".join(available_languages()),
     }
+
+
+def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, without: Iterable[str] = ()) -> None:
+    """Add the options of a command to its parser; what is not given is not in its result."""
     for option in options_of(command):
         if option.name in without:
             continue
         about = option.help.replace("%", "%%").replace("{}", str(option.default))
-        for family, names in registered.items():
-            about = about.replace(f"{{{family}}}", names)
         if option.read in (read.flag, read.reasons):
             action: Any = argparse.BooleanOptionalAction if option.default else "store_true"
             parser.add_argument(option.flag, dest=option.name, action=action, default=argparse.SUPPRESS, help=about)
@@ -413,6 +428,9 @@ def _files_of(files: Sequence[str]) -> dict[str, str]:
 
 def read_config(path: str) -> dict[str, Any]:
     """Return the options of a TOML file, checked."""
+    from mcce.constraints import available_constraints
+    from mcce.constraints.reading import parse_file
+
     where = f"--config {path}"
     if not Path(path).is_file():
         raise InputError(f"{where}: there is no such file; check its name and folder.")

@@ -47,7 +47,7 @@ import scipy
 
 from mcce.base.arrays import Bools, Floats, Int32s, Ints, UInts
 from mcce.base.threads import count_jobs, run_in_threads
-from mcce.distances.measures import columnwise, gower, rowwise
+from mcce.distances.measures import gower, rowwise
 from mcce.generators.sampling import occurrences
 from mcce.plausibility.kernels import (
     CellBins,
@@ -56,10 +56,8 @@ from mcce.plausibility.kernels import (
     GrowingRoom,
     KnownCells,
     KnownDistances,
-    KnownNormalScores,
     MadeRows,
     OwnCells,
-    encode_bins,
     find_leaves,
     grow_cells,
     mean_of_nearest,
@@ -105,7 +103,9 @@ class Binning:
     def encode(self, matrix: Floats) -> Bytes:
         """Return the bins of encoded rows, column by column."""
         out = np.empty((len(self.edges), matrix.shape[0]), dtype=np.uint8)
-        encode_bins(columnwise(matrix), *self.joined, BINS - 1, out)
+        for j, edges in enumerate(self.edges):
+            below = np.searchsorted(edges, matrix[:, j])
+            out[j] = np.where(np.isnan(matrix[:, j]), 0, np.minimum(below + 1, BINS - 1))
         return out
 
     @cached_property
@@ -247,7 +247,7 @@ class Origins:
     places : for each row that was made, the place of its origin.
     of : for each origin, the place of its factual.
     own : the factuals.
-    cells, near, scores : what is known of the cells, distances and normal scores of some origins.
+    cells, near : what is known of the cells and distances of some origins.
     """
 
     rows: Floats
@@ -256,7 +256,6 @@ class Origins:
     own: Own
     cells: KnownCells
     near: KnownDistances
-    scores: KnownNormalScores
 
     def __getitem__(self, which: Ints) -> Origins:
         """Return the origins of some of the rows, with all that is known."""
@@ -358,8 +357,7 @@ class Plausibility:
         logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0)[some] if shares else np.zeros(some.size)
         outside_of = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
         linear = Linear.fit(matrix, features, outside_of, _neighbours(np.arange(n), keys, weights, MOST_ROWS))
-        made = MadeRows(rows, np.arange(some.size), rows)
-        joint, of_joint = Joint.of(logs.round(9), *linear.parts(made, met[some], linear.room(1)), of_some)
+        joint, of_joint = Joint.of(logs.round(9), *linear.parts(rows, met[some]), of_some)
         cells, outside, nearness = Scale.of(least, weights), Scale.of(-far, weights), Scale.of(-distance, of_some)
         lesser = np.minimum.reduce(
             [
@@ -412,7 +410,6 @@ class Plausibility:
             own,
             self._room_for_cells(n),
             _room_for_distances(n, self.neighbours),
-            self.linear.room(n),
         )
 
     def _room_for_cells(self, n: int) -> KnownCells:
@@ -426,8 +423,7 @@ class Plausibility:
             mine = np.flatnonzero(fold == k)
             if mine.size:
                 move_origins(places[mine], rows[mine], origins.rows, others, self.scale, origins.near)
-        for known in (origins.cells, origins.scores):
-            known.holds[places % known.holds.size] = -1
+        origins.cells.holds[places % origins.cells.holds.size] = -1
 
     def inner(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
         """Return the least share of all parts but nearness (steps 3 and 4); rows of fold -1 have any."""
@@ -447,7 +443,7 @@ class Plausibility:
             some = np.flatnonzero(fold == k)
             score_cells(made, some, own, self._bins[k], trees, BINS - 1, origins.cells, *room, out)
         least, logs, outside = out
-        raw = self.joint.raw(logs.round(9), *self.linear.parts(made, fold, origins.scores))
+        raw = self.joint.raw(logs.round(9), *self.linear.parts(rows, fold))
         return raw, least, outside
 
     @cached_property

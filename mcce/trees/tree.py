@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba import uint64
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.base.compiling import cached
+from mcce.base.compiling import entry
 from mcce.storage.fields import BOOL, FLOAT, INT32, check_between, require, stored
 from mcce.storage.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
@@ -31,7 +31,7 @@ _STRIDE = 4
 _LOW = 0xFFFFFFFF
 
 
-@cached(nogil=True, error_model="numpy")
+@entry
 def route_numbers(values, steps, threshold, rows, leaf):
     """Walk rows without missing values through a tree that splits on numbers only.
 
@@ -61,13 +61,13 @@ def route_numbers(values, steps, threshold, rows, leaf):
             walking = kept
 
 
-@cached(nogil=True, error_model="numpy")
-def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, leaf):
-    """Walk rows through any tree: numbers, levels, missing values."""
+@entry
+def route_any(cells, feature, threshold, left, missing_left, mask_at, masks, leaf):
+    """Walk rows through any tree: numbers, levels, missing values; `cells` has a row for each column."""
     for i in range(leaf.size):
         node = 0
         while feature[node] >= 0:
-            x = matrix[i, feature[node]]
+            x = cells[feature[node], i]
             if np.isnan(x):
                 goes_left = missing_left[node]
             elif mask_at[node] >= 0:
@@ -145,7 +145,7 @@ class Tree:
             route_numbers(matrix.ravel(order="F"), steps, threshold, np.empty(_CHUNK, dtype=np.uint64), leaf)
         else:
             route_any(
-                matrix,
+                matrix.T,
                 self.feature,
                 self.threshold,
                 self.left,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mcce
-from mcce.cli import main, make_parser
+from mcce.cli import COMMANDS, main, make_parser
 from mcce.cli.checking import read_class, read_interval
 
 # ---- the program
@@ -83,13 +83,17 @@ def test_an_entry_point_adds_a_command(monkeypatch, capsys):
     assert "the command 'parity' (package:parity) cannot be added: no module 'rpy2'" in said.err
 
 
-def test_an_unknown_command_is_reported_before_large_imports():
-    code = "import sys; from mcce.cli import main\ntry: main(['explane'])\n"
-    code += "except SystemExit as e: print(e.code, sorted({'numba', 'pandas', 'sklearn'} & {*sys.modules}))"
+def test_wrong_arguments_are_reported_before_large_imports():
+    code = "import sys; from mcce.cli import COMMANDS, main\n"
+    code += "for typed in (['explane'], *([name, '--trian'] for name in COMMANDS), ['fit', '--n-jobs', 'two']):\n"
+    code += "    try: main(typed)\n"
+    code += "    except SystemExit as e: print(e.code, sorted({'numba', 'pandas', 'sklearn'} & {*sys.modules}))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout == "2 []\n"
+    assert said.stdout.splitlines() == ["2 []"] * (len(COMMANDS) + 2)
     assert "invalid choice: 'explane'" in said.stderr
     assert "explain-batches" in said.stderr
+    assert "unrecognized arguments: --trian" in said.stderr
+    assert "argument --n-jobs: 'two' is not a whole number" in said.stderr
 
 
 def test_what_is_installed_is_read_at_most_once(monkeypatch):

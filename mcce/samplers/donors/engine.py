@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
 from mcce.samplers.base import Within
+from mcce.samplers.density import silverman
 from mcce.samplers.donors import kernels
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.table import Table
@@ -247,14 +248,15 @@ class DonorForest:
         smooth = ~margin.is_atom(donors.value)
         first = np.concatenate([[0], np.cumsum(smooth)])[donors.first]
         runs = kernels.Runs(first, donors.value[smooth], donors.count[smooth])
-        bandwidth, n_cells = np.empty(self.size.size), np.empty(self.size.size, dtype=np.int64)
-        kernels.find_bandwidths(runs, margin.bandwidth, bandwidth)
-        kernels.count_cells(runs, bandwidth, n_cells)
+        bandwidth, n_cells = find_bandwidths(runs, margin.bandwidth), np.zeros(self.size.size, dtype=np.int64)
+        if (np.diff(runs.first) >= kernels.CELL_RUNS).any():  # trees with small leaves need neither of the kernels
+            kernels.count_cells(runs, bandwidth, n_cells)
         total = int(n_cells.sum())
         cells = kernels.Cells(
             np.concatenate([[0], np.cumsum(n_cells)]), np.empty(total), np.empty((total, kernels.TERMS))
         )
-        kernels.expand_cells(runs, bandwidth, cells, *(np.empty(kernels.LANES) for _ in range(4)))
+        if total:
+            kernels.expand_cells(runs, bandwidth, cells, *(np.empty(kernels.LANES) for _ in range(4)))
         return Smoothing(runs, bandwidth, cells)
 
     def own(self, training_rows: Ints | None, row_weights: Floats | None) -> kernels.Own:
@@ -280,3 +282,32 @@ class DonorForest:
             copies[t] = np.bincount(rows, weights, minlength=n_rows)
             begin += tree.donors.size
         return donor, copies
+
+
+@np.errstate(over="ignore", invalid="ignore")  # donors may be as far apart as floats
+def find_bandwidths(runs: kernels.Runs, instead: float) -> Floats:
+    """Return Silverman's bandwidth of each node's donors; `instead` where they do not differ."""
+    begin, end = runs.first[:-1], runs.first[1:]
+    found = np.full(begin.size, instead)
+    node = np.repeat(np.arange(begin.size), end - begin)
+    n = np.bincount(node, runs.count, begin.size)
+    mean = np.bincount(node, runs.count * runs.value, begin.size) / np.maximum(n, 1.0)
+    squares = np.bincount(node, runs.count * (runs.value - mean[node]) ** 2, begin.size)
+    some = np.flatnonzero((end - begin >= 2) & (n > 1))  # weights may be small
+    upto = runs.count.astype(np.float64)
+    for k in some:
+        upto[begin[k] : end[k]] = np.cumsum(upto[begin[k] : end[k]])
+
+    def quantile(share: float) -> Floats:
+        at = share * (n - 1)
+        lower = np.floor(at)
+        run = (begin + np.bincount(node, upto <= lower[node], begin.size).astype(np.int64))[some]
+        low, follows = runs.value[run], (upto[run] <= lower[some] + 1) & (lower[some] + 1 < n[some])
+        high = runs.value[run + follows]
+        part = (at - lower)[some]
+        return np.asarray(np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part)))
+
+    sd, quartile_range = np.sqrt(squares[some] / (n[some] - 1)), quantile(0.75) - quantile(0.25)
+    bandwidth = np.array([silverman(*each) for each in zip(sd.tolist(), quartile_range.tolist(), n[some].tolist())])
+    found[some[bandwidth > 0.0]] = bandwidth[bandwidth > 0.0]
+    return found

@@ -10,8 +10,8 @@ many rows have each; those of node k stand from first[k] to first[k + 1].
    many copies of each. All else takes sums of weights where there are no weights numbers of donors.
 2. `find_support` looks a value up among the runs, `measure_gaps` has told how far from a donor counts as close. Where
    leaves share training rows, `find_pooled_support` counts each of these once (`mcce.samplers.base`).
-3. `find_bandwidths` gives each node Silverman's bandwidth h. A sum of normal kernels S(x) = sum_j n_j k((x - y_j) / h)
-   is taken over the runs whose share of S is above e^-50, or, in a node of many runs, read from a Taylor polynomial.
+3. Each node has Silverman's bandwidth h. A sum of normal kernels S(x) = sum_j n_j k((x - y_j) / h) is taken over the
+   runs whose share of S is above e^-50, or, in a node of many runs, read from a Taylor polynomial.
 4. `count_cells` and `expand_cells` prepare these: a node's runs are put into *cells* no wider than 0.4 h, and around
    the centre c of each, sum_j n_j k((x - y_j) / h) = sum_m a_m ((x - c) / h)^m. With b_m the coefficients of one run at
    z = (c - y_j) / h, b_0 = k(z), b_1 = -z b_0, b_(m+1) = -(z b_m + b_(m-1)) / (m + 1): Hermite's polynomials. Up to 0.3
@@ -30,7 +30,6 @@ from numba import uint64
 
 from mcce.base.compiling import entry, inner
 from mcce.rng import multiply_high, philox
-from mcce.samplers.density import silverman as silverman_rule
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -40,7 +39,7 @@ LANES = 8
 _CELL_WIDTH = 0.4  # in bandwidths, of the runs in a cell
 _CELL_REACH = 0.3  # from the centre
 _FEW_RUNS = 24  # are summed without looking which are near
-_CELL_RUNS = 96  # fewer runs are summed as fast as a polynomial is prepared
+CELL_RUNS = 96  # fewer runs are summed as fast as a polynomial is prepared
 _WINDOW = 9.5  # beyond it a hundred thousand donors weigh less than 1e-14 of one at the centre
 _NEGLIGIBLE = 100.0  # of z^2: a donor e^50 times lighter than the nearest one
 _CANCELLED = 0.1  # what is left of a sum, below which it is summed anew
@@ -51,8 +50,6 @@ Runs = namedtuple("Runs", "first value count")
 Cells = namedtuple("Cells", "first centre terms")
 # the rows left out; where each row's first donor is in a tree; how many there are; the rows' weights, if they have any
 Own = namedtuple("Own", "rows donor copies weight")
-
-_silverman = inner(silverman_rule)
 
 
 @inner
@@ -347,48 +344,7 @@ def _drop_copies(ordered, n):
     return kept
 
 
-# ---------------------------------------------------------------- step 3: bandwidths, sums of kernels
-
-
-@inner
-def _quantile(runs, begin, n, share):
-    """Return the quantile of a node's n donors, linear between neighbours, as numpy's."""
-    at = share * (n - 1)
-    lower = np.int64(at)
-    r = begin
-    upto = runs.count[r]
-    while upto <= lower:
-        r += 1
-        upto += runs.count[r]
-    low = high = runs.value[r]
-    if upto <= lower + 1 and lower + 1 < n:
-        high = runs.value[r + 1]
-    part = at - lower
-    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
-
-
-@entry
-def find_bandwidths(runs, instead, bandwidth):
-    """Find Silverman's bandwidth of each node's donors; `instead` where they do not differ."""
-    for node in range(bandwidth.size):
-        begin, end = runs.first[node], runs.first[node + 1]
-        bandwidth[node] = instead
-        if end - begin < 2:
-            continue
-        n = runs.count[begin] - runs.count[begin]
-        mean = 0.0
-        for r in range(begin, end):
-            n += runs.count[r]
-            mean += runs.count[r] * runs.value[r]
-        if n <= 1:  # weights may be small
-            continue
-        mean /= n
-        squares = 0.0
-        for r in range(begin, end):
-            squares += runs.count[r] * (runs.value[r] - mean) ** 2
-        quartile_range = _quantile(runs, begin, n, 0.75) - _quantile(runs, begin, n, 0.25)
-        found = _silverman(math.sqrt(squares / (n - 1)), quartile_range, n)
-        bandwidth[node] = found if found > 0.0 else instead
+# ---------------------------------------------------------------- step 3: sums of kernels
 
 
 @inner
@@ -445,10 +401,10 @@ def count_cells(runs, bandwidth, n_cells):
         begin, end = runs.first[node], runs.first[node + 1]
         n_cells[node] = 0
         r = begin
-        while end - begin >= _CELL_RUNS and r < end:
+        while end - begin >= CELL_RUNS and r < end:
             r, centre = _next_cell(runs, r, end, bandwidth[node])
             low, high = _seen_from(runs, begin, end, centre, bandwidth[node])
-            n_cells[node] += high - low >= _CELL_RUNS
+            n_cells[node] += high - low >= CELL_RUNS
 
 
 @entry
@@ -465,7 +421,7 @@ def expand_cells(runs, bandwidth, cells, z, before, here, total):
         while cell < last_cell:
             r, centre = _next_cell(runs, r, end, h)
             low, high = _seen_from(runs, begin, end, centre, h)
-            if high - low < _CELL_RUNS:
+            if high - low < CELL_RUNS:
                 continue
             cells.centre[cell] = centre
             for m in range(TERMS):
