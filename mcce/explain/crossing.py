@@ -27,7 +27,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import Distance, stack
-from mcce.explain.kernels import mark_first, step_table
+from mcce.explain.kernels import mark_first, step_table, tuple_steps
 
 MOST_VALUES = 24  # of a single number that are looked at first
 MOST_TUPLES = 60_000  # tuples of a pool that are looked through, of its first draws if there are more
@@ -145,9 +145,8 @@ class NearestCrossings:
         """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest (step 3)."""
         table = np.empty((self.mutable.size, n_draws))
         step_table(self.cells, begin, factual, self.mutable, self.steps, self.tables, table)
-        steps = np.zeros(tuples.draws.size)
-        for columns in tuples.sets.T:  # inf if one of the columns of a tuple does not change
-            steps += table[columns[tuples.which], tuples.draws]
+        steps = np.empty(tuples.draws.size)
+        tuple_steps(table, tuples.draws, tuples.which, tuples.sets, steps)
         changed = np.flatnonzero(steps < np.inf)
         if changed.size <= most:
             return Crossings(f, begin, tuples, changed, steps[changed])

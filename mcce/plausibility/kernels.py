@@ -480,3 +480,137 @@ def move_origins(places, rows, origins, others, scale, known):
                 add_steps(others[j], rows[i, j], scale[j], 1.0, known.sums[slot])
                 known.near[slot] = np.nan
             origins[f, j] = rows[i, j]
+
+
+class NormalScores(NamedTuple):
+    """Normal scores of columns (`mcce.plausibility.linear.Linear`)."""
+
+    knots: npt.NDArray[np.float64]
+    scores: npt.NDArray[np.float64]
+    first: npt.NDArray[np.int32]
+    levels: npt.NDArray[np.int32]
+    first_level: npt.NDArray[np.int32]
+    number: npt.NDArray[np.int32]
+    missing: npt.NDArray[np.int32]
+    centre: npt.NDArray[np.float64]
+    deviation: npt.NDArray[np.float64]
+
+
+class Precision(NamedTuple):
+    """The precision of the scores in a fold, and one over the roots of its diagonal."""
+
+    matrix: npt.NDArray[np.float64]
+    spread: npt.NDArray[np.float64]
+
+
+class KnownNormalScores(NamedTuple):
+    """Of some origins, by slot, P z and z' P z; `holds` is the origin of each slot, -1 for none."""
+
+    holds: npt.NDArray[np.int64]
+    product: npt.NDArray[np.float64]
+    square: npt.NDArray[np.float64]
+
+
+@inner
+def indicator_of(x, j, scores):
+    """Return the place of the indicator of a cell, -1 for none."""
+    if x != x:
+        return scores.missing[j]
+    if scores.number[j] >= 0 or not 0 <= x < scores.first_level[j + 1] - scores.first_level[j]:
+        return -1
+    return scores.levels[scores.first_level[j] + int(x)]
+
+
+@inner
+def score_of(x, j, scores):
+    """Return the normal score of a number, 0 if it is missing; linear between knots."""
+    low, high = scores.first[j], scores.first[j + 1] - 1
+    if x != x or high < low:
+        return 0.0
+    if x <= scores.knots[low]:
+        return scores.scores[low]
+    if x >= scores.knots[high]:
+        return scores.scores[high]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if scores.knots[middle] <= x:
+            low = middle
+        else:
+            high = middle
+    share = (x - scores.knots[low]) / (scores.knots[high] - scores.knots[low])
+    return scores.scores[low] + share * (scores.scores[high] - scores.scores[low])
+
+
+@inner
+def expand_row(row, scores, out):
+    """Write the standardised scores of a row."""
+    for e in range(out.size):
+        out[e] = -scores.centre[e] / scores.deviation[e]
+    for j in range(row.size):
+        place = scores.number[j]
+        if place >= 0:
+            out[place] += score_of(row[j], j, scores) / scores.deviation[place]
+        place = indicator_of(row[j], j, scores)
+        if place >= 0:
+            out[place] += 1.0 / scores.deviation[place]
+
+
+@entry
+def expand_rows(rows, scores, out):
+    """Write the standardised scores of rows."""
+    for i in range(rows.shape[0]):
+        expand_row(rows[i], scores, out[i])
+
+
+@inner
+def add_to_scores(place, delta, precision, product):
+    """Add to one score of a row whose P z is `product`; return what is added to z' P z."""
+    added = delta * (2.0 * product[place] + delta * precision[place, place])
+    for e in range(product.size):
+        product[e] += delta * precision[place, e]
+    return added
+
+
+@entry
+def linear_parts(made, some, scores, precision, known, product, residual, square):
+    """Write the largest absolute residual of some rows, and their squared Mahalanobis distance.
+
+    The scores of changed cells are added to those of the origin.
+    """
+    rows, places, origins = made
+    for i in some:
+        f = places[i]
+        slot = f % known.holds.size
+        if known.holds[slot] != f:
+            expand_row(origins[f], scores, product)
+            known.square[slot] = 0.0
+            for e in range(product.size):
+                total = 0.0
+                for g in range(product.size):
+                    total += precision.matrix[e, g] * product[g]
+                known.product[slot, e] = total
+                known.square[slot] += product[e] * total
+            known.holds[slot] = f
+        for e in range(product.size):
+            product[e] = known.product[slot, e]
+        squared = known.square[slot]
+        for j in range(rows.shape[1]):
+            x, old = rows[i, j], origins[f, j]
+            if differ(x, old):
+                place = scores.number[j]
+                if place >= 0:
+                    delta = (score_of(x, j, scores) - score_of(old, j, scores)) / scores.deviation[place]
+                    squared += add_to_scores(place, delta, precision.matrix, product)
+                place = indicator_of(old, j, scores)
+                if place >= 0:
+                    squared += add_to_scores(place, -1.0 / scores.deviation[place], precision.matrix, product)
+                place = indicator_of(x, j, scores)
+                if place >= 0:
+                    squared += add_to_scores(place, 1.0 / scores.deviation[place], precision.matrix, product)
+        largest = 0.0
+        for j in range(rows.shape[1]):
+            place = scores.number[j]
+            if place >= 0 and rows[i, j] == rows[i, j]:
+                largest = max(largest, abs(product[place]) * precision.spread[place])
+        residual[i] = largest
+        square[i] = squared

@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy
 
 from mcce.base.arrays import Floats, Int32s, Ints
+from mcce.plausibility.kernels import KnownNormalScores, MadeRows, NormalScores, Precision, expand_rows, linear_parts
 from mcce.storage.fields import FLOAT, INT32, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
@@ -115,45 +117,34 @@ class Linear:
 
     def expand(self, matrix: Floats) -> Floats:
         """Return the standardised scores of encoded rows."""
-        out = np.repeat([-self.centre / self.deviation], matrix.shape[0], axis=0)
-        for j, (number, missing) in enumerate(zip(self.number, self.missing)):
-            x = matrix[:, j]
-            is_known = ~np.isnan(x)
-            place = np.full(x.size, -1)  # of the indicator
-            if number >= 0:
-                out[is_known, number] += self._score(x[is_known], j) / self.deviation[number]
-            else:
-                levels = self.levels[self.first_level[j] : self.first_level[j + 1]]
-                has_place = (x >= 0) & (x < levels.size)
-                place[has_place] = levels[x[has_place].astype(np.intp)]
-            place[~is_known] = missing
-            rows = np.flatnonzero(place >= 0)
-            out[rows, place[rows]] += 1.0 / self.deviation[place[rows]]
+        out = np.zeros((matrix.shape[0], self.centre.size))
+        expand_rows(np.ascontiguousarray(matrix), self._scores, out)
         return out
 
-    def _score(self, x: Floats, j: int) -> Floats:
-        """Return the normal scores of numbers of a column: linear between knots, constant beyond; 0 without knots."""
-        knots, scores = (part[self.first[j] : self.first[j + 1]] for part in (self.knots, self.scores))
-        if knots.size < 2:
-            return np.full(x.size, scores[0] if knots.size else 0.0)
-        low = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, knots.size - 2)
-        with np.errstate(over="ignore", invalid="ignore"):  # knots may be as far apart as floats
-            share = np.clip((x - knots[low]) / (knots[low + 1] - knots[low]), 0.0, 1.0)
-        return np.where(x >= knots[-1], scores[-1], scores[low] + share * (scores[low + 1] - scores[low]))
-
-    def parts(self, rows: Floats, fold: Ints) -> tuple[Floats, Floats]:
+    def parts(self, made: MadeRows, fold: Ints, known: KnownNormalScores) -> tuple[Floats, Floats]:
         """Return the largest absolute residual of rows, and their squared distance; 0 for those of fold -1."""
         residual, square = np.zeros((2, fold.size))
-        numbers = np.flatnonzero(self.number >= 0)
-        for k, precision in enumerate(self.precision):
+        room = np.empty(self.centre.size)
+        for k, precision in enumerate(self._precisions):
             some = np.flatnonzero(fold == k)
-            z = self.expand(rows[some])
-            product = z @ precision
-            square[some] = np.einsum("ij,ij->i", z, product)
-            sizes = np.abs(product[:, self.number[numbers]]) / np.sqrt(np.diag(precision)[self.number[numbers]])
-            residual[some] = np.where(np.isnan(rows[some][:, numbers]), 0.0, sizes).max(axis=1, initial=0.0)
-        # products of matrices are rounded differently for other numbers of rows, and ties are to stay ties
+            linear_parts(made, some, self._scores, precision, known, room, residual, square)
+        # they are added up in an order that depends on what a row was made from, and ties are to stay ties
         return residual.round(8), square.round(6)
+
+    def room(self, n: int) -> KnownNormalScores:
+        """Return room for what is known of n origins."""
+        return KnownNormalScores(np.full(n, -1, dtype=np.int64), np.empty((n, self.centre.size)), np.empty(n))
+
+    @cached_property
+    def _scores(self) -> NormalScores:
+        return NormalScores(
+            self.knots, self.scores, self.first, self.levels, self.first_level, self.number, self.missing,
+            self.centre, self.deviation,
+        )  # fmt: skip
+
+    @cached_property
+    def _precisions(self) -> list[Precision]:
+        return [Precision(each, 1.0 / np.sqrt(np.diag(each))) for each in self.precision]
 
 
 def _starts(parts: Sequence[Floats | Ints]) -> Int32s:

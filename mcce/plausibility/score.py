@@ -56,6 +56,7 @@ from mcce.plausibility.kernels import (
     GrowingRoom,
     KnownCells,
     KnownDistances,
+    KnownNormalScores,
     MadeRows,
     OwnCells,
     find_leaves,
@@ -247,7 +248,7 @@ class Origins:
     places : for each row that was made, the place of its origin.
     of : for each origin, the place of its factual.
     own : the factuals.
-    cells, near : what is known of the cells and distances of some origins.
+    cells, near, scores : what is known of the cells, distances and normal scores of some origins.
     """
 
     rows: Floats
@@ -256,6 +257,7 @@ class Origins:
     own: Own
     cells: KnownCells
     near: KnownDistances
+    scores: KnownNormalScores
 
     def __getitem__(self, which: Ints) -> Origins:
         """Return the origins of some of the rows, with all that is known."""
@@ -357,7 +359,8 @@ class Plausibility:
         logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0)[some] if shares else np.zeros(some.size)
         outside_of = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
         linear = Linear.fit(matrix, features, outside_of, _neighbours(np.arange(n), keys, weights, MOST_ROWS))
-        joint, of_joint = Joint.of(logs.round(9), *linear.parts(rows, met[some]), of_some)
+        made = MadeRows(rows, np.arange(some.size), rows)
+        joint, of_joint = Joint.of(logs.round(9), *linear.parts(made, met[some], linear.room(1)), of_some)
         cells, outside, nearness = Scale.of(least, weights), Scale.of(-far, weights), Scale.of(-distance, of_some)
         lesser = np.minimum.reduce(
             [
@@ -410,6 +413,7 @@ class Plausibility:
             own,
             self._room_for_cells(n),
             _room_for_distances(n, self.neighbours),
+            self.linear.room(n),
         )
 
     def _room_for_cells(self, n: int) -> KnownCells:
@@ -423,7 +427,8 @@ class Plausibility:
             mine = np.flatnonzero(fold == k)
             if mine.size:
                 move_origins(places[mine], rows[mine], origins.rows, others, self.scale, origins.near)
-        origins.cells.holds[places % origins.cells.holds.size] = -1
+        for known in (origins.cells, origins.scores):
+            known.holds[places % known.holds.size] = -1
 
     def inner(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
         """Return the least share of all parts but nearness (steps 3 and 4); rows of fold -1 have any."""
@@ -443,7 +448,7 @@ class Plausibility:
             some = np.flatnonzero(fold == k)
             score_cells(made, some, own, self._bins[k], trees, BINS - 1, origins.cells, *room, out)
         least, logs, outside = out
-        raw = self.joint.raw(logs.round(9), *self.linear.parts(rows, fold))
+        raw = self.joint.raw(logs.round(9), *self.linear.parts(made, fold, origins.scores))
         return raw, least, outside
 
     @cached_property

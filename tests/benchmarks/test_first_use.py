@@ -4,9 +4,10 @@ from benchmarks import first_use
 
 # the kernels that README's ten lines call; one more costs about a second at the first use
 KERNELS = {
-    "_hash_cells", "find_leaves", "grow_cells", "grow_nodes", "log_densities", "mark_first", "mean_of_nearest",
+    "_hash_cells", "expand_rows", "find_leaves", "grow_cells", "grow_nodes", "linear_parts", "log_densities",
+    "mark_first", "mean_of_nearest",
     "measure_candidates", "pick_donor", "rank_candidates", "route_any", "route_numbers", "score_cells", "share_cells",
-    "step_table",
+    "step_table", "tuple_steps",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy
 
+from mcce.plausibility.kernels import MadeRows
 from mcce.plausibility.linear import Linear, _choose_share
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
@@ -31,6 +32,11 @@ def fitted():
     )
 
 
+def parts(linear, rows, fold, origins=None, kept=1):
+    origins = rows if origins is None else origins
+    return linear.parts(MadeRows(rows, np.arange(len(rows)), origins), fold, linear.room(kept))
+
+
 def test_numbers_have_normal_scores_and_levels_indicators(fitted):
     linear, matrix, _ = fitted
     z = linear.expand(matrix) * linear.deviation + linear.centre
@@ -44,7 +50,7 @@ def test_numbers_have_normal_scores_and_levels_indicators(fitted):
 
 def test_residuals_and_distances_are_those_of_the_precision(fitted):
     linear, matrix, fold = fitted
-    residual, square = linear.parts(matrix, fold)
+    residual, square = parts(linear, matrix, fold)
     z, numbers = linear.expand(matrix), [j for j in range(4) if linear.number[j] >= 0]
     for k in (0, 1):
         product = z @ linear.precision[k]
@@ -62,7 +68,7 @@ def test_a_residual_is_that_of_the_regression_on_the_others():
     schema = Schema.from_data(pd.DataFrame(matrix, columns=["a", "b"]))
     linear = Linear.fit(matrix, schema.features, [np.arange(20_000)], np.arange(20_000))
     row = np.array([[0.0, 1.8]])  # three deviations of the noise
-    residual, _ = linear.parts(row, np.zeros(1, dtype=np.int64))
+    residual, _ = parts(linear, row, np.zeros(1, dtype=np.int64))
     assert residual[0] == pytest.approx(3.0, abs=0.1)
 
 
@@ -79,7 +85,7 @@ def test_shrinkage_does_not_hide_residuals_of_nearly_collinear_numbers():
     row = matrix[[np.abs(size).argmin()]]
     row[0, 0] += 0.5
     expected = (rest[np.abs(size).argmin()] + 0.5) / rest.std()
-    residual, _ = linear.parts(row, np.zeros(1, dtype=np.int64))
+    residual, _ = parts(linear, row, np.zeros(1, dtype=np.int64))
     assert residual[0] == pytest.approx(expected, rel=0.25)
 
 
@@ -89,16 +95,21 @@ def test_many_columns_of_noise_are_shrunk():
     assert _choose_share(z) == 1.0
 
 
-def test_other_rows_do_not_matter(fitted):
+@pytest.mark.parametrize("kept", [1, 7])
+def test_what_a_row_was_made_from_does_not_matter(fitted, kept):
     linear, matrix, fold = fitted
-    alone = [linear.parts(matrix[[i]], fold[[i]]) for i in range(100)]
-    np.testing.assert_array_equal(np.hstack(alone), np.array(linear.parts(matrix, fold))[:, :100])
+    rows = matrix.copy()
+    rows[:, 0] = matrix[::-1, 0]
+    rows[:200, 1] = (rows[:200, 1] + 1) % 3
+    rows[::7, 3], rows[1::7, 3] = np.nan, 0.5
+    for mine, other in zip(parts(linear, rows, fold, matrix, kept), parts(linear, rows, fold), strict=True):
+        np.testing.assert_allclose(mine, other, atol=2e-6)
 
 
 def test_it_is_the_same_after_storing(fitted):
     linear, matrix, fold = fitted
     again = from_state(to_state(linear, "linear"))
-    for mine, other in zip(linear.parts(matrix, fold), again.parts(matrix, fold), strict=True):
+    for mine, other in zip(parts(linear, matrix, fold), parts(again, matrix, fold), strict=True):
         np.testing.assert_array_equal(mine, other)
 
 
@@ -116,5 +127,5 @@ def test_hard_tables_have_finite_parts(X):
     schema = Schema.from_data(X)
     matrix = np.ascontiguousarray(schema.encode(X).matrix)
     linear = Linear.fit(matrix, schema.features, [np.arange(len(X))], np.arange(len(X)))
-    for part in linear.parts(matrix, np.zeros(len(X), dtype=np.int64)):
+    for part in parts(linear, matrix, np.zeros(len(X), dtype=np.int64)):
         assert np.isfinite(part).all()
