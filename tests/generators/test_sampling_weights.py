@@ -56,7 +56,7 @@ def test_a_within_for_each_given_or_for_all(chain):
     free = chain.sample(200, GIVEN)
     wide = chain.sample(200, GIVEN, within={"x": Within(low=np.array([-np.inf, 0.0, 1.0]))})
     pd.testing.assert_frame_equal(wide.loc[["a"]], free.loc[["a"]])
-    with pytest.raises(InputError, match=r"within\['x'\] has 2 rows for 3 to draw for; give one for each, or one"):
+    with pytest.raises(InputError, match=r"within\['x'\] has 2 rows; give 3, one for each row of given, or one"):
         chain.sample(5, GIVEN, within={"x": Within(low=np.zeros(2))})
 
 
