@@ -116,7 +116,7 @@ class Generator(Learner, ABC):
 
     Examples
     --------
-    Whole training rows with the same decision, whatever is fixed:
+    A generator that draws whole training rows with the same decision, and ignores the fixed features:
 
     >>> import mcce
     >>> import numpy as np
@@ -546,7 +546,9 @@ class Generator(Learner, ABC):
         """
         generator = load_fields(path, "Generator", itemgetter("generator"))
         if not isinstance(generator, cls):
-            raise InputError(f"{os.fspath(path)!r} holds a {type(generator).__name__}; use its own load.")
+            raise InputError(
+                f"{os.fspath(path)!r} contains a {type(generator).__name__}; use {type(generator).__name__}.load."
+            )
         generator.n_jobs = n_jobs
         return generator
 

@@ -6,7 +6,7 @@ A chain draws each feature given those before it. To condition on features that 
 1. Go through the features in visiting order. A kept feature has the row's value. Each other feature is drawn given the
    values before it.
 2. The weight of a drawn row is the product of the densities of the kept values, each given the values before it.
-   Weighted means of the rows estimate expectations given the kept values, whatever their places in the chain.
+   Weighted means of the rows estimate expectations given the kept values, at any places in the chain.
 3. A chain that conditions on the decision is a mixture: p(x | fixed) = sum over y of P(y | fixed) p(x | fixed, y). Half
    of the rows are drawn for each decision and have its probability in their weight. P(y | fixed) is the share in the
    leaves, of at least 50 rows, of a CART tree fitted to the fixed values and decisions of the training rows.

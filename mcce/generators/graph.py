@@ -15,7 +15,7 @@
    confounded group are pairwise confounded, so they are drawn jointly given all earlier groups; those of an
    unconfounded group are drawn independently of each other given all earlier groups. shapr differs in the latter:
    there the features of an unconfounded group may depend on each other by mutual interaction.
-5. In that order, each feature is independent, given what it is modelled on, of every other feature visited before it
+5. In that order, each feature is independent, given its predictors, of every other feature visited before it
    (the ordered local Markov property; Richardson 2003, "Markov properties for acyclic directed mixed graphs"). These
    are the statements that `check_graph` tests (`mcce.judging.independence`).
 6. The outcome that a model predicts, such as the default of a loan, may be a node of the graph (`outcome`). It is not a
@@ -210,7 +210,7 @@ class Graph:
         ----------
         text : str
             ``"age, sex -> education -> salary; savings"``: chains of features, separated by newlines or semicolons.
-            Commas join several features at once, ``a <-> b`` says that both share an unmeasured cause, a name alone is
+            Commas join several features at once, ``a <-> b`` means that both share an unmeasured cause, a name alone is
             a feature without edges. A name that contains such a mark must be in double quotes.
         outcome : str or None
             The outcome that a model predicts, if it is in the graph.

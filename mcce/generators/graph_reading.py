@@ -1,7 +1,7 @@
 """Read the edges of a graph from text, from a DOT file or from a JSON file.
 
 1. Text: ``age, sex -> education -> salary``. Lines end with a newline or a semicolon. A line is a chain of features;
-   commas separate several features in one place, which all have the edge. ``a <-> b`` says that a and b share an
+   commas separate several features in one place, which all have the edge. ``a <-> b`` means that a and b share an
    unmeasured cause. A name alone is a feature without edges. Names that contain one of these marks must be in double
    quotes.
 2. DOT (Graphviz; also the syntax ``dag { ... }`` of dagitty): statements of nodes and edges, subgraphs in braces. Of
@@ -205,7 +205,7 @@ class _DotReader:
             found.confounded += inner.confounded
             return names, place
         if token in ("}", "[", "]", "=", ";", ",", "--", *ARROWS):
-            raise InputError(f"{self.where}: {token!r} stands where a name belongs; write 'education -> salary'.")
+            raise InputError(f"{self.where}: expected a name, got {token!r}; write 'education -> salary'.")
         name = _unquoted(token, self.where)
         found.nodes.append(name)
         return [name], place + 1
@@ -237,5 +237,5 @@ def read_file(path: str | os.PathLike[str]) -> Parts | Mapping[str, Any] | list[
         return parse_dot(text, where)
     content = parse_file(text, "JSON", where)
     if not isinstance(content, (dict, list)):
-        raise InputError(f"{where} holds a {type(content).__name__}; give an object with 'edges', or a list of edges.")
+        raise InputError(f"{where} is a {type(content).__name__}; give an object with 'edges', or a list of edges.")
     return content

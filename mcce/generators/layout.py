@@ -378,5 +378,5 @@ def refuse_beside_graph(visit_sequence: object, predictors: object) -> None:
             Value(value),
             ", but ",
             Parameter("graph"),
-            " sets the order of the features and what each is modelled on; leave one of them out.",
+            " sets the order of the features and their predictors; leave one of them out.",
         )

@@ -122,9 +122,7 @@ def read_rules(rules: Rules, schema: Schema) -> tuple[RowRule, ...]:
         elif all(hasattr(given, name) for name in ("columns", "holds", "within_for")):
             found.append(given)
         else:
-            raise InputError(
-                f"rules holds {spell(given)}; give texts or mcce.rule(...), as in rules=['rent <= salary']."
-            )
+            raise InputError(f"rules has {spell(given)}; give texts or mcce.rule(...), as in rules=['rent <= salary'].")
     return tuple(found)
 
 
@@ -214,9 +212,12 @@ def _warn_of_rejected(drawn: Drawn, kept: Ints) -> None:
     rejected = acceptance["tried"] - acceptance["passed"]
     by_what = ", ".join(f"{count} rejected by {str(name)!r}" for name, count in rejected.items() if count)
     if not kept.size:
-        raise InputError(f"none of {n_rows} rows could be drawn within what is allowed ({by_what}); allow more.")
+        raise InputError(
+            f"none of {n_rows} rows could be drawn within the restrictions and rules ({by_what}); relax them."
+        )
     warn(
-        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within what is allowed and are left out ({by_what})."
+        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within the restrictions and rules, and are left out "
+        f"({by_what})."
     )
 
 

@@ -70,7 +70,7 @@ class JointGenerator(Generator):
 
     Examples
     --------
-    Whole training rows with the same decision, whatever is fixed:
+    A generator that draws whole training rows with the same decision, and ignores the fixed features:
 
     >>> import mcce
     >>> import numpy as np

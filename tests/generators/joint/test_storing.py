@@ -59,9 +59,9 @@ def test_a_generator_that_cannot_be_saved_says_so_in_an_explainer(tmp_path):
 
 def test_other_kinds_are_refused(forest, tmp_path):
     forest.save(tmp_path / "a.mcce")
-    with pytest.raises(InputError, match=r"holds a AdversarialForest; use its own load"):
+    with pytest.raises(InputError, match=r"contains a AdversarialForest; use AdversarialForest.load"):
         mcce.ChainModel.load(tmp_path / "a.mcce")
-    with pytest.raises(InputError, match="holds a AdversarialForest; use its own load"):
+    with pytest.raises(InputError, match=r"contains a AdversarialForest; use AdversarialForest.load"):
         HotDeck.load(tmp_path / "a.mcce")
 
 

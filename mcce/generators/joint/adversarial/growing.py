@@ -100,7 +100,7 @@ class Coding:
 
     @cached_property
     def value_of_code(self) -> Floats:
-        """The value that each code stands for."""
+        """The value of each code."""
         return np.concatenate([[np.nan], np.arange(float(self.n_levels)), self.values])
 
     @cached_property

@@ -201,7 +201,7 @@ class Leaves:
 
     @cached_property
     def value_of_code(self) -> Floats:
-        """The value that each code of each column stands for."""
+        """The value of each code of each column."""
         return np.concatenate([coding.value_of_code for coding in self.codings])
 
     @cached_property
