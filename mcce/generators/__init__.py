@@ -1,6 +1,6 @@
-"""Generators: joint models of the mutable features given the fixed ones and the decision. The chain is one.
+"""Generators: joint models of the mutable features given the fixed ones and the decision.
 
-The others are loaded when one of them is first used, or looked for by name.
+The chain is loaded with the package; the other generators are loaded on first use or on look-up by name.
 """
 
 from typing import TYPE_CHECKING
@@ -41,5 +41,5 @@ _HOMES = {
 GENERATORS.homes = tuple(f"{__name__}.{module}" for module in _HOMES)
 look_in(*GENERATORS.homes)
 
-if not TYPE_CHECKING:  # it would claim that every name exists
+if not TYPE_CHECKING:  # it would make every name appear to exist
     __getattr__ = lazy_loader.attach(__name__, _HOMES, _HOMES)[0]

@@ -1,19 +1,19 @@
-"""Which sampler models which feature, by evidence: the cheapest within one standard error of the best.
+"""Choose a sampler for each feature by cross-validation: the cheapest within one standard error of the best.
 
-1. The candidates of a feature predict rows that they have not seen (`mcce.judging.crossvalidation`): at most `max_rows`
-   rows, in `n_folds` folds, on the columns that the chain gives the feature. Those that cannot model it, or fail, are
-   left out.
-2. They are judged by the mean log score.
-3. For each, the difference to the best, row by row, has a mean and a standard error: of the paired difference, because
-   hard rows are hard for all. Rows of a fold share a fit; the standard error ignores that.
-4. Of the candidates whose mean difference is at most its standard error the first one is taken: they are listed from
-   the cheapest to the dearest. The clock decides nothing, so the same seed chooses the same.
-5. A candidate without a density that can be compared (as pmm of counted numbers) competes with the one so chosen by
-   CRPS or Brier score from draws, and takes its place only if it is better by more than one standard error. Its
-   presence does not change how the others are judged.
-6. What was chosen is then fitted on all rows, like a sampler that the user had named.
+1. The candidates of a feature predict held-out rows (`mcce.judging.crossvalidation`): at most `max_rows` rows, in
+   `n_folds` folds, given the columns that the chain gives the feature. Candidates that cannot model the feature, or
+   fail, are left out.
+2. Candidates are compared by the mean log score.
+3. For each candidate, the row-wise difference to the best has a mean and a standard error. The difference is paired,
+   because hard rows are hard for all candidates. Rows of a fold share a fit; the standard error ignores that.
+4. Candidates are listed from the cheapest to the most expensive. The first one whose mean difference is at most its
+   standard error is chosen. Run times are not measured, so the same seed gives the same choice.
+5. A candidate without a comparable density (such as pmm of counts) competes with the chosen one by CRPS or Brier score
+   from draws, and replaces it only if it is better by more than one standard error. Its presence does not change the
+   scores of the others.
+6. The chosen sampler is then fitted on all rows, like a sampler named by the user.
 
-A `Choice` has, for each feature, what was chosen and why, in plain numbers and text (`ChainModel.choice_`).
+A `Choice` has, for each feature, the chosen sampler and the reason, as numbers and text (`ChainModel.choice_`).
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 @stateful("Verdict")
 @dataclass(frozen=True)
 class Verdict:
-    """One candidate on one feature.
+    """The result of one candidate on one feature.
 
     Attributes
     ----------
     sampler : str
-        The candidate, by its name or as it was written.
+        The candidate: its name, or its text as given.
     score, error : float or None
-        Mean over the held-out rows, high is good, and its standard error; None if it was left out.
+        Mean score over the held-out rows (higher is better) and its standard error; None if it was left out.
     behind, behind_error : float or None
-        How far it is behind the best, in the mean, and the standard error of this paired difference.
+        Mean paired difference to the best candidate, and its standard error.
     note : str
-        Why it was left out, or that it stopped after the first fold; else "".
+        Why the candidate was left out, or that it was stopped after the first fold; else "".
     """
 
     sampler: str = stored(str)
@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether it is within one standard error of the best."""
+        """Whether the candidate is within one standard error of the best."""
         return self.behind is not None and self.behind_error is not None and self.behind <= self.behind_error
 
 
@@ -78,12 +78,12 @@ class FeatureChoice:
     ----------
     feature : column label
     sampler : str
-        The candidate that was chosen.
+        The chosen candidate.
     judged_by : "log score", "CRPS" or "Brier score"
     n_rows, n_folds : int
-        Rows that were held out once, and in how many folds.
+        Numbers of held-out rows and of folds.
     verdicts : tuple of Verdict
-        All candidates, from the cheapest to the dearest.
+        All candidates, from the cheapest to the most expensive.
     """
 
     feature: Any
@@ -94,13 +94,13 @@ class FeatureChoice:
     verdicts: tuple[Verdict, ...] = stored(tuple, of=Verdict)
 
     def check_state(self) -> None:
-        """Refuse what names no candidate that was scored."""
+        """Raise if the chosen sampler is not a scored candidate."""
         scored = [verdict.sampler for verdict in self.verdicts if verdict.behind is not None and not verdict.note]
-        require(self.sampler in scored, "sampler is none of the candidates that were scored")
+        require(self.sampler in scored, "sampler is not among the scored candidates")
 
     @property
     def chosen(self) -> Verdict:
-        """The verdict on the candidate that was chosen."""
+        """The verdict on the chosen candidate."""
         return next(verdict for verdict in self.verdicts if verdict.sampler == self.sampler)
 
     @property
@@ -127,14 +127,14 @@ class FeatureChoice:
 
     @property
     def sentence(self) -> str:
-        """What was chosen and why, in words."""
+        """The chosen sampler and the reason, in words."""
         return f"{self.feature}: {self.sampler}, because {self.why}"
 
 
 @stateful("Choice")
 @dataclass(frozen=True, repr=False)
 class Choice:
-    """The samplers that were chosen by evidence, one entry for each feature whose sampler was left open.
+    """The samplers chosen by cross-validation, one entry for each feature with `Auto`.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class Choice:
 
     @property
     def sentences(self) -> list[str]:
-        """What was chosen for each feature and why, in words."""
+        """The chosen sampler of each feature and the reason, in words."""
         return [each.sentence for each in self.features]
 
     @property
@@ -201,7 +201,7 @@ class Choice:
 
     @property
     def left_out(self) -> pd.DataFrame:
-        """The candidates that were left out, and why."""
+        """The candidates that were left out, with the reasons."""
         scores = self.scores
         return scores.loc[scores["score"].isna(), ["note"]]
 
@@ -230,20 +230,20 @@ NO_DENSITY = "it has no density that can be compared"
 @stateful("Auto")
 @dataclass(frozen=True)
 class Auto:
-    """A sampler that is still to be chosen, feature by feature; ``sampler="auto"`` is ``Auto()``.
+    """A sampler to be chosen by cross-validation for each feature; ``sampler="auto"`` is ``Auto()``.
 
     Parameters
     ----------
     candidates : list, or dict by name
-        Names of samplers or samplers, yours too, from the cheapest to the dearest: of those within one standard error
-        of the best the first is taken.
+        Samplers or their names, from the cheapest to the most expensive. The first one within one standard error of
+        the best is chosen. Custom samplers are allowed.
     score : "log" or "draws"
         Judge by the log score of held-out rows, or by CRPS (numbers, ordered levels) and Brier score (other levels) of
         draws. With "log", a candidate without a density is compared by draws with the one that the log score chooses.
     n_folds : int
-        Each fold is predicted by candidates that were fitted on the others.
+        Number of folds. Each fold is predicted by candidates fitted on the others.
     max_rows : int
-        Training rows that are used at most, taken at random by the chain's seed.
+        Largest number of training rows used, sampled at random with the chain's seed.
     n_draws : int
         Draws for each held-out row, for scores from draws.
 
@@ -264,7 +264,7 @@ class Auto:
     n_draws: int = 50
 
     def check_state(self) -> None:
-        """Refuse settings out of their range, unknown candidates, and two of one name."""
+        """Raise if a setting is out of range, or a candidate is unknown or named twice."""
         if self.score not in SCORES:
             raise InputError("score of ", Value(Auto), " is ", Value(self.score), "; it must be 'log' or 'draws'.")
         check_count(self.n_folds, "n_folds", self, least=2)
@@ -273,13 +273,13 @@ class Auto:
         read_candidates(self.candidates, "candidates of Auto")
 
     def check(self, n_rows: int) -> None:
-        """Refuse settings that are wrong, and too few rows."""
+        """Raise if a setting is invalid or there are too few rows."""
         self.check_state()
         if n_rows < 2 * self.n_folds:
             raise InputError(
                 Parameter("X"),
-                f" has {n_rows} rows, too few to choose samplers by evidence in {self.n_folds} folds, which "
-                f"takes {2 * self.n_folds}; name a sampler.",
+                f" has {n_rows} rows; choosing samplers by cross-validation in {self.n_folds} folds needs at least "
+                f"{2 * self.n_folds}. Give more rows, or name a sampler.",
             )
 
 
@@ -293,14 +293,14 @@ def choose_samplers(
     n_jobs: int | None,
     progress: bool | None,
 ) -> tuple[dict[int, ConditionalSampler], Choice]:
-    """Choose a sampler for each column of the chain that has none yet; also return why.
+    """Choose a sampler for each column of the chain with `Auto`; also return the reasons.
 
     Parameters
     ----------
     open_columns : the columns, each with its candidates.
     table : the training rows, columns in chain order.
     given_of : the columns that a column is modelled on.
-    suited_to : returns the sampler that would model a column, or raises the reason why it cannot.
+    suited_to : returns the sampler as it would model a column, or raises if it cannot.
     """
     from mcce.judging.crossvalidation import Folds
 
@@ -330,7 +330,7 @@ def make_contest(
     given: Sequence[int],
     suited_to: Callable[[ConditionalSampler, int], ConditionalSampler],
 ) -> Contest:
-    """Return who takes part for a column of the chain, and why others do not (step 1)."""
+    """Return the candidates for a column of the chain, with the reasons why some are left out (step 1)."""
     from mcce.judging.crossvalidation import Candidate, Contest
 
     found = []
@@ -343,12 +343,12 @@ def make_contest(
 
 
 def threads_of(samplers: Sequence[ConditionalSampler], n_jobs: int | None) -> int:
-    """Return how many threads may work with the samplers."""
+    """Return how many threads may use the samplers: 1 unless all are thread-safe."""
     return count_jobs(n_jobs) if all(s.thread_safe for s in samplers) else 1
 
 
 def decide(contest: Contest, auto: Auto, folds: Folds, feature: Feature) -> tuple[ConditionalSampler, FeatureChoice]:
-    """Run a contest and choose (steps 2 to 5)."""
+    """Score the candidates and choose one (steps 2 to 5)."""
 
     def draw(labels: Sequence[str]) -> list[Record]:
         named = {candidate.label: candidate for candidate in contest.candidates}
@@ -369,9 +369,9 @@ def decide(contest: Contest, auto: Auto, folds: Folds, feature: Feature) -> tupl
 def judge_by_log_score(
     records: Sequence[Record], draw: Callable[[Sequence[str]], list[Record]], feature: Feature, folds: Folds
 ) -> FeatureChoice:
-    """Choose by the log score, and let candidates without one compete with the chosen one by their draws (step 5).
+    """Choose by the log score, then compare candidates without one with the chosen one by their draws (step 5).
 
-    `draw` returns the records of some candidates, by label, with scores of draws.
+    `draw` returns the records of the labelled candidates with scores from draws.
     """
     if all(r.left_out or r.log_scores is None for r in records):
         return judge(draw([r.label for r in records]), "draws", feature, folds)
@@ -391,7 +391,7 @@ def judge_by_log_score(
 
 
 def judge(records: Sequence[Record], wanted: Wanted, feature: Feature, folds: Folds) -> FeatureChoice:
-    """Choose the first that is within one standard error of the best (steps 3 and 4)."""
+    """Choose the first candidate within one standard error of the best (steps 3 and 4)."""
     from mcce.judging.crossvalidation import mean_and_error, standing
 
     rows = {r.label: standing(r, wanted) for r in records if r.is_running}

@@ -2,15 +2,15 @@
 
 A subclass implements two methods, `fit` and `draw`, and `fit` sets five attributes (see `Generator`). `ChainModel`, the
 model of the paper, is a subclass; `mcce.generators.JointGenerator` is the base of models of whole rows, and easier to
-subclass. What is the same for all of them is here:
+subclass. This module has the parts that all generators share:
 
-1. `sample` turns bounds in the user's words into a `DrawRequest`, draws, and returns a frame
+1. `sample` turns the user's bounds and rules into a `DrawRequest`, draws, and returns a frame
    (`mcce.generators.sampling`).
 2. `log_density` sums the densities of the features (`feature_log_densities`).
 3. `save` writes the settings, the columns, the seed, the fitted parts that the class names (`fitted`), and the fixed
-   values (and decisions) of the training rows, which `sample` bootstraps. What is read is checked as a whole before
-   anything is drawn. A class can be saved once it is registered (`store_as`, `mcce.register_generator`). What it has
-   learned is then in ``model_``, an object whose class says how it is written and checked
+   values (and decisions) of the training rows, which `sample` bootstraps. `load` checks the whole file before anything
+   is drawn. Generators of a registered class can be saved (`store_as`, `mcce.register_generator`). The fitted model is
+   then in ``model_``, an object whose class defines how it is written and checked
    (`mcce.storage.state.stateful`), with a method ``check_columns(features, n_given)`` unless the generator overrides
    `check_model`.
 """
@@ -82,8 +82,8 @@ class Generator(Learner, ABC):
     To write one, subclass this and implement two methods:
 
     ``fit(X, decision=None, *, progress=None)``
-        Learn from the training rows, and set the first five attributes below. ``self._arrange(X, decision)`` reads the
-        table and sets four of them, by the parameters `fixed`, `kinds` and `random_state`; its result has the givens.
+        Fit to the training rows, and set the first five attributes below. ``self._arrange(X, decision)`` reads the
+        table and sets four of them from the parameters `fixed`, `kinds` and `random_state`; its result has the givens.
         With ``takes_weights = True``, `fit` also takes `sample_weight`.
     ``draw(request, *, progress=None)``
         Draw one row for each row of a `mcce.generators.requests.DrawRequest`, and return them as
@@ -92,10 +92,10 @@ class Generator(Learner, ABC):
     `mcce.generators.JointGenerator` implements both, for a model that draws whole rows given the fixed values.
     `mcce.testing.check_generator` checks a generator.
 
-    What may be overridden:
+    Optional methods:
 
     ``feature_log_densities(matrix, decision=True, *, training=False)``
-        Log densities of encoded rows, by mutable feature; they sum to that of the row.
+        Log densities of encoded rows, by mutable feature; their sum is the log density of the row.
     ``check_model(features, n_given)``
         Raise if `model_`, read from a file, does not belong to these columns.
 
@@ -105,18 +105,18 @@ class Generator(Learner, ABC):
     seed_ : seed of the draws.
     fixed_ : the features that are given, in data order.
     conditions_on_decision_ : whether the decision is given too.
-    training_givens_ : the givens of the training rows, see `givens_of`. Set last: a generator that has them is fitted.
+    training_givens_ : the givens of the training rows, see `givens_of`. Set last: they mark a generator as fitted.
     training_weights_ : weights of the training rows; None if there are none.
-    training_hashes_ : hashes of the training rows; None if they are not known, as in a generator from a file.
-    model_ : what was learned, of a class that can be stored.
-    visit_sequence_, samplers_ : of a chain, the order of its features, and its samplers; None and empty otherwise.
-    graph_ : of a chain, the causal graph that it was given; None otherwise.
-    privacy, account_ : what the fit is made private by, and what it has spent; None without differential privacy.
+    training_hashes_ : hashes of the training rows; None if unknown, as in a generator read from a file.
+    model_ : the fitted model, of a class that can be stored.
+    visit_sequence_, samplers_ : visiting order and samplers of a chain; None and empty otherwise.
+    graph_ : causal graph of a chain; None otherwise.
+    privacy, account_ : the `mcce.Privacy` of the fit, and the budget spent; None without differential privacy.
     takes_weights : whether `fit` takes `sample_weight`.
 
     Examples
     --------
-    Whole training rows with the same decision, whatever is fixed:
+    A generator that draws whole training rows with the same decision, and ignores the fixed features:
 
     >>> import mcce
     >>> import numpy as np
@@ -191,10 +191,10 @@ class Generator(Learner, ABC):
     def feature_log_densities(
         self, matrix: Floats, decision: bool | Bools = True, *, training: bool = False
     ) -> Mapping[Any, Floats]:
-        """Return, by mutable feature, the log densities of encoded rows; they sum to that of the row."""
+        """Return the log densities of encoded rows by mutable feature; their sum is the log density of the row."""
         raise SamplerError(
             f"{self!r} has no density; use a generator that has ({GENERATORS.names_that(lambda c: c.has_density())}). "
-            "Counterfactuals need none: their log_density is then missing."
+            "Counterfactuals do not need it: their log_density is then missing."
         )
 
     @classmethod
@@ -214,7 +214,7 @@ class Generator(Learner, ABC):
         graph: Any = None,
         progress: bool | None = None,
     ) -> Arranged:
-        """Read the training table, and set the attributes that `fit` has to set, but `training_givens_`."""
+        """Read the training table, and set the attributes that `fit` must set, except `training_givens_`."""
         vars(self).pop("training_givens_", None)  # a fit that fails leaves no half-fitted generator
         self.seed_ = resolve_seed(self.random_state)
         if sample_weight is not None:
@@ -243,24 +243,22 @@ class Generator(Learner, ABC):
         """Raise unless the class takes weights of training rows."""
         if not self.takes_weights:
             raise SamplerError(
-                f"{self!r} does not take sample_weight, and would learn from all rows alike; use a generator that does "
-                f"({generators_of_weights()}), or leave sample_weight out."
+                f"{self!r} does not take sample_weight; use a generator that does ({generators_of_weights()}), or "
+                "leave sample_weight out."
             )
 
     @property
     def privacy(self) -> Privacy | None:
-        """What the fit is made private by, None for nothing."""
+        """The `mcce.Privacy` of the fit; None without differential privacy."""
         return None
 
     def require_training_rows(self, needed_by: str, remedy: str) -> None:
-        """Raise if the fit is private, and the training rows must not be read for `needed_by`."""
+        """Raise if the fit is private: `needed_by` must not read the training rows."""
         if self.privacy is not None:
-            raise InputError(
-                f"{needed_by} needs the training rows, of which nothing is kept with mcce.Privacy; {remedy}"
-            )
+            raise InputError(f"{needed_by} needs the training rows, which are not kept with mcce.Privacy; {remedy}")
 
     def rows_in_place_of_training(self) -> Data | None:
-        """Return the rows that stand for the training rows after a private fit, as the model reads them; else None."""
+        """Return the rows that replace the training rows after a private fit, as the model reads them; else None."""
         return None
 
     def describe(self) -> dict[str, object]:
@@ -268,36 +266,36 @@ class Generator(Learner, ABC):
         return {"random_state": self.seed_, "sampler": type(self).__name__}
 
     def conditional(self, feature: Any) -> ConditionalSampler:
-        """Return the fitted sampler of a feature; its `summary()` shows what it has learned."""
+        """Return the fitted sampler of a feature; see its `summary()`."""
         self.check_fitted()
         if feature in self.samplers_:
             return self.samplers_[feature]
         if not self.samplers_:
-            raise InputError(f"a {type(self).__name__} has no conditionals; only a chain has.")
+            raise InputError(f"a {type(self).__name__} has no conditionals; use a chain.")
         raise InputError(f"{feature!r} has no conditional; {did_you_mean(feature, self.samplers_)}")
 
     def criticise(self, *args: Any, **options: Any) -> Any:
-        """Judge each conditional by new rows; only a chain has conditionals."""
+        """Test each conditional on new rows; only a chain has conditionals."""
         raise InputError(
-            f"criticise() judges the conditionals of a chain, and a {type(self).__name__} has none; use a chain."
+            f"criticise() tests the conditionals of a chain; a {type(self).__name__} has no conditionals. Use a chain."
         )
 
     def check_graph(self, *args: Any, **options: Any) -> Any:
         """Test the independences that a causal graph implies; only a chain has a graph."""
-        raise InputError(f"check_graph() tests the graph of a chain; a {type(self).__name__} has none. Use a chain.")
+        raise InputError(f"check_graph() needs the graph of a chain; a {type(self).__name__} has none. Use a chain.")
 
     def intervene(self, *args: Any, **options: Any) -> Any:
-        """Return rows after an intervention; only a chain says what follows from what."""
+        """Return rows after an intervention; only a chain has parents and descendants."""
         raise InputError(
-            f"intervene() follows the visit sequence and the predictors of a chain, and a {type(self).__name__} models "
-            "all features at once, without causes and effects; use mcce.ChainModel."
+            f"intervene() follows the visit sequence and the predictors of a chain; a {type(self).__name__} models "
+            "all features jointly, without causes and effects. Use mcce.ChainModel."
         )
 
     def conditionals_around(self, *args: Any, **options: Any) -> Any:
         """Return the distribution of any features of a row given its others; only a chain has conditionals."""
         raise InputError(
-            f"features of a person given all others are drawn by the conditionals of a chain, and a "
-            f"{type(self).__name__} has none; use a chain."
+            f"features of a row given all others are drawn by the conditionals of a chain; a {type(self).__name__} has "
+            "no conditionals. Use a chain."
         )
 
     def givens_of(self, matrix: Floats, decision: bool | Bools = True) -> Floats:
@@ -338,51 +336,52 @@ class Generator(Learner, ABC):
         importance: bool = False,
         resample: bool = False,
     ) -> pd.DataFrame | Weighted:
-        """Draw rows, inside what is allowed.
+        """Draw rows, optionally within restrictions and rules.
 
         Parameters
         ----------
         n : int
-            Rows to draw: for each row of `given`, or in all.
+            Number of rows to draw: for each row of `given`, or in total without `given`.
         given : DataFrame or None
-            Fixed features to condition on. None draws them too, jointly, by a bootstrap of the training rows, by
-            their weights.
+            Fixed features to condition on. None draws them jointly by a (weighted) bootstrap of the training rows.
         decision : bool or None
-            For a generator fitted with a decision, the decision to condition on. None means True with `given`, and as
-            in the bootstrapped row without.
+            For a generator fitted with a decision, the decision to condition on. None means True with `given`, and the
+            decision of the bootstrapped row without.
         random_state : int or None
             Seed of these draws; None uses `seed_`. The same seed gives the same rows.
         within : dict or None
-            What mutable features are restricted to: ``(low, high)`` for numbers and ordered levels (None for no bound),
-            a list of levels, or a `Within` with one row for each of `given`, or one for all.
+            Restrictions of mutable features: ``(low, high)`` for numbers and ordered levels (None for no bound),
+            a list of levels, or a `Within` with one row for each row of `given`, or one for all.
         rules : text, `mcce.rule`, or a list of them
-            What must hold between the features of a row, as in ``rules=["savings <= salary"]``. There is no factual, so
-            that ``was()`` is refused; a function of two frames is given the rows as both. A
+            Rules between the features of a row, as in ``rules=["savings <= salary"]``. There is no factual, so
+            ``was()`` is an error; a function of two frames gets the rows as both. A
             `mcce.generators.requests.RowRule` is accepted too.
         importance : bool
             Whether to return the importance of the rows too.
         resample : bool
-            Whether to resample the rows by their importance: all count alike then, and some occur several times.
+            Whether to resample the rows by their importance. Resampled rows have equal weight; some occur repeatedly.
 
         Returns
         -------
         DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
-        0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With
-        `importance`, also a Series of it, with mean 1 over the draws of an id (over all without `given`), rejected ones
-        included. Rejected rows could not be drawn inside; a warning counts them.
+        0, 1, ... without `given`. polars and pyarrow input gives the same kind of frame, with id and draw as columns.
+        With `importance`, also a Series of importances, with mean 1 over the draws of an id (over all draws without
+        `given`), rejected ones included. Rows that could not be drawn within the restrictions are rejected and left
+        out; a warning counts them.
 
         Notes
         -----
-        Truncating one conditional after the other is not conditioning the joint: rows that a chain draws `within`
-        bounds or by `rules` keep the distribution that earlier features have without them. The importance is what is
-        missing. Weighted by it, or resampled, the rows follow the joint distribution conditioned on what is allowed.
-        Rows drawn by rejection, or by an `AdversarialForest`, follow it as they are; their importance is 1.
+        Truncating one conditional after the other is not conditioning the joint: in rows that a chain draws `within`
+        bounds or by `rules`, earlier features keep the distribution that they have without them. The importance
+        corrects this: weighted by it, or resampled, the rows follow the joint distribution conditioned on the
+        restrictions and rules. Rows drawn by rejection, or by an `AdversarialForest`, follow it without weights; their
+        importance is 1.
         """
         self.check_fitted()
         n = check_count(n, "n", most=MOST_ROWS)
         if importance and resample:
             raise InputError(
-                "importance=True has no effect with resample=True, since resampled rows count alike; leave one of them "
+                "importance=True has no effect with resample=True: resampled rows have equal weight; leave one of them "
                 "out."
             )
         try:
@@ -401,27 +400,27 @@ class Generator(Learner, ABC):
             return frame, like_input(pd.Series(weight, index=index[places], name="importance"), self.schema_.frames)
         except MemoryError as error:
             raise InputError(
-                f"n is {n}: so many rows do not fit into memory ({error}); draw fewer at a time, each with a "
+                f"n is {n}, more rows than fit into memory ({error}); draw fewer at a time, each time with another "
                 "random_state."
             ) from error
 
     def _request(
         self, n: int, given: Data | None, decision: bool | None, random_state: int | None
     ) -> tuple[DrawRequest, pd.Index[Any], Ints]:
-        """Return the request for `n` draws for each row of `given`, or in all; their index and the row of each."""
+        """Return the request for `n` draws for each row of `given`, or in total; also their index and row numbers."""
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
         conditions = self.conditions_on_decision_
         if decision is not None and not (conditions and isinstance(decision, (bool, np.bool_))):
             raise InputError(
                 f"decision is {decision!r}; it must be True, False or None."
                 if conditions
-                else "this generator was fitted without a decision; there is none to condition on."
+                else "this generator was fitted without a decision; leave decision out."
             )
         if given is None:
             if not len(self.training_givens_):
                 raise InputError(
-                    "this generator was saved with donors='none', without the training rows that fixed values are "
-                    "drawn from; say what is fixed by `given`."
+                    "this generator was saved with donors='none', without the training rows from which fixed values "
+                    "are drawn; give the fixed values by `given`."
                 )
             givens = bootstrap_givens(self.training_givens_, n, decision, seed, self.training_weights_)
             keys, draws = np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64)
@@ -439,7 +438,7 @@ class Generator(Learner, ABC):
         return request, draw_index(ids, n), np.repeat(np.arange(len(ids)), n)
 
     def _check_incomplete(self, names: Sequence[Any]) -> None:
-        """Raise if fixed features cannot be missing in the rows of `given`; `names` are those that are."""
+        """Raise if `names`, the fixed features with missing values in `given`, must not have missing values."""
 
     @one_native_thread()
     def log_density(
@@ -456,8 +455,8 @@ class Generator(Learner, ABC):
         decision : bool or bool array
             For a generator fitted with a decision, the decision to condition on.
         training : bool
-            Whether `X` are the training rows, in their order: each row is then left out of its own density, so that
-            it does not vouch for itself. Joint generators, and samplers that cannot do so (`leaves_one_out`), refuse.
+            Whether `X` are the training rows, in their order. Each row is then left out of its own density. It is an
+            error for joint generators and for samplers that cannot leave a row out (`leaves_one_out`).
         per_feature : bool
             Whether to return one column for each mutable feature instead of their sum.
 
@@ -493,19 +492,19 @@ class Generator(Learner, ABC):
         return each if per_feature else each.sum(axis=1).rename("log_density")
 
     def save(self, path: str | os.PathLike[str], *, donors: Donors = "all") -> None:
-        """Write the fitted generator to one file, without pickle; what is there is replaced.
+        """Write the fitted generator to one file, without pickle; an existing file is replaced.
 
-        **The file holds training values**, unless the fit was made private (`mcce.Privacy`): those that it draws or is
-        made of, and the fixed values of every training row. ``mcce inspect FILE`` lists what it discloses. Generators
-        that wrap another package's model cannot be saved so; pickle them.
+        **The file contains training values**, unless the fit is private (`mcce.Privacy`): the values that the generator
+        draws or consists of, and the fixed values of every training row. ``mcce inspect FILE`` lists what it discloses.
+        Generators that wrap another package's model cannot be saved this way; pickle them.
 
         Parameters
         ----------
         path : str or path
         donors : "all" or "none"
-            "none" leaves the training values out, which a chain of samplers made of coefficients can do without (norm,
-            logreg, polyreg, polr); others refuse. What is left are ranges, level names and estimates. Such a chain
-            draws given the fixed features only, and norm has no density.
+            "none" leaves the training values out; the file then has ranges, level names and estimates. It is an error
+            unless all samplers consist of coefficients (norm, logreg, polyreg, polr). A chain saved this way draws
+            only with `given`, and norm has no density.
 
         Examples
         --------
@@ -523,10 +522,10 @@ class Generator(Learner, ABC):
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
-        """Return the generator in a file that `save` wrote.
+        """Return the generator from a file written by `save`.
 
-        Nothing in a file is run. One that is damaged, crafted or newer is an `InputError`. Samplers of other packages
-        are made by those, which have to be installed, and registered (`mcce.register_sampler`).
+        No code in a file is run. A damaged, crafted or newer file raises `InputError`. Samplers of other packages
+        must be installed and registered (`mcce.register_sampler`).
 
         Parameters
         ----------
@@ -547,28 +546,30 @@ class Generator(Learner, ABC):
         """
         generator = load_fields(path, "Generator", itemgetter("generator"))
         if not isinstance(generator, cls):
-            raise InputError(f"{os.fspath(path)!r} holds a {type(generator).__name__}; use its own load.")
+            raise InputError(
+                f"{os.fspath(path)!r} contains a {type(generator).__name__}; use {type(generator).__name__}.load."
+            )
         generator.n_jobs = n_jobs
         return generator
 
     @classmethod
     def store_as(cls, name: str) -> None:
-        """Let objects of this class be stored under a name, unless they have one (step 3)."""
+        """Register this class for storage under a name, unless it has one (step 3)."""
         if not is_registered(cls):
             register(name, cls, cls._write, cls._read)
 
     def kept_values(self, donors: Donors) -> str:
-        """Return which training values a file holds: "all", "none", or "private" after a private fit."""
+        """Return which training values a file contains: "all", "none", or "private" after a private fit."""
         return donors if self.privacy is None else "private"
 
     def stored(self: Self, donors: Donors) -> Self:
-        """Return the generator as it is to be stored: itself, or a copy without training values."""
+        """Return the generator to store: itself, or a copy without training values."""
         if not self.__sklearn_is_fitted__():
             raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
         if not is_registered(type(self)) or not all(hasattr(self, name) for name in self.fitted):
             raise SamplerError(
-                f"{self!r} cannot be saved: what it has learned could not be checked when it is read. Pickle it, or "
-                f"use a generator made of arrays ({GENERATORS.names_that(is_registered)})."
+                f"{self!r} cannot be saved: its fitted model cannot be checked on loading. Pickle it, or use a "
+                f"generator made of arrays ({GENERATORS.names_that(is_registered)})."
             )
         if donors not in ("all", "none"):
             raise InputError(f"donors is {donors!r}; it must be 'all' or 'none'.")
@@ -577,22 +578,22 @@ class Generator(Learner, ABC):
     def _without_donors(self: Self) -> Self:
         """Return a copy without training values."""
         raise SamplerError(
-            f"donors='none' cannot be done for {self!r}: it is made of training values. Save with donors='all', or "
-            f"use a chain of coefficients ({samplers_without_donors()})."
+            f"donors='none' is not possible for {self!r}, which consists of training values. Save with donors='all', "
+            f"or use a chain of samplers made of coefficients ({samplers_without_donors()})."
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return the parameters by name, without the number of threads."""
+        """Return the parameters by name, without `n_jobs`."""
         return {name: value for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
 
     def check_model(self, features: Sequence[Feature], n_given: int) -> None:
-        """Raise if a model that was read does not belong to these columns, of which the first are given."""
+        """Raise if a model read from a file does not match these columns, of which the first are given."""
         model = self.model_
-        require(hasattr(model, "check_columns"), f"model_ is a {type(model).__name__}, which is no model")
+        require(hasattr(model, "check_columns"), f"model_ is a {type(model).__name__}, which is not a model")
         model.check_columns(features, n_given)
 
     def _write(self) -> Fields:
-        """Return what is stored of the generator (step 3)."""
+        """Return the stored fields of the generator (step 3)."""
         if not self.__sklearn_is_fitted__():
             raise InputError("which is not fitted; call fit(X).")
         settings = {name: unfitted(value) for name, value in self.settings().items()}
@@ -605,7 +606,7 @@ class Generator(Learner, ABC):
         """Return the generator of these fields, checked as a whole."""
         check_type(fields["settings"], "settings", dict)
         known = {*cls._parameter_names()}
-        require({*fields["settings"]} <= known, f"settings has one that a {cls.__name__} does not have")
+        require({*fields["settings"]} <= known, f"settings has a name that is not a parameter of {cls.__name__}")
         generator = cls(**fields["settings"])
         for name in cls.fitted:
             setattr(generator, name, fields[name])
@@ -622,11 +623,11 @@ class Generator(Learner, ABC):
         return generator
 
     def _lay_out(self, mutable: list[Any]) -> ChainLayout:
-        """Return the columns of a generator that was read, in the order that it was fitted in."""
+        """Return the columns of a generator read from a file, in the order in which it was fitted."""
         return ChainLayout.arrange(self.schema_, self.fixed_, mutable, self.conditions_on_decision_)
 
     def check_fitted(self) -> None:
-        """Raise before `fit`."""
+        """Raise if the generator is not fitted."""
         if not self.__sklearn_is_fitted__():
             raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first.")
 
@@ -635,7 +636,7 @@ class Generator(Learner, ABC):
 
 
 def stored_as(name: str) -> Callable[[Class], Class]:
-    """Register a class of generators under the name that files have for it."""
+    """Register a class of generators under its name in files."""
 
     def decorate(cls: Class) -> Class:
         cls.store_as(name)
@@ -645,7 +646,7 @@ def stored_as(name: str) -> Callable[[Class], Class]:
 
 
 def unfitted(value: Any) -> Any:
-    """Return a setting as lists, dicts and samplers that are not fitted, whatever the user gave."""
+    """Return a setting as lists, dicts and unfitted samplers."""
     if isinstance(value, ConditionalSampler):
         return Recipe(value)
     if isinstance(value, type) and issubclass(value, ConditionalSampler):
@@ -656,12 +657,12 @@ def unfitted(value: Any) -> Any:
 
 
 def _check_training_rows(givens: Floats, weights: Floats | None, layout: ChainLayout) -> None:
-    """Raise if givens of training rows, or their weights, do not belong to the columns."""
+    """Raise if the givens or weights of the training rows do not match the columns."""
     check_array(givens, "training_givens_", FLOAT, None, layout.n_given)
     for j, feature in enumerate(layout.features[: layout.n_given]):
         column = givens[:, j]
         if feature.is_numeric:
-            require(not np.isinf(column).any(), "training_givens_ holds an infinite number")
+            require(not np.isinf(column).any(), "training_givens_ has an infinite number")
         else:
             check_codes(column, "training_givens_", feature.n_levels)
     if weights is not None:
@@ -671,7 +672,7 @@ def _check_training_rows(givens: Floats, weights: Floats | None, layout: ChainLa
 def check_is_generator(generator: object, role: str) -> None:
     """Raise unless an object is a generator."""
     if not isinstance(generator, Generator):
-        what = "a class; make an object of it" if isinstance(generator, type) else f"a {type(generator).__name__}"
+        what = "a class, not an object" if isinstance(generator, type) else f"a {type(generator).__name__}"
         raise InputError(
             f"{role} got {spell(generator)}, {what}; give a registered name ({GENERATORS.names_that(bool)}), or an "
             "unfitted object of a subclass of mcce.generators.Generator, which implements fit and draw."
@@ -679,7 +680,7 @@ def check_is_generator(generator: object, role: str) -> None:
 
 
 def _register(name: str, generator: Any) -> None:
-    """Register a class of generators, if it is one and can be made by name."""
+    """Register a class of generators; raise if it cannot be constructed by name."""
     if not (isinstance(generator, type) and issubclass(generator, Generator)):
         raise InputError(
             f"register_generator({name!r}) got {generator!r}; it needs a subclass of mcce.generators.Generator, which "
@@ -690,7 +691,7 @@ def _register(name: str, generator: Any) -> None:
         raise InputError(f"register_generator({name!r}): {generator.__name__} lacks {lacking}; implement it.")
     parameters = inspect.signature(generator).parameters
     if "fixed" not in parameters:
-        raise InputError(f"register_generator({name!r}): the constructor of {generator.__name__} takes no fixed.")
+        raise InputError(f"register_generator({name!r}): {generator.__name__} has no parameter 'fixed'; add it.")
     needed = [
         each.name
         for each in parameters.values()
@@ -700,8 +701,8 @@ def _register(name: str, generator: Any) -> None:
     ]
     if needed:
         raise InputError(
-            f"register_generator({name!r}): the constructor of {generator.__name__} needs {listing(needed)}, which a "
-            "name does not say; give defaults."
+            f"register_generator({name!r}): the constructor of {generator.__name__} needs {listing(needed)}, which "
+            "cannot be given by name; give defaults."
         )
     GENERATORS.add(name, generator)
     generator.store_as(f"generator.{name}")

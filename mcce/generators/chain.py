@@ -5,19 +5,19 @@
 2. Fit one sampler for each mutable feature on all columns before it; the fits do not depend on each other and run in
    threads.
 3. To draw a row, go through the mutable features in that order; each is drawn given the fixed values and the values
-   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.rounding`). What is allowed
-   for a feature, and rules between features, hold while drawing (`mcce.generators.drawing`).
-4. The log density of a row that exists is the sum of those of its features, each given the row's own values before it.
-   In the same way each conditional is judged by rows that it has not seen, given the rows' own values and not drawn
-   ones (`criticise`): so a conditional is not blamed for those before it.
-5. A file holds the fitted samplers and the order of the visit, besides what every generator stores
-   (`mcce.generators.base`). Each sampler that is read is checked against the columns that it is given and the number
-   of training rows.
+   drawn before it. Draws are checked, and numbers are rounded to the column's grid (`mcce.samplers.rounding`).
+   Restrictions of features and rules between features are applied while drawing (`mcce.generators.drawing`).
+4. The log density of an observed row is the sum of the log densities of its features, each given the row's observed
+   values of the columns before it. `criticise` tests each conditional on new rows in the same way, given observed and
+   not drawn values, so errors of earlier conditionals do not count against later ones.
+5. A file contains the fitted samplers and the visiting order, besides what every generator stores
+   (`mcce.generators.base`). On reading, each sampler is checked against its given columns and the number of training
+   rows.
 
-Truncating one conditional after the other is not conditioning the joint. To draw x1, then x2 given x1 inside A, gives
-each x1 the probability that it has without A; conditioned on A, an x1 of which much of p(x2 | x1) lies inside A has
-more. What is missing is p(x2 in A | x1): the product of these masses over the truncated conditionals is the weight of a
-row. Weighted means of the rows, or the rows resampled by their weights, follow p(x1, x2 | x2 in A).
+Truncating one conditional after the other is not conditioning the joint. Drawing x1, then x2 given x1 inside A, gives
+each x1 its unrestricted probability; conditioned on A, the probability of x1 is proportional to p(x1) p(x2 in A | x1).
+The product of these masses over the truncated conditionals is the weight of a row. Weighted means of the rows, or the
+rows resampled by their weights, follow p(x1, x2 | x2 in A).
 
 A row's random numbers are a function of the seed, the feature, the row's fixed values and the index of the draw
 (`mcce.rng`), so blocks of rows can be drawn in any order and by any number of threads.
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 Self = TypeVar("Self", bound="ChainModel")
 
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
-LEAST_ROWS = 20  # to judge a conditional by
+LEAST_ROWS = 20  # to test a conditional
 
 
 @register_generator("chain")
@@ -105,7 +105,7 @@ class ChainModel(Generator):
         Order of the mutable features, see `mcce.generators.visit`.
     predictors : dict or None
         ``{feature: [columns]}``: the columns that a feature is modelled on, fixed ones or features visited before it.
-        The decision always comes on top. A feature that is not named is modelled on all of them.
+        The decision is always added. A feature that is not named is modelled on all of them.
     graph : Graph, str, list, networkx.DiGraph, file or None
         A causal graph of features, an assumption of the user: ``"education -> salary"`` and the other forms of
         `mcce.Graph.read`. Features of the graph are visited causes before effects, in data order where the graph leaves
@@ -121,10 +121,10 @@ class ChainModel(Generator):
         Threads, as scikit-learn counts them: None is 1 unless `joblib.parallel_config` says otherwise, -1 all cores.
         The results do not depend on it.
     min_donors : int or None
-        The fewest distinct training rows that a value of a mutable feature is drawn from: leaves with fewer are not
-        made. Samplers that do not draw from such pools are refused. It is no differential privacy: a value that one
-        person has can be drawn, among those of others; and fixed values that are not given to `sample` are those of
-        one training row.
+        Smallest number of distinct training rows from which a value of a mutable feature is drawn: leaves are at least
+        this large. It is an error for samplers that do not draw from pools of training rows. This is not differential
+        privacy: a value that occurs in one training row can still be drawn, and fixed values that are not given to
+        `sample` are those of one training row.
 
     Attributes
     ----------
@@ -133,12 +133,12 @@ class ChainModel(Generator):
     associations_ : DataFrame behind a correlation order, or None
     graph_ : the causal graph as a `Graph` with the names of the columns, or None
     samplers_ : dict of fitted samplers by feature
-    choice_ : what "auto" chose for each feature and why, or None
+    choice_ : the samplers chosen by "auto", with the reasons, or None
     seed_ : int
     training_givens_ : encoded fixed values (and decision) of the training rows
-    training_weights_ : their weights, as they count; None if there are none
-    training_hashes_ : hashes of the training rows, which tell new rows from them; None in a chain from a file
-    account_ : what a fit with `Privacy` has spent, or None; `training_givens_` are then synthetic
+    training_weights_ : their weights, scaled as in `fit`; None if there are none
+    training_hashes_ : hashes of the training rows, to recognise them; None in a chain read from a file
+    account_ : the privacy budget spent by a fit with `Privacy`, or None; `training_givens_` are then synthetic
 
     Examples
     --------
@@ -215,11 +215,11 @@ class ChainModel(Generator):
             One more column to condition on: whether each row has the wanted decision.
         sample_weight : array or None
             A weight for each row. Whole numbers count copies: a row of weight 2 is two rows. Others are relative, and
-            scaled to a mean of 1. A row of weight 0 is as good as absent. See `mcce.table.weights`.
+            scaled to a mean of 1. Rows of weight 0 are left out. See `mcce.table.weights`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         schema : Schema or None
-            What the columns are, if `X` is a part of a larger table that may hold more levels; None reads it from `X`.
+            Columns of a larger table of which `X` is a part, and which may have more levels; None reads them from `X`.
         """
         if isinstance(self.sampler, Privacy):
             self.sampler.refuse(weights=sample_weight, visit_sequence=self.visit_sequence, schema=schema)
@@ -256,7 +256,7 @@ class ChainModel(Generator):
             samplers[k].seed_fit(derive_key(self.seed_, "fit", self.visit_sequence_[k]))
             return samplers[k].fit(self._layout.given(ordered, first + k), ordered.column(first + k))
 
-        # later conditionals have more givens: the longest fits first keeps the threads busy to the end
+        # later conditionals have more givens and take longer; starting with them balances the threads
         latest_first = range(len(samplers) - 1, -1, -1)
         threads = threads_of(samplers, self.n_jobs)
         fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
@@ -265,7 +265,7 @@ class ChainModel(Generator):
         return self
 
     def _fit_private(self, private: Privacy, ordered: Table, progress: bool | None) -> None:
-        """Fit every column with its share of the budget; what is kept of the givens is drawn."""
+        """Fit every column with its share of the privacy budget; keep synthetic givens."""
         self.training_hashes_ = None
         features, n_given = self._layout.features, self._layout.n_given
         number = private.buy_number(ordered.n_rows)
@@ -283,7 +283,7 @@ class ChainModel(Generator):
         self.training_givens_ = self._synthetic_givens(fitted[:n_given], private.n_synthetic)
 
     def _private_samplers(self, private: Privacy, number: BoughtNumber | None) -> list[DPSampler]:
-        """Return an unfitted sampler for every column in chain order, each with its share of the budget."""
+        """Return an unfitted sampler for every column in chain order, each with its share of the privacy budget."""
         layout = self._layout
         budget = private.budget_of_a_column(len(layout.features), number)
         first = (layout.features[layout.n_given - 1].name,) if layout.with_decision else ()
@@ -322,11 +322,11 @@ class ChainModel(Generator):
 
     @property
     def privacy(self) -> Privacy | None:
-        """What the fit is made private by, None for nothing."""
+        """The `mcce.Privacy` of the fit; None without differential privacy."""
         return self.sampler if isinstance(self.sampler, Privacy) else None
 
     def rows_in_place_of_training(self) -> Data | None:
-        """Return rows drawn from a private chain; None of another one."""
+        """Return rows drawn from the chain after a private fit; else None."""
         if self.privacy is None:
             return None
         drawn = self.sample(n=len(self.training_givens_), progress=False)
@@ -334,9 +334,9 @@ class ChainModel(Generator):
 
     def describe(self) -> dict[str, object]:
         """Return the settings that results report."""
-        told = {**super().describe(), "sampler": self.sampler, "visit_sequence": list(self.visit_sequence_)}
-        told |= {} if self.graph_ is None else {"graph": self.graph_.to_text()}
-        return told if self.min_donors is None else {**told, "min_donors": self.min_donors}
+        settings = {**super().describe(), "sampler": self.sampler, "visit_sequence": list(self.visit_sequence_)}
+        settings |= {} if self.graph_ is None else {"graph": self.graph_.to_text()}
+        return settings if self.min_donors is None else {**settings, "min_donors": self.min_donors}
 
     def _check_incomplete(self, names: Sequence[Any]) -> None:
         refusing = [repr(sampler) for sampler in self.samplers_.values() if not sampler.handles_missing]
@@ -361,8 +361,8 @@ class ChainModel(Generator):
             if training and not sampler.leaves_one_out:
                 raise SamplerError(
                     f"{sampler!r} for {name!r} cannot leave a training row out of its density; use one that can "
-                    f"({samplers_that_leave_one_out()}), or leave training=True out: each row then vouches "
-                    "for itself."
+                    f"({samplers_that_leave_one_out()}), or leave training=True out: each row then adds to its own "
+                    "density."
                 )
         ordered = self._layout.order(matrix, decision)
         own = np.arange(matrix.shape[0], dtype=np.int64)
@@ -373,9 +373,9 @@ class ChainModel(Generator):
         return columns
 
     def conditionals_around(self, row: Floats, determined: Sequence[int] = ()) -> RowConditionals:
-        """Return the distribution of any features of an encoded row given its others, whatever the decision.
+        """Return the distribution of any features of an encoded row given its others, marginal to the decision.
 
-        `determined` are columns that follow from others.
+        `determined` are columns that are computed from others.
         """
         self.check_fitted()
         self._check_missing(self._layout.order(row[None]), "the row", range(len(self._layout.features)))
@@ -383,8 +383,8 @@ class ChainModel(Generator):
         if self.conditions_on_decision_:
             if not len(self.training_givens_):
                 raise InputError(
-                    "this chain was saved with donors='none', without the decisions of training rows, so that the "
-                    "share of the wanted decision is not known; use one saved with donors='all'."
+                    "this chain was saved with donors='none', without the decisions of training rows, so the share of "
+                    "the wanted decision is unknown; use a chain saved with donors='all'."
                 )
             own = self.givens_of(row[None])[0, :-1]
             wanted = share_of_wanted(self._layout, self.training_givens_, self.training_weights_, own)
@@ -405,11 +405,11 @@ class ChainModel(Generator):
         """Return rows as they would be if some of their features were set to other values.
 
         The chain is read as a causal model: the parents of a feature are those of the `graph`, or its predictors.
-        **That is an assumption of the user**, which a chain without `graph` and `predictors` makes for every feature
-        and all those visited before it.
+        **That is an assumption of the user.** Without `graph` and `predictors`, all features visited before a feature
+        are its parents.
 
         1. Features that are not descendants of those that are set keep their values.
-        2. Descendants are drawn in visiting order, given the new values of their parents, by ranks that `keep` says.
+        2. Descendants are drawn in visiting order, given the new values of their parents, with ranks set by `keep`.
 
         `mcce.generators.intervening` has the details.
 
@@ -420,33 +420,34 @@ class ChainModel(Generator):
         values : dict
             ``{feature: value}``, or one value for each row in a list, array or Series. A fixed feature may be set too.
         keep : float
-            How much of what the parents do not explain each row keeps, from 0 to 1. 1 keeps the rank of the old value
-            given the old parents (abduction): the same person under other circumstances. 0 draws afresh: another person
-            like this one. In between, old and new rank have a Gaussian copula with this correlation.
+            How much of the variation that its parents do not explain each row keeps, from 0 to 1. 1 keeps the rank of
+            the old value given the old parents (abduction): the same person under other circumstances. 0 draws a new
+            rank: another person with these parents. In between, old and new rank have a Gaussian copula with this
+            correlation.
         n : int
-            Draws for each row. With ``keep=1`` they differ only by the ranks within levels, missing values and numbers
-            with point mass.
+            Draws for each row. With ``keep=1`` they differ only in the random ranks within levels, missing values and
+            numbers with point mass.
         random_state : int or None
-            Seed of these draws; None uses `seed_`. The same seed gives a row the same draws in any batch, unless equal
-            rows stand before it: these get different ones.
+            Seed of these draws; None uses `seed_`. The same seed gives a row the same draws in any batch, except that
+            equal rows within a batch get different draws.
         derived : formulas
-            Columns to be computed from others, as ``explainer.derived_`` of an `mcce.MCCE` with `derived`.
+            Columns computed from others, such as ``explainer.derived_`` of an `mcce.MCCE` with `derived`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
 
         Returns
         -------
-        DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `rows`; of
-        polars or pyarrow the same kind of frame, id and draw as columns.
+        DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `rows`. polars
+        and pyarrow input gives the same kind of frame, with id and draw as columns.
 
         Notes
         -----
-        A chain that conditions on the decision is refused. The decision is an effect of the features. Given an effect,
-        its causes depend on each other, so that p(feature | parents, decision) is not how the feature responds to its
-        parents: among accepted applicants those with less education have higher salaries. Fit a chain without a
+        It is an error if the chain conditions on the decision. The decision is an effect of the features. Given an
+        effect, its causes depend on each other, so p(feature | parents, decision) is not the response of the feature to
+        its parents: among accepted applicants, those with less education have higher salaries. Fit a chain without a
         decision: ``ChainModel(...).fit(X)``, or ``MCCE(..., condition_on_decision=False)``.
 
-        Constraints do not apply: what follows from an action cannot be chosen.
+        Constraints are not applied: the effects of an action cannot be chosen.
 
         Examples
         --------
@@ -502,7 +503,7 @@ class ChainModel(Generator):
         return after
 
     def world(self, keep: float, derived: Sequence[ComputedColumn] = ()) -> CausalWorld:
-        """Return what follows from actions, for `MCCE.recourse`; parameters as in `intervene`."""
+        """Return the causal model of the effects of actions, for `MCCE.recourse`; parameters as in `intervene`."""
         parts = self._layout, self.samplers_, self.schema_
         return CausalWorld(*parts, float(keep), self.seed_, tuple(derived), self.graph_)
 
@@ -517,19 +518,18 @@ class ChainModel(Generator):
         random_state: int | None = None,
         progress: bool | None = None,
     ) -> Criticism:
-        """Judge each conditional by rows that it has not seen: which are wrong, how, and where.
+        """Test each conditional on new rows: which are wrong, how, and where.
 
         Parameters
         ----------
         X_new : DataFrame or array
-            Rows with the training columns that the chain was not fitted on; some hundreds. Of the training rows
-            themselves every conditional would seem too good: `mcce.diagnostics.conditionals` fits chains to all but a
-            fold of them instead.
+            Rows with the training columns that the chain was not fitted on; some hundreds. On training rows every
+            conditional would seem too good; `mcce.diagnostics.conditionals` tests them by cross-validation instead.
         decision : bool or bool array
-            For a chain fitted with a decision, what each row's is.
+            For a chain fitted with a decision, the decision of each row.
         sample_weight : array or None
-            Weights of the new rows, for a chain of weighted ones: whole numbers repeat a row; with others each row is
-            kept with probability w / max(w), so that the tests keep their level
+            Weights of the new rows, for a chain fitted with weights. Whole numbers repeat a row; with others each row
+            is kept with probability w / max(w), so that the tests keep their level
             (`mcce.table.weights.rows_by_weight`).
         n_draws : int
             Draws for each row and feature.
@@ -541,12 +541,12 @@ class ChainModel(Generator):
         Returns
         -------
         Criticism
-            Print it for one sentence a feature; `table` has the figures, `plot` the pictures.
+            Its text has one sentence for each feature, `table` the figures, and `plot` draws them.
 
         Notes
         -----
-        Each conditional is given the row's own values, not drawn ones, so it is not blamed for those before it. What is
-        tested is the fitted conditional, errors of estimation included: see `mcce.diagnostics.conditionals`.
+        Each conditional is given observed, not drawn values, so errors of earlier conditionals do not count against it.
+        The test is of the fitted conditional, estimation error included: see `mcce.diagnostics.conditionals`.
 
         Examples
         --------
@@ -561,19 +561,19 @@ class ChainModel(Generator):
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
         X_new, left_out = without_unknown_levels(X_new, self.schema_)
         if left_out is not None:
-            left_out.tell("X_new", "The conditionals are judged without such rows.")
+            left_out.tell("X_new", "The conditionals are tested without such rows.")
             decision, sample_weight = left_out.cut(decision), left_out.cut(sample_weight)
         table = self.schema_.encode(X_new, "X_new")
         if self.conditions_on_decision_ != (decision is not None):
             raise InputError(
-                "this chain was fitted with a decision; give that of each row of X_new: decision=..."
+                "this chain was fitted with a decision; give the decision of each row of X_new: decision=..."
                 if self.conditions_on_decision_
                 else "this chain was fitted without a decision; leave decision out."
             )
         if self.training_hashes_ is not None and np.isin(hash_rows(table.matrix), self.training_hashes_).all():
             warnings.warn(
-                f"all {table.n_rows:,} rows of X_new are rows that the chain was fitted on, of which every conditional "
-                "seems better than it is; give new rows, or judge out of fold by mcce.diagnostics.conditionals.",
+                f"all {table.n_rows:,} rows of X_new are training rows, on which every conditional seems better than "
+                "it is; give new rows, or cross-validate with mcce.diagnostics.conditionals.",
                 MCCEWarning,
                 stacklevel=2,
             )
@@ -588,10 +588,10 @@ class ChainModel(Generator):
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
 
     def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
-        """Test the conditional independences that the causal graph implies; training rows may be given.
+        """Test the conditional independences that the causal graph implies, on new or training rows.
 
         A graph is an assumption. Rejected statements contradict it; statements that are not rejected do not confirm it,
-        and no test tells the direction of an edge.
+        and no test shows the direction of an edge.
 
         Parameters
         ----------
@@ -605,13 +605,13 @@ class ChainModel(Generator):
         Returns
         -------
         GraphCheck
-            Print it for one sentence a statement, the worst first; `table` has the figures.
+            Its text has one sentence for each statement, the smallest p-value first; `table` has the figures.
 
         Notes
         -----
-        Each feature is tested against every feature visited before it, given what it is modelled on, unless it is
-        modelled on that feature. The decision and features outside the graph have no part in it. The test is a
-        permutation test of residuals (`mcce.judging.independence`).
+        Each feature is tested against every feature visited before it that is not among its predictors, given its
+        predictors. The decision and features outside the graph are not tested. The test is a permutation test of
+        residuals (`mcce.judging.independence`).
 
         Examples
         --------
@@ -635,7 +635,7 @@ class ChainModel(Generator):
         if table.n_rows < LEAST_ROWS:
             raise InputError(
                 Parameter("X"),
-                f" has {table.n_rows} rows; to test a graph takes at least {LEAST_ROWS}, better hundreds.",
+                f" has {table.n_rows} rows; testing a graph needs at least {LEAST_ROWS}, better hundreds.",
             )
         place = {name: j for j, name in enumerate(table.names)}
         statements = [
@@ -656,7 +656,7 @@ class ChainModel(Generator):
         judged_by: str,
         progress: bool | None = None,
     ) -> Criticism:
-        """Return the criticism of each feature by its scores on encoded rows, wherever these were fitted."""
+        """Return the criticism of each feature from its scores on encoded rows, by this chain or cross-validated."""
         from mcce.judging.criticism import Criticism
         from mcce.judging.feature import FeatureCriticism, criticise_feature
 
@@ -679,7 +679,7 @@ class ChainModel(Generator):
         seed: int | None = None,
         progress: bool | None = None,
     ) -> dict[Any, Scores]:
-        """Return, by mutable feature, the scores of encoded rows (columns in data order) that were not fitted on."""
+        """Return the scores of encoded held-out rows (columns in data order) by mutable feature."""
         ordered = self._layout.order(matrix, decision)
         seed = self.seed_ if seed is None else seed
 
@@ -692,16 +692,16 @@ class ChainModel(Generator):
         return dict(zip(self.samplers_, run_in_threads(score, places, threads, "scoring", progress)))
 
     def _check_new_rows(self, ordered: Table, where: str) -> None:
-        """Raise if rows cannot be scored: too few, or with missing values that a sampler does not handle."""
+        """Raise if there are too few rows, or they have missing values that a sampler does not handle."""
         if ordered.n_rows < LEAST_ROWS:
             raise InputError(
                 Parameter(where),
-                f" has {ordered.n_rows} rows; to judge a conditional takes at least {LEAST_ROWS}, better hundreds.",
+                f" has {ordered.n_rows} rows; testing a conditional needs at least {LEAST_ROWS}, better hundreds.",
             )
         self._check_missing(ordered, where, range(self._layout.n_given, len(ordered.features)))
 
     def _check_missing(self, ordered: Table, where: str, places: Sequence[int]) -> None:
-        """Raise if rows have missing values that a sampler of some places in the chain does not handle."""
+        """Raise if rows have missing values that a sampler at one of the places in the chain does not handle."""
         missing = [f.name for f, column in zip(ordered.features, ordered.matrix.T) if np.isnan(column).any()]
         for k in (place for place in places if place >= self._layout.n_given):
             name = ordered.features[k].name
@@ -729,7 +729,7 @@ class ChainModel(Generator):
         return bare
 
     def stored(self: Self, donors: Donors) -> Self:
-        """Return the chain as it is to be stored: itself, or a copy without training values."""
+        """Return the chain to store: itself, or a copy without training values."""
         if self.privacy is not None:
             self.privacy.refuse_storage()
         return super().stored(donors)
@@ -738,7 +738,7 @@ class ChainModel(Generator):
         if self.privacy is not None:
             self.privacy.refuse_storage()
         fields = super()._write()
-        fields["settings"]["graph"] = self.graph_  # a file, or an object of another package, would not come back
+        fields["settings"]["graph"] = self.graph_  # a file or an object of another package could not be read back
         fields["samplers_"] = [_to_store(sampler) for sampler in self.samplers_.values()]
         return fields if self.account_ is None else {**fields, "account_": self.account_}
 
@@ -757,22 +757,24 @@ class ChainModel(Generator):
     def _lay_out(self, mutable: list[Any]) -> ChainLayout:
         visited = self.visit_sequence_
         check_type(visited, "visit_sequence_", list)
-        require(len(visited) == len(mutable) and {*visited} == {*mutable}, "visit_sequence_ is not of the features")
+        require(
+            len(visited) == len(mutable) and {*visited} == {*mutable}, "visit_sequence_ is not that of the features"
+        )
         conditions, predictors = self.conditions_on_decision_, self.predictors
         if self.graph is not None:
             check_type(self.graph, "graph", Graph)
             refuse_beside_graph(self.visit_sequence, predictors)
             self.graph_ = self.graph.of_columns(self.schema_.names)
             in_order, predictors = self.graph_.visit(self.schema_.names, self.fixed_)
-            require(in_order == visited, "visit_sequence_ is not of the graph")
+            require(in_order == visited, "visit_sequence_ is not that of the graph")
         return ChainLayout.arrange(self.schema_, self.fixed_, visited, conditions, predictors)
 
     def check_model(self, features: Sequence[Feature], n_given: int) -> None:
-        """Raise if samplers that were read do not belong to the columns that they are given."""
+        """Raise if samplers read from a file do not match their columns."""
         samplers: Any = self.samplers_
         check_type(samplers, "samplers_", list)
         targets = features[n_given:]
-        require(len(samplers) == len(targets), "samplers_ are not as many as the features")
+        require(len(samplers) == len(targets), "the number of samplers_ is not that of the features")
         every = Table(tuple(features), np.empty((0, len(features)), order="F"))
         for k, (target, sampler) in enumerate(zip(targets, samplers), n_given):
             check_type(sampler, "samplers_", ConditionalSampler)
@@ -793,7 +795,7 @@ class ChainModel(Generator):
 
 
 def _to_store(sampler: ConditionalSampler) -> ConditionalSampler:
-    """Return a copy of a sampler without the features that a chain tells it again when it is read."""
+    """Return a copy of a sampler without its features, which the chain sets again on reading."""
     copied = copy.copy(sampler)
     if isinstance(sampler, LeafDonorSampler):
         for name in ("given_features_", "target_feature_"):
@@ -807,6 +809,6 @@ def _without_donors_of(name: object, sampler: ConditionalSampler) -> Conditional
         return without_training_values(sampler)
     except SamplerError as error:
         raise SamplerError(
-            f"donors='none' cannot be done for {name!r}: {error} Choose a sampler of coefficients for it "
+            f"donors='none' is not possible for {name!r}: {error} Choose a sampler of coefficients for it "
             f"({samplers_without_donors()}), or save with donors='all'."
         ) from None

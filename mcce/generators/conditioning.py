@@ -3,22 +3,22 @@
 A chain draws each feature given those before it. To condition on features that come later as well (Fung and Chang 1990,
 "Weighing and integrating evidence for stochastic simulation in Bayesian networks"):
 
-1. Go through the features in visiting order. A feature that is kept has the row's own value. Each other one is drawn
-   given the values before it.
+1. Go through the features in visiting order. A kept feature has the row's value. Each other feature is drawn given the
+   values before it.
 2. The weight of a drawn row is the product of the densities of the kept values, each given the values before it.
-   Weighted means of the rows estimate expectations given the kept values, whatever their places in the chain.
+   Weighted means of the rows estimate expectations given the kept values, at any places in the chain.
 3. A chain that conditions on the decision is a mixture: p(x | fixed) = sum over y of P(y | fixed) p(x | fixed, y). Half
    of the rows are drawn for each decision and have its probability in their weight. P(y | fixed) is the share in the
    leaves, of at least 50 rows, of a CART tree fitted to the fixed values and decisions of the training rows.
-4. One feature alone given all others: all levels, or draws u of a number given the fixed values, with weights
+4. For one feature given all others: all levels, or draws u of a number given the fixed values, with weights
    p(row with u) / q(u). q is the density of the draws: the mean of p(u | values before) over `MIXED` draws of these.
-   The draws of step 1 would be few values where a leaf has few donors.
-5. A density below a millionth of the largest one of the same feature and set of kept features counts as that much, so
-   that a value that no draw supports does not leave all rows without weight.
+   Step 1 would draw only few distinct values where a leaf has few donors.
+5. Densities are bounded below by a millionth of the largest one of the same feature and set of kept features, so that
+   a value that no draw supports does not set all weights to 0.
 
-Weights are self-normalised: estimates are biased by about 1 / effective sample size, (sum of w)^2 / sum of w^2, which
-falls as more of the features that come late are kept. Kept features that all others follow cost nothing: their weights
-are equal.
+Weights are self-normalised: estimates have a bias of order 1 / effective sample size, (sum of w)^2 / sum of w^2. The
+effective sample size falls as more of the late features are kept. Keeping features that come before all others costs
+nothing: the weights are then equal.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from mcce.samplers.donors.cart import CartSampler
 from mcce.table import Column, Table
 
 LEAST_DENSITY = 1e-6  # of the largest one
-MIXED = 128  # draws that q is a mean over
-LEAF = 50  # rows that the probability of a decision is a share of, at least
+MIXED = 128  # number of draws in the mean q
+LEAF = 50  # smallest leaf for the probability of a decision
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RowConditionals:
     ----------
     layout, samplers : of the chain, samplers in visiting order.
     row : the encoded row, columns in data order.
-    determined : columns that follow from others, whose densities are left out.
+    determined : columns that are computed from others, whose densities are left out.
     wanted : P(wanted decision | fixed) of the row; None if the chain does not condition on the decision.
     seed : of the draws.
     """
@@ -64,9 +64,9 @@ class RowConditionals:
     seed: int
 
     def draw(self, kept: Bools, keys: UInts, n: int) -> tuple[Floats, Floats]:
-        """Draw `n` rows for each set of kept columns, a row of `kept`; return rows by set and draw, and log weights.
+        """Draw `n` rows for each set of kept columns (a row of `kept`); return rows by set and draw, and log weights.
 
-        `keys` identify the random numbers of a set.
+        `keys` are the stream keys of the sets.
         """
         layout, n_sets = self.layout, kept.shape[0]
         own = layout.order(self.row[None]).matrix[0]
@@ -93,7 +93,7 @@ class RowConditionals:
         return matrix[:, layout.place_in_chain].reshape(n_sets, n, -1), log_weight
 
     def log_density(self, rows: Floats) -> Floats:
-        """Return the log density of encoded rows with the row's fixed values, whatever the decision."""
+        """Return the log density of encoded rows with the row's fixed values, marginal to the decision."""
         by_decision = []
         for decision, log_share in zip((False, True), self._log_shares(2)):
             table, total = self.layout.order(rows, decision), np.full(len(rows), log_share)
@@ -123,7 +123,7 @@ class RowConditionals:
 
     @cached_property
     def _column(self) -> dict[int, int]:
-        """For each place in the chain, the column of the data."""
+        """The column of the data at each place in the chain."""
         return {k: j for j, k in enumerate(self.layout.place_in_chain)}
 
 
@@ -132,14 +132,14 @@ def _decisions(n: int) -> Ints:
 
 
 def _supported(log_density: Floats) -> Floats:
-    """Return log densities, a row for each set, that are no lower than a share of the set's largest (step 5)."""
+    """Return log densities, a row for each set, bounded below by a share of the largest one of the set (step 5)."""
     largest = log_density.max(axis=1, keepdims=True)
     largest = np.where(np.isfinite(largest), largest, 0.0)
     return np.asarray(np.maximum(log_density, largest + np.log(LEAST_DENSITY)))
 
 
 def share_of_wanted(layout: ChainLayout, givens: Floats, weights: Floats | None, own: Floats) -> float:
-    """Return P(wanted decision | fixed values `own`), by the fixed values and decisions of training rows (step 3)."""
+    """Return P(wanted decision | fixed values `own`), from the fixed values and decisions of training rows (step 3)."""
     table, last = Table(layout.features[: layout.n_given], givens), layout.n_given - 1
     target = Column(table.features[last], np.ascontiguousarray(givens[:, last]), weights)
     tree = CartSampler(min_leaf=LEAF).fit(table.first(last), target)

@@ -1,26 +1,27 @@
-"""Drawing one block of rows, feature by feature in visiting order, inside what is allowed.
+"""Draw one block of rows, feature by feature in visiting order, within restrictions and rules.
 
-1. Rules that name fixed features only, and restrictions of these, are checked before anything is drawn.
-2. A feature is drawn inside its restriction and inside the bounds that rules set whose last feature it is, exactly
+1. Rules that name fixed features only, and restrictions of fixed features, are checked before anything is drawn.
+2. A feature is drawn exactly inside its restriction and inside the bounds set by the rules whose last feature it is
    (steps 6 to 9).
-3. These rules are then checked. A row that breaks one, because it sets no bounds, is drawn again with streams of its
-   own, 50 times in all.
-4. A row that cannot go on is rejected. The first constraint that rejects it is kept, and how many rows came to each
-   constraint.
-5. With weights, the log of what each step left of its conditional is summed up: the mass of the bounds (exact where the
-   sampler's is), and an unbiased estimate of that of the rules without any (`mcce.samplers.restricted`).
+3. These rules are then checked. A row that violates a rule without bounds is redrawn with new streams, 50 draws in all.
+4. A row that cannot be drawn is rejected. The first constraint that rejects it is recorded, and the number of rows that
+   reach each constraint.
+5. With weights, the log of the mass that each step leaves of its conditional is summed: the mass of the bounds (exact
+   if the sampler's is exact), and an unbiased estimate of the mass of the rules without bounds
+   (`mcce.samplers.restricted`).
 
-Rules are taken in the order of their texts, so that their order in the request changes nothing.
+Rules are applied in the order of their texts, so the result does not depend on their order in the request.
 
-One conditional, drawn inside what is allowed for each row (`Conditional`):
+One conditional, drawn inside the restriction of each row (`Conditional`):
 
-6. A row that its restriction leaves free is drawn as without any: the same bytes (`Within.excludes`).
-7. Others are drawn by `sample_within`, and put on the feature's grid inside their bounds. Numbers that are put on an
-   allowed point of the grid are allowed: of whole numbers up to 4, all below 4.5.
-8. A row of which nothing allowed can be drawn is rejected. It goes on with a value that is not allowed, because later
-   conditionals need not take missing values.
-9. With weights, each row has the log probability of what is allowed; a sampler that does not say has it estimated by
-   unrestricted draws (`mcce.samplers.restricted`). To be put on a grid of multiples is no restriction in this sense.
+6. A row that its restriction leaves free is drawn as without restriction, with the same bytes (`Within.excludes`).
+7. Others are drawn by `sample_within`, and rounded to the feature's grid inside their bounds. Numbers that are rounded
+   to an allowed point of the grid are allowed: for whole numbers up to 4, all numbers below 4.5.
+8. A row for which no allowed value can be drawn is rejected. It continues with a value that is not allowed, because
+   later conditionals may not handle missing values.
+9. With weights, each row has the log probability of its restriction. If the sampler does not compute it, it is
+   estimated by unrestricted draws (`mcce.samplers.restricted`). Rounding to a grid of multiples is not a restriction in
+   this sense.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from mcce.table import Feature, Table
 
 @dataclass(frozen=True)
 class Conditional:
-    """A fitted sampler of a feature, with what some rows are drawn given and by."""
+    """A fitted sampler of a feature, with the givens and the random streams of some rows."""
 
     sampler: ConditionalSampler
     feature: Feature
@@ -56,7 +57,7 @@ class Conditional:
         return self.given.n_rows
 
     def at(self, rows: Any, *attempt: object) -> Conditional:
-        """Return the conditional of some rows; with `attempt`, by streams of that name."""
+        """Return the conditional of some rows; with `attempt`, with the streams of that name."""
         streams = self.streams.child(*attempt) if attempt else self.streams
         return Conditional(self.sampler, self.feature, self.given.take(rows), streams.take(rows))
 
@@ -69,20 +70,20 @@ class Conditional:
         return self._rounded(self.sampler.sample(self.given, self._streams()))
 
     def draw_carrying(self, carried: object) -> tuple[Floats, object]:
-        """Draw without restrictions, going on from what the conditional before left."""
+        """Draw without restrictions, starting from the state that the previous conditional carried over."""
         if not self.sampler.carries_over:
             return self.draw(), carried
         drawn, carried = self.sampler.sample_carrying(self.given, self._streams(), carried)
         return self._rounded(drawn), carried
 
     def draw_within(self, within: Within, *, weighted: bool = False) -> RestrictedDraw:
-        """Draw inside what is allowed, and say which rows are rejected (steps 6 to 9)."""
+        """Draw inside restrictions, and return which rows are rejected (steps 6 to 9)."""
         return self.draw_within_carrying(within, None, weighted=weighted)[0]
 
     def draw_within_carrying(
         self, within: Within, carried: object, *, weighted: bool = False
     ) -> tuple[RestrictedDraw, object]:
-        """Draw inside what is allowed; free rows go on from what the conditional before left."""
+        """Draw inside restrictions; free rows start from the state that the previous conditional carried over."""
         restricted = self.restricted_by(within)
         if restricted.all():
             return self._draw_restricted(within, weighted), None if self.sampler.carries_over else carried
@@ -104,7 +105,7 @@ class Conditional:
         return RestrictedDraw(values, rejected, log_mass if weighted else None), carried
 
     def can_draw(self, within: Within) -> Bools:
-        """Return whether something allowed can be drawn, row by row."""
+        """Return, for each row, whether an allowed value can be drawn."""
         return ~draw_allowed(self.sampler, self.given, self._streams(), self.feature, within).rejected
 
     def _draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
@@ -113,8 +114,8 @@ class Conditional:
         values, log_mass = found.values, found.log_mass
         if weighted and log_mass is None:
             streams = self.streams.child("mass")
-            asked = before_rounding(self.sampler, self.feature, within.off_grid(), len(self))
-            log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, asked).log_mass
+            unrounded = before_rounding(self.sampler, self.feature, within.off_grid(), len(self))
+            log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, unrounded).log_mass
         rejected = np.flatnonzero(found.rejected)
         if rejected.size:
             values = values.copy()
@@ -122,7 +123,7 @@ class Conditional:
         return RestrictedDraw(values, found.rejected, log_mass if weighted else None)
 
     def _streams(self) -> RowStreams:
-        """Return the streams at their beginning: a draw does not depend on what was drawn before it."""
+        """Return the streams at their beginning: a draw does not depend on earlier draws."""
         return RowStreams(self.streams.key, self.streams.rows, self.streams.draws)
 
     def _rounded(self, drawn: Floats) -> Floats:
@@ -137,7 +138,7 @@ class DrawPlan:
     ----------
     samplers : in visiting order.
     stream_keys : of the features, in visiting order.
-    due : rules by the column of the chain that is the last they name, in the order of their texts; -1: all are given.
+    due : rules by the last column of the chain that they name, in the order of their texts; -1: all are given.
     """
 
     layout: ChainLayout
@@ -151,7 +152,7 @@ class DrawPlan:
         names = [feature.name for feature in layout.features]
         for name in request.restrictions:
             if name not in names:
-                raise InputError(f"a restriction names {name!r}, which is no feature; {did_you_mean(name, names)}")
+                raise InputError(f"a restriction names {name!r}, which is not a feature; {did_you_mean(name, names)}")
         due: dict[int, list[int]] = {}
         for r in sorted(range(len(request.rules)), key=lambda r: str(request.rules[r])):
             last = max((layout.place_in_chain[j] for j in request.rules[r].columns), default=-1)
@@ -161,7 +162,7 @@ class DrawPlan:
 
 
 class DrawnBlock:
-    """The rows of one block while they are drawn: `matrix` in chain order, what rejected each row, and its weight."""
+    """The rows of one block while they are drawn: `matrix` in chain order, rejecting constraints, and weights."""
 
     def __init__(self, plan: DrawPlan, request: DrawRequest) -> None:
         self.plan, self.request = plan, request
@@ -199,7 +200,7 @@ class DrawnBlock:
         return self
 
     def _check_givens(self) -> None:
-        """Reject the rows whose fixed values are not allowed, or break a rule (step 1)."""
+        """Reject the rows whose fixed values violate a restriction or a rule (step 1)."""
         for code, (name, within) in enumerate(self.request.restrictions.items()):
             for k, feature in enumerate(self.plan.layout.features[: self.plan.layout.n_given]):
                 if feature.name == name:
@@ -210,7 +211,7 @@ class DrawnBlock:
     def _draw_allowed(
         self, k: int, conditional: Conditional, restriction: Within | None, rules: Sequence[int], carried: object
     ) -> tuple[Floats, object]:
-        """Draw a feature inside its restriction and by the rules that are due (steps 2 to 5)."""
+        """Draw a feature inside its restriction and the rules that are due (steps 2 to 5)."""
         request, column = self.request, self._position[k]
         set_bounds = {r: request.rules[r].within_for(column, self._rows, request.factuals) for r in rules}
         bounds: list[tuple[int, Within]] = []
@@ -246,7 +247,7 @@ class DrawnBlock:
         estimate: bool,
         rejected_by: Ints,
     ) -> RestrictedDraw:
-        """Draw rows again that break a rule (step 3); those that never obey are `rejected_by` the first they broke."""
+        """Redraw rows that violate a rule (step 3); reject those that always do, by the first rule violated."""
         weighted = self.request.weighted
 
         def broken(at: Ints, values: Floats) -> Ints:
@@ -284,7 +285,7 @@ class DrawnBlock:
         return RestrictedDraw(values, rejected, log_mass)
 
     def _rejecting_bounds(self, conditional: Conditional, bounds: list[tuple[int, Within]], rejected: Ints) -> Ints:
-        """Return which bounds, after those before them, left nothing to the rejected rows; -1 for the others."""
+        """Return, for each rejected row, the first bounds that leave no value with those before; -1 for other rows."""
         rejected_by = np.full(len(conditional), -1, dtype=np.int64)
         for end in range(1, len(bounds) + 1):
             if not rejected.size:
@@ -298,7 +299,7 @@ class DrawnBlock:
         return rejected_by
 
     def _count(self, code: int, rejected: Bools, restricted: Bools | None = None) -> None:
-        """Count the rows that come to a constraint, and reject those that break it."""
+        """Count the rows that reach a constraint, and reject those that violate it."""
         remaining = self.rejected_by < 0
         self.tried[code] += int((remaining if restricted is None else remaining & restricted).sum())
         self.rejected_by[remaining & rejected] = code
@@ -336,7 +337,7 @@ def draw_in_blocks(plan: DrawPlan, request: DrawRequest, block_rows: int, thread
 
 
 def _intersection(bounds: Sequence[tuple[int, Within]]) -> Within | None:
-    """Return what all bounds allow; None if there are none."""
+    """Return the intersection of all bounds; None if there are no bounds."""
     allowed = None
     for _, within in bounds:
         allowed = within if allowed is None else allowed & within

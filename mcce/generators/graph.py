@@ -1,7 +1,7 @@
 """A causal graph of features: which features cause which, stated by the user.
 
 1. A graph has directed edges and, optionally, pairs of features that share an unmeasured cause (`confounded`). It has
-   no directed cycle. No feature shares an unmeasured cause with one of its own effects, directly or through other
+   no directed cycle. No feature shares an unmeasured cause with one of its effects, directly or through other
    pairs: that effect could not be learned from data (Tian and Pearl 2002, "A general identification condition for
    causal effects").
 2. The order is topological; among features whose parents have all been visited, the first column comes first (Kahn
@@ -15,14 +15,14 @@
    confounded group are pairwise confounded, so they are drawn jointly given all earlier groups; those of an
    unconfounded group are drawn independently of each other given all earlier groups. shapr differs in the latter:
    there the features of an unconfounded group may depend on each other by mutual interaction.
-5. In that order, each feature is independent, given what it is modelled on, of every other feature visited before it
+5. In that order, each feature is independent, given its predictors, of every other feature visited before it
    (the ordered local Markov property; Richardson 2003, "Markov properties for acyclic directed mixed graphs"). These
    are the statements that `check_graph` tests (`mcce.judging.independence`).
-6. The outcome that a model predicts, such as the default of a loan, may stand in the graph (`outcome`). It is not a
+6. The outcome that a model predicts, such as the default of a loan, may be a node of the graph (`outcome`). It is not a
    column and has no effects. The chain ignores it; recourse warns of actions that are not among its causes.
 
 A graph is an assumption. Data can contradict the independences that it implies; they cannot confirm it, and they do not
-tell the direction of an edge.
+show the direction of an edge.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Independence(NamedTuple):
 class Graph:
     """A causal graph of features, for ``MCCE(model, graph=...)`` and ``ChainModel(graph=...)``.
 
-    The graph is an assumption of the user; see `ChainModel.check_graph` for what data can say about it.
+    The graph is an assumption of the user; `ChainModel.check_graph` tests the independences that it implies.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ class Graph:
     confounded : list of pairs
         Features that share an unmeasured cause.
     nodes : list
-        Features without edges, and the order of the others; edges need not be repeated here.
+        Features without edges, and the order of the others; features with edges may be left out.
     outcome : str or None
-        The effect that stands for the outcome that a model predicts; it is not a column, and not among `nodes`.
+        The effect that is the outcome predicted by a model; it is not a column, and not among `nodes`.
 
     Notes
     -----
-    A feature without parents that stands in the graph is drawn independently of all features visited before it. One
-    that does not stand in the graph is drawn as in a chain without a graph: see `ChainModel`.
+    A feature of the graph without parents is drawn independently of all features visited before it. A feature outside
+    the graph is drawn as in a chain without a graph: see `ChainModel`.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Graph:
         self._check_identified()
 
     def _check_outcome(self, edges: Sequence[Pair], confounded: Sequence[Pair]) -> None:
-        """Raise if the outcome is not an effect alone (step 6)."""
+        """Raise unless the outcome is an effect without effects (step 6)."""
         if not any(effect == self.outcome for _, effect in edges):
             known = [effect for _, effect in edges]
             hint = did_you_mean(self.outcome, known)
@@ -163,24 +163,24 @@ class Graph:
             cause = next((each for each in self._sharing(name, self.nodes) if each in above[name]), None)
             if cause is not None:
                 raise InputError(
-                    f"graph says that {cause!r} causes {name!r} and that both share an unmeasured cause, so the "
+                    f"graph states that {cause!r} causes {name!r} and that both share an unmeasured cause, so the "
                     "effect cannot be learned; remove the '<->' or the edges between them."
                 )
 
-    # ---- other ways to make one
+    # ---- other constructors
 
     @classmethod
     def read(cls, source: Any, outcome: str | None = None) -> Graph:
-        """Return the graph that is given in any form that `ChainModel` takes.
+        """Return the graph given in any form that `ChainModel` takes.
 
         Parameters
         ----------
         source : Graph, str, path, list, dict or networkx.DiGraph
             A text that ends in .dot, .gv or .json, or a path, is a file; any other text has edges, see `from_text`. A
             list has pairs ``(cause, effect)`` or texts. A dict has the entries of a JSON file (`from_file`). Any object
-            with `nodes`, `edges` and `is_directed` is read as networkx's are.
+            with `nodes`, `edges` and `is_directed` is read like a networkx graph.
         outcome : str or None
-            The outcome that a model predicts, if it stands in the graph.
+            The outcome that a model predicts, if it is in the graph.
         """
         if isinstance(source, cls):
             return source if outcome is None else cls(source.edges, source.confounded, source.nodes, outcome)
@@ -210,10 +210,10 @@ class Graph:
         ----------
         text : str
             ``"age, sex -> education -> salary; savings"``: chains of features, separated by newlines or semicolons.
-            Commas join several features at once, ``a <-> b`` says that both share an unmeasured cause, a name alone is
-            a feature without edges. A name that holds such a mark stands in double quotes.
+            Commas join several features at once, ``a <-> b`` means that both share an unmeasured cause, a name alone is
+            a feature without edges. A name that contains such a mark must be in double quotes.
         outcome : str or None
-            The outcome that a model predicts, if it stands in the graph.
+            The outcome that a model predicts, if it is in the graph.
 
         Examples
         --------
@@ -266,7 +266,7 @@ class Graph:
             are drawn jointly given all earlier groups. Those of another group are drawn independently of each other
             given all earlier groups; shapr lets them depend on each other.
         outcome : str or None
-            The outcome that a model predicts, if it stands in the last group: an effect of all earlier groups.
+            The outcome that a model predicts, if it is in the last group: an effect of all earlier groups.
 
         Examples
         --------
@@ -318,7 +318,7 @@ class Graph:
 
     @classmethod
     def _from_mapping(cls, given: Mapping[Any, Any], where: str, outcome: str | None) -> Graph:
-        """Return the graph of an object of JSON."""
+        """Return the graph of a JSON object."""
         known: tuple[str, ...]
         if "causal_ordering" in given:
             known = ("causal_ordering", "confounding", "outcome")
@@ -338,7 +338,7 @@ class Graph:
         nodes = [each.get("id") if isinstance(each, Mapping) else each for each in given.get("nodes", [])]
         return cls(pairs, given.get("confounded", ()), nodes, outcome or given.get("outcome"))
 
-    # ---- what it says
+    # ---- relations between features
 
     def parents(self, name: Any) -> list[Any]:
         """Return the direct causes of a feature, in the order of the graph."""
@@ -434,7 +434,7 @@ class Graph:
         return found
 
     def _sharing(self, name: Any, among: Iterable[Any]) -> set[Any]:
-        """Return the features connected to one by pairs with unmeasured causes, itself included."""
+        """Return the features connected to a feature by pairs with unmeasured causes, the feature included."""
         known, found, waiting = {*among}, {name}, [name]
         while waiting:
             new = {each for each in self._joined[waiting.pop()] if each in known} - found
@@ -475,12 +475,12 @@ class Graph:
             parents[self.outcome] = [cause for cause, effect in self.edges if effect == self.outcome]
         return draw_graph(parents, self.edges, self.confounded, ax)
 
-    # ---- beside a table
+    # ---- with a table
 
     def of_columns(self, columns: Sequence[Any]) -> Graph:
         """Return the graph with the names of columns; raise if a feature is not a column.
 
-        A name of a text stands for a column that is not a text, as a number, if it is written the same.
+        A name in a text also matches a column label that is not a text, such as a number, if it is written the same.
         """
         by_text = {str(column): column for column in reversed(columns)}
         if self.outcome is not None and self.outcome in by_text:

@@ -1,9 +1,9 @@
 """Draw a causal graph: causes above effects, readable in a picture 400 pixels wide.
 
-1. A feature stands in the row below the lowest of its parents. A row with more features than fit is folded.
-2. Within its row, a feature stands below the mean place of its parents, and above that of its children (Sugiyama,
-   Tagawa and Toda 1981, "Methods for visual understanding of hierarchical system structures").
-3. Long names are broken into lines; what does not fit in three lines is shortened.
+1. A feature is in the row below the lowest of its parents. A row with more features than fit is folded.
+2. Within its row, a feature is below the mean place of its parents, and above that of its children (Sugiyama, Tagawa
+   and Toda 1981, "Methods for visual understanding of hierarchical system structures").
+3. Long names are broken into lines; names longer than three lines are shortened.
 4. An edge that would run through a feature between its ends is bent around it.
 """
 
@@ -30,7 +30,7 @@ N_SWEEPS = 6
 def draw_graph(
     parents: Mapping[Any, Sequence[Any]], edges: Sequence[Any], confounded: Sequence[Any], ax: Axes | None
 ) -> Axes:
-    """Draw a graph on axes, or on new ones; `parents` are those of each feature, causes before effects."""
+    """Draw a graph on axes, or on new ones; `parents` has the parents of each feature, causes before effects."""
     rows = _rows(parents)
     if ax is None:
         ax = new_axes(WIDTH, max(ROW * len(rows), 1.0) + 0.1)
@@ -92,7 +92,7 @@ def _rows(parents: Mapping[Any, Sequence[Any]]) -> list[list[Any]]:
 
 
 def _places(rows: list[list[Any]], widest: int) -> dict[Any, tuple[float, float]]:
-    """Return the middle of each feature; rows with equally many features are shifted, so that edges do not overlap."""
+    """Return the centre of each feature; rows with equally many features are shifted, so that edges do not overlap."""
     found = {}
     for r, row in enumerate(rows):
         shift = 0.0 if len(row) == widest and widest > 1 else (0.06 if r % 2 else -0.06)
@@ -104,7 +104,7 @@ def _places(rows: list[list[Any]], widest: int) -> dict[Any, tuple[float, float]
 def _draw_edge(
     ax: Axes, places: dict[Any, tuple[float, float]], boxes: dict[Any, Any], one: Any, other: Any, *style: Any
 ) -> None:
-    """Draw an arrow between two features, bent if another one stands in between (step 4)."""
+    """Draw an arrow between two features, bent if another feature is in between (step 4)."""
     (x0, y0), (x1, y1) = places[one], places[other]
     near = []
     for name, (x, y) in places.items():

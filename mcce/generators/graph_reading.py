@@ -1,14 +1,15 @@
 """Read the edges of a graph from text, from a DOT file or from a JSON file.
 
 1. Text: ``age, sex -> education -> salary``. Lines end with a newline or a semicolon. A line is a chain of features;
-   commas separate several features in one place, which all have the edge. ``a <-> b`` says that a and b share an
-   unmeasured cause. A name alone is a feature without edges. Names that hold one of these marks stand in double quotes.
+   commas separate several features in one place, which all have the edge. ``a <-> b`` means that a and b share an
+   unmeasured cause. A name alone is a feature without edges. Names that contain one of these marks must be in double
+   quotes.
 2. DOT (Graphviz; also the syntax ``dag { ... }`` of dagitty): statements of nodes and edges, subgraphs in braces. Of
    the attributes only ``dir=both`` counts, which is ``<->``.
 3. JSON: an object with `edges` and, optionally, `nodes` and `confounded`; the node-link format of networkx; or an
-   object with `causal_ordering` and `confounding`, as of R's shapr.
+   object with `causal_ordering` and `confounding`, as in R's shapr.
 
-Nothing in a file is run.
+No code in a file is run.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _lines(text: str) -> Iterator[list[str]]:
 
 
 def quoted(name: object) -> str:
-    """Return a name as text writes it: in quotes if it would not be read as one name."""
+    """Return a name as written in a text: in quotes if it would not be read as one name."""
     text = str(name)
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
@@ -145,7 +146,7 @@ def _tokens(text: str, where: str) -> Iterator[str]:
 
 
 class _DotReader:
-    """Statements of DOT; each method takes the place of a token, and returns the place after what it has read."""
+    """A reader of DOT statements; each method takes the position of a token and returns the position after its part."""
 
     def __init__(self, tokens: list[str], where: str) -> None:
         self.tokens, self.where = tokens, where
@@ -204,7 +205,7 @@ class _DotReader:
             found.confounded += inner.confounded
             return names, place
         if token in ("}", "[", "]", "=", ";", ",", "--", *ARROWS):
-            raise InputError(f"{self.where}: {token!r} stands where a name belongs; write 'education -> salary'.")
+            raise InputError(f"{self.where}: expected a name, got {token!r}; write 'education -> salary'.")
         name = _unquoted(token, self.where)
         found.nodes.append(name)
         return [name], place + 1
@@ -223,7 +224,7 @@ class _DotReader:
 
 
 def read_file(path: str | os.PathLike[str]) -> Parts | Mapping[str, Any] | list[Any]:
-    """Return the parts of a graph in a DOT file, or what a JSON file holds."""
+    """Return the parts of a graph in a DOT file, or the contents of a JSON file."""
     file = checked_path(path)
     where = f"graph of {file.name}"
     if file.suffix.lower() not in FILES:
@@ -236,5 +237,5 @@ def read_file(path: str | os.PathLike[str]) -> Parts | Mapping[str, Any] | list[
         return parse_dot(text, where)
     content = parse_file(text, "JSON", where)
     if not isinstance(content, (dict, list)):
-        raise InputError(f"{where} holds a {type(content).__name__}; give an object with 'edges', or a list of edges.")
+        raise InputError(f"{where} is a {type(content).__name__}; give an object with 'edges', or a list of edges.")
     return content

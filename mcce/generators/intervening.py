@@ -1,33 +1,33 @@
 """Interventions: rows as they would be if some of their features were set to other values.
 
 A chain is read as a structural causal model (Pearl 2009, "Causality", section 7.1): the parents of a feature are the
-columns that it is modelled on, its predictors. Whether they are its causes is an assumption of the user, which the data
-cannot confirm. Without predictors every feature has all those visited before it as parents. With a causal graph
-(`mcce.generators.graph`) its edges say what is an effect: a feature that only shares an unmeasured cause with one that
-is set keeps its value, though it is modelled on it.
+columns that it is modelled on, its predictors. That these are its causes is an assumption of the user, which the data
+cannot confirm. Without predictors, all features visited before a feature are its parents. With a causal graph
+(`mcce.generators.graph`), the edges define the effects: a feature that only shares an unmeasured cause with a feature
+that is set keeps its value, though it is modelled on it.
 
 1. The features of the intervention are set. They no longer depend on their parents.
-2. Features that are not descendants of them keep their values.
-3. Descendants are drawn in visiting order, each given the new values of its parents. `keep` says how much of the row's
-   own rank u, that of its old value given its old parents (`mcce.samplers.ranks`), the new rank u' has:
+2. Features that are not their descendants keep their values.
+3. Descendants are drawn in visiting order, each given the new values of its parents. u is the rank of the old value
+   given the old parents (`mcce.samplers.ranks`), u' the new rank, and `keep` their dependence:
 
-   - 0: nothing. The value is a new draw, as for another row with the same parents.
-   - 1: all of it, u' = u (abduction). What the parents do not explain stays. Where no parent changes, the value stays.
+   - 0: independent. The value is a new draw, as for another row with the same parents.
+   - 1: u' = u (abduction). The variation not explained by the parents is kept. A value whose parents do not change
+     stays.
    - between: (norm^-1(u), norm^-1(u')) are normal with correlation `keep`, a Gaussian copula.
 
-   New values are put on the grid of the column. Where numbers are rounded and the sampler does not round them itself,
-   the rank is one of those that are rounded to the value, at random.
-4. Derived columns are computed as soon as all their inputs have new values, in rows in which one of these changes.
-   Constraints do not apply.
+   New values are rounded to the grid of the column. If numbers are rounded after the sampler has drawn them, the rank
+   is drawn from the ranks that are rounded to the value.
+4. Derived columns are computed as soon as all their inputs have new values, in rows in which an input changes.
+   Constraints are not applied.
 
 With `keep` = 1 the result is the individual counterfactual of a model in which each feature is an increasing function
-of one noise variable, given its parents. Of numbers that is a common assumption. Of levels without an order it is a
-convention, since their order decides; `keep` = 0 does not depend on it.
+of one noise variable, given its parents. This is a common assumption for numbers. For unordered levels it is a
+convention: the result depends on the order of the levels. With `keep` = 0 it does not.
 
 A row's random numbers are a function of the seed, the feature, the values of the row before the intervention, the index
-of the draw, and how many equal rows stand before it, as in `ChainModel.sample`. So a row gets the same draws in any
-batch, equal rows beside each other get different ones, and interventions on a row are compared by common random
-numbers.
+of the draw, and the number of equal rows before it, as in `ChainModel.sample`. So a row gets the same draws in any
+batch, equal rows within a batch get different draws, and interventions on a row are compared by common random numbers.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from mcce.table import Schema, Table
 
 
 class ComputedColumn(Protocol):
-    """A column that is computed from others, as `mcce.plausibility.derived.Formula`."""
+    """A column that is computed from others, such as `mcce.plausibility.derived.Formula`."""
 
     @property
     def target(self) -> Hashable:
@@ -84,27 +84,27 @@ def read_values(
         if isinstance(value, (pd.Series, pd.Index, np.ndarray, list, tuple)):
             each: Any = list(value)
             if len(each) != n_rows:
-                raise InputError(f"values[{name!r}] has {len(each)} values for {n_rows} rows; give one each, or one.")
+                raise InputError(f"values[{name!r}] has {len(each)} values for {n_rows} rows; give {n_rows}, or one.")
         else:
             each = [value] * n_rows
         column = pd.Series(each, dtype=None if feature.is_numeric and n_rows else object)
         found[name] = feature.encode(column, "values")
         if np.isnan(found[name]).any():
-            raise InputError(f"values[{name!r}] has a missing value; a feature is set to a value.")
+            raise InputError(f"values[{name!r}] has a missing value; give a value.")
     return found
 
 
 @dataclass(frozen=True)
 class CausalWorld:
-    """What follows from features that are set, by the conditionals of a chain.
+    """A causal model of the effects of features that are set, by the conditionals of a chain.
 
     Attributes
     ----------
     layout, samplers, schema : of the chain.
-    keep : how much of their own ranks rows keep.
+    keep : dependence of new ranks on old ones, from 0 to 1 (step 3).
     seed : of the draws.
     derived : columns that are computed, inputs first.
-    graph : the causal graph of the chain, whose edges say what is an effect; None: features are effects of predictors.
+    graph : the causal graph of the chain, whose edges define effects; None: features are effects of their predictors.
     """
 
     layout: ChainLayout
@@ -116,7 +116,7 @@ class CausalWorld:
     graph: Graph | None = None
 
     def descendants(self, columns: Iterable[int]) -> list[int]:
-        """Return the places in the chain that change with columns that are set, without these, in visiting order."""
+        """Return the places in the chain of the descendants of columns that are set, in visiting order."""
         actions = {self.layout.place_in_chain[j] for j in columns}
         return sorted({k for action in actions for k in self._effects[action]} - actions)
 
@@ -175,13 +175,13 @@ class CausalWorld:
             names = listing(self.schema.names[j] for j in np.flatnonzero(acted.any(axis=0)))
             raise SamplerError(
                 f"keep={self.keep:g} needs the ranks of {feature.name!r}, a descendant of {names}: {error} "
-                "Or draw afresh by keep=0."
+                "Or draw new ranks with keep=0."
             ) from error
         values[rows] = put_on_grid(drawn, sampler, feature, rows.size)
         return values
 
     def _compute(self, part: _ActedRows, k: int, old: Floats, new: Floats) -> None:
-        """Compute the derived columns of some rows whose last input stands at place `k` of the chain (step 4)."""
+        """Compute the derived columns of some rows whose last input is at place `k` of the chain (step 4)."""
         for place, last in part.due.items():
             if last == k:
                 formula = self._formulas[place]
@@ -208,7 +208,7 @@ class CausalWorld:
 
     @cached_property
     def _effects(self) -> list[set[int]]:
-        """For each place in the chain, those that change with it."""
+        """The places of the effects of each place in the chain."""
         places = range(len(self.layout.features))
         children: list[set[int]] = [set() for _ in places]
         for k in places:
@@ -253,9 +253,9 @@ class _ActedRows:
 
 
 def _equal_streams(streams: RowStreams, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the first of the rows with equal random numbers, as positions in `rows`, and which of them each row has.
+    """Return the first of the rows with equal random numbers, as positions in `rows`, and the one of each row.
 
-    These are draws for the same factual with different actions. They have the same rank.
+    Rows with equal random numbers are draws for the same factual with different actions. They have the same rank.
     """
     keys, draws = streams.rows[rows], streams.draws[rows]
     order = np.lexsort((draws, keys))

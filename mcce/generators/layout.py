@@ -1,11 +1,11 @@
-"""A table in the order of a chain: what is fixed, the order of the rest, and what each feature is modelled on, by what.
+"""A table in the order of a chain: the fixed features, the visiting order, and the predictors and sampler of a feature.
 
 1. The columns of a chain are the fixed features as in the data, the decision if there is one, then the mutable features
    in visiting order (`ChainLayout`).
 2. A feature is modelled on all columns before it, unless `predictors`, mice's predictor matrix in the form of a dict,
-   names some of them, or it stands in a causal graph, whose order and parents count then (`mcce.generators.graph`); the
-   decision always comes on top (`choose_predictors`).
-3. Each feature has a sampler: one for all, one for each, or one to be chosen by evidence (`samplers_for`,
+   names some of them, or it is in a causal graph, which then sets its place and its parents (`mcce.generators.graph`).
+   The decision is always added (`choose_predictors`).
+3. Each feature has a sampler: one for all, one for each, or one chosen by cross-validation (`samplers_for`,
    `mcce.generators.auto`).
 """
 
@@ -45,10 +45,10 @@ class ChainLayout:
     ----------
     features : all columns in chain order, the decision among them.
     fixed_positions : positions in the data of the fixed features.
-    n_given : how many columns are given: the fixed features, and the decision if there is one.
+    n_given : number of given columns: the fixed features, and the decision if there is one.
     place_in_chain : for each column of the data, its place in the chain.
     with_decision : whether the decision is a column of the chain.
-    given_columns : the columns that a column of the chain is modelled on, for those with predictors of their own.
+    given_columns : the columns that a column of the chain is modelled on, for columns with explicit predictors.
     """
 
     features: tuple[Feature, ...]
@@ -105,7 +105,7 @@ class ChainLayout:
         return Table(self.features, ordered)
 
     def in_data_order(self, givens: Floats, drawn: Floats) -> Floats:
-        """Return rows with the columns of the data, from what is given and the values of the visited features."""
+        """Return rows with columns in data order, from the givens and the values of the visited features."""
         rows = np.empty((givens.shape[0], len(self.place_in_chain)), order="F")
         for j, k in enumerate(self.place_in_chain):
             rows[:, j] = givens[:, k] if k < self.n_given else drawn[:, k - self.n_given]
@@ -113,13 +113,13 @@ class ChainLayout:
 
     @staticmethod
     def check_decision(decision: bool | Bools, n_rows: int) -> None:
-        """Refuse a decision that is not a boolean, for all rows or one a row."""
+        """Raise unless the decision is a boolean, or one boolean for each row."""
         if np.asarray(decision).dtype != bool or np.shape(decision) not in ((), (n_rows,)):
-            raise InputError("decision must be True or False, for all rows or one a row.")
+            raise InputError("decision must be True or False, for all rows or for each row.")
 
 
 def _decision_feature(names: list[Any]) -> Feature:
-    """Return the decision as a two-level feature, under a name that no column has."""
+    """Return the decision as a two-level feature, with a name that no column has."""
     name = "<decision>"
     while name in names:
         name = f"<{name}>"
@@ -127,7 +127,7 @@ def _decision_feature(names: list[Any]) -> Feature:
 
 
 def check_training_decision(decision: Any, n_rows: int) -> None:
-    """Refuse a decision of the training rows that is not one boolean for each."""
+    """Raise unless the decision has one boolean for each training row."""
     if decision is not None and (np.shape(decision) != (n_rows,) or np.asarray(decision).dtype != bool):
         raise InputError(
             f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for "
@@ -138,10 +138,10 @@ def check_training_decision(decision: Any, n_rows: int) -> None:
 def choose_predictors(
     predictors: Predictors | None, names: list[Any], n_given: int, *, with_decision: bool
 ) -> dict[int, list[int]]:
-    """Return, for the features with predictors of their own, the chain columns that they are modelled on.
+    """Return the chain columns that a feature is modelled on, for the features with explicit predictors.
 
-    `names` are the columns in chain order; the first `n_given` are not drawn, the last of them is the decision if
-    there is one.
+    `names` are the columns in chain order. The first `n_given` are given, the last of them the decision if there is
+    one.
     """
     if predictors is not None and not isinstance(predictors, Mapping):
         raise InputError(f"predictors is {predictors!r}; give a dict of lists, for example {{'salary': ['age']}}.")
@@ -183,9 +183,9 @@ def samplers_for(
     n_jobs: int | None,
     progress: bool | None,
 ) -> tuple[list[ConditionalSampler], Choice | None]:
-    """Return an unfitted sampler for each visited feature, and, if some were chosen by evidence, why.
+    """Return an unfitted sampler for each visited feature, and the `Choice` if some are chosen by cross-validation.
 
-    `table` are the training rows, columns in chain order.
+    `table` has the training rows, columns in chain order.
     """
     if min_donors is not None:
         check_count(min_donors, "min_donors", or_else=(", or ", Value(None), " for any number"))
@@ -219,10 +219,10 @@ def make_samplers(
     *,
     weighted: bool = False,
 ) -> list[ConditionalSampler | Auto]:
-    """Return an unfitted sampler for each visited feature; one that cannot model its feature is an error.
+    """Return an unfitted sampler for each visited feature; raise if one cannot model its feature.
 
-    `known` are all columns of X; `min_donors` is handed to every sampler, and one that has no such parameter is
-    refused; so is one that does not take weights, if rows have some. What is to be chosen by evidence stays an `Auto`.
+    `known` are all columns of X. `min_donors` is set on every sampler. It is an error for samplers without this
+    parameter, as weights are for samplers that do not take them. An `Auto` stays an `Auto`.
     """
     visited = [feature.name for feature in layout.features[layout.n_given :]]
     chosen: dict[Any, str | ConditionalSampler | Auto]
@@ -237,7 +237,7 @@ def make_samplers(
     if without and REST not in chosen:
         raise InputError(
             Parameter("sampler"),
-            f" says nothing of {listing(without)}; name one for the rest under '*', as in ",
+            f" has no entry for {listing(without)}; name one for the rest under '*', as in ",
             Setting("sampler", {"*": "cart"}),
             ".",
         )
@@ -260,10 +260,10 @@ def suited_to(
     weighted: bool = False,
     private: bool = False,
 ) -> ConditionalSampler:
-    """Return the sampler, held to `min_donors`, if it can model column `k` of the chain; else say why it cannot.
+    """Return the sampler with `min_donors`; raise if it cannot model column `k` of the chain.
 
-    `private` is whether `mcce.Privacy` makes the sampler. Elsewhere the chain stores training values, so the noise of a
-    `DPSampler` would cost accuracy and protect nothing.
+    `private` is whether `mcce.Privacy` makes the sampler. Otherwise the chain stores training values, so the noise of a
+    `DPSampler` would cost accuracy without protecting them.
     """
     feature = layout.features[k]
     if isinstance(made, DPSampler) and made.testing_seed is None and not private:
@@ -289,7 +289,7 @@ def suited_to(
 
 
 def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> ConditionalSampler:
-    """Return a sampler that draws from at least so many training rows."""
+    """Return a sampler that draws from at least `min_donors` training rows."""
     parameters = made.get_params(deep=False)
     if "min_donors" not in parameters:
         raise SamplerError(
@@ -312,8 +312,8 @@ class Arranged:
     ----------
     table, ordered : the encoded rows, columns in data order, and in chain order with the decision.
     visit_sequence : the mutable features in visiting order.
-    associations : behind a correlation order, or None.
-    graph : the causal graph behind the order, with the names of the columns, or None.
+    associations : the associations that determine a correlation order, or None.
+    graph : the causal graph that determines the order, with the names of the columns, or None.
     """
 
     schema: Schema
@@ -343,7 +343,7 @@ def arrange(
     weights: Floats | None = None,
     progress: bool | None = None,
 ) -> Arranged:
-    """Read a table, check the settings that name its columns, and order its columns; see `ChainModel` for the parts."""
+    """Read a table, check the settings that name its columns, and order its columns; parameters as in `ChainModel`."""
     schema = Schema.from_data(X, kinds) if schema is None else schema
     table = schema.encode(X)
     if weights is not None:
@@ -368,7 +368,7 @@ def arrange(
 
 
 def refuse_beside_graph(visit_sequence: object, predictors: object) -> None:
-    """Raise if an order or predictors are given beside a causal graph, which sets both."""
+    """Raise if an order or predictors are given with a causal graph, which sets both."""
     ordered = not (isinstance(visit_sequence, str) and visit_sequence == "data")
     if ordered or predictors is not None:
         name, value = ("visit_sequence", visit_sequence) if ordered else ("predictors", predictors)
@@ -378,5 +378,5 @@ def refuse_beside_graph(visit_sequence: object, predictors: object) -> None:
             Value(value),
             ", but ",
             Parameter("graph"),
-            " sets the order of the features and what each is modelled on; leave one of them out.",
+            " sets the order of the features and their predictors; leave one of them out.",
         )

@@ -1,11 +1,10 @@
-"""Generators by name: ours, the user's, and those of installed plug-ins (entry-point group `mcce.generators`).
+"""Generators by name: those of mcce, of the user, and of installed plug-ins (entry-point group `mcce.generators`).
 
-1. `make_generator` makes the generator of an explainer: a copy of the one that the user gives, so that `fit` leaves the
-   user's as it is; the one that is named; or a chain. Settings of a chain would have no effect on a generator that is
-   given, so they are refused beside it. One that is named is made with those settings that its class takes; the others
-   are refused.
-2. `check_givens` compares a fitted generator with what the explainer was told: what is fixed, and whether the decision
-   is conditioned on. A generator that is given other columns would draw candidates that change fixed features.
+1. `make_generator` makes the generator of an explainer: a copy of the user's generator, so that `fit` does not change
+   it; a generator by name; or a chain. Settings of a chain have no effect on a given generator, so they are an error
+   with it. A generator by name is made with the settings that its class takes; the others are an error.
+2. `check_givens` compares a fitted generator with the settings of the explainer: the fixed features, and whether the
+   decision is conditioned on. With other fixed features, a generator would draw candidates that change fixed features.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ def register_generator(name: str) -> Callable[[Class], Class]:
     ----------
     name : str
         For ``MCCE(model, generator=name)``. The class is called with `fixed`, and with `kinds`, `random_state` and
-        `n_jobs` of the explainer if its constructor takes them; other parameters need defaults. A name can be given
-        once.
+        `n_jobs` of the explainer if its constructor takes them; other parameters need defaults. A name can be
+        registered once.
 
     Notes
     -----
-    It can then be saved too, if what it learns is in ``model_`` (`mcce.generators.base`).
+    A registered generator can also be saved if its fitted model is in ``model_`` (`mcce.generators.base`).
 
     Examples
     --------
@@ -93,7 +92,7 @@ def make_generator(
 
 
 def _refuse_settings(settings: Mapping[str, Any], generator: object) -> None:
-    """Refuse settings that have no effect beside a generator, unless they are the defaults."""
+    """Raise if settings that have no effect on a generator differ from their defaults."""
     for name, value in settings.items():
         default = OF_A_CHAIN[name]
         if not (value is default or (isinstance(value, str) and value == default)):
@@ -103,14 +102,14 @@ def _refuse_settings(settings: Mapping[str, Any], generator: object) -> None:
                 Value(value),
                 ", a setting of the chain, but ",
                 Setting("generator", generator),
-                " draws in its place; ",
+                " replaces the chain; ",
                 Either(PythonOnly("set it on the generator"), "leave one of them out"),
                 ".",
             )
 
 
 def check_givens(generator: Generator, fixed: list[Any], condition_on_decision: bool) -> None:
-    """Raise if a fitted generator is given other columns than the explainer says (step 2)."""
+    """Raise if a fitted generator has other givens than the explainer (step 2)."""
     given = list(generator.fixed_)
     if given != fixed:
         raise InputError(
@@ -119,10 +118,10 @@ def check_givens(generator: Generator, fixed: list[Any], condition_on_decision: 
             Value(fixed),
             ", but the generator ",
             Value(generator),
-            " is given ",
+            " has the fixed features ",
             Value(given),
-            PythonOnly(" (fixed_, in the order of the data)"),
-            "; let both name the same features.",
+            PythonOnly(" (fixed_, in data order)"),
+            "; use the same features for both.",
         )
     if bool(generator.conditions_on_decision_) != bool(condition_on_decision):
         does = "conditions" if generator.conditions_on_decision_ else "does not condition"
@@ -134,5 +133,5 @@ def check_givens(generator: Generator, fixed: list[Any], condition_on_decision: 
             Value(generator),
             f" {does} on the decision",
             PythonOnly(" (conditions_on_decision_)"),
-            "; let both say the same.",
+            "; use the same setting for both.",
         )

@@ -1,7 +1,7 @@
-"""Requests for draws, and what is drawn.
+"""Requests for draws, and drawn rows.
 
-All that a draw depends on travels in one frozen object, `DrawRequest`, so that the same request gives the same rows in
-any block, order, thread or process.
+A draw depends only on one frozen object, `DrawRequest`, so that the same request gives the same rows in any block,
+order, thread or process.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.samplers import Within
 
-RULE_ATTEMPTS = 50  # at drawing a row so that it obeys rules
+RULE_ATTEMPTS = 50  # draws of a row until it satisfies the rules
 
 
 class RowRule(Protocol):
-    """A relation between features of a row, and of its factual; its text, ``str(rule)``, names it in reports.
+    """A rule between the features of a row and of its factual; reports name it by its text, ``str(rule)``.
 
     Tables are encoded, with the columns of the data in their order. Features that are not drawn yet are NaN.
 
     Attributes
     ----------
-    columns : positions of the features that it reads in a drawn row.
+    columns : positions of the features that the rule reads in a drawn row.
 
     Examples
     --------
@@ -47,31 +47,31 @@ class RowRule(Protocol):
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Positions of the features that it reads in a drawn row."""
+        """Positions of the features that the rule reads in a drawn row."""
 
     def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
-        """Return whether each row obeys the rule."""
+        """Return whether each row satisfies the rule."""
 
     def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> Within | None:
-        """Return exactly what each row's `column` may be, given the rule's other features; None if it is not simple.
+        """Return the exact restriction of `column` in each row, given the rule's other features; None if there is none.
 
-        A row that the rule leaves free in `column` has infinite bounds, all levels, and may be missing.
+        A row whose `column` is free has infinite bounds; all levels and missing values are allowed.
         """
 
 
 @dataclass(frozen=True)
 class DrawRequest:
-    """All that the draws depend on, one row each.
+    """A request for draws, with one row for each draw.
 
     Attributes
     ----------
     givens : encoded fixed values, in data order, then the decision if the generator conditions on one.
     stream_keys, draw_indices : the row's random numbers are a function of these two and the seed.
     seed : int
-    restrictions : what a feature's draws are restricted to, by feature; those not named are free.
-    rules : what must hold between the features of a row.
-    factuals : encoded rows, columns in data order, that rules compare the drawn ones with; None if no rule does.
-    weighted : whether the draws are to carry their weights; estimating those of rules takes more draws.
+    restrictions : restrictions of the draws by feature; other features are free.
+    rules : rules between the features of a row.
+    factuals : encoded rows, columns in data order, with which rules compare the drawn ones; None if no rule does.
+    weighted : whether to compute the weights of the draws; estimating those of rules takes more draws.
 
     Examples
     --------
@@ -121,16 +121,16 @@ class DrawRequest:
 class Drawn:
     """Encoded rows, columns in data order, and which are rejected: they could not be drawn within their restrictions.
 
-    A rejected row has values that are not allowed, or missing; it is no candidate.
+    A rejected row has values that are not allowed, or missing; it is not a candidate.
 
     Attributes
     ----------
-    log_weight : of each row, the log of how much of the generator's conditionals its restrictions and rules left; -inf
-        if it is rejected. None if the request does not ask for weights, or the generator has none.
-    rejected_by : for each row, the number of the first constraint that rejects it, by its place in `constraints`; -1 if
-        none does. None if the generator does not say.
+    log_weight : of each row, the log mass that its restrictions and rules leave of the generator's conditionals; -inf
+        if it is rejected. None if the request is not `weighted`, or the generator has no weights.
+    rejected_by : for each row, the place in `constraints` of the first constraint that rejects it; -1 if it is not
+        rejected. None if the generator does not record it.
     constraints : the restricted features, then the rules by their texts.
-    tried : for each constraint, the number of rows that came to it and that it restricts.
+    tried : for each constraint, the number of rows that reached it and that it restricts.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class Drawn:
     tried: tuple[int, ...] = ()
 
     def acceptance(self) -> pd.DataFrame:
-        """Return, for each constraint, the number of rows that came to it, and of those that passed."""
+        """Return, for each constraint, the numbers of rows that reached it and that passed it."""
         rejected_by = np.empty(0, dtype=np.int64) if self.rejected_by is None else self.rejected_by
         rejected = np.bincount(rejected_by[rejected_by >= 0], minlength=len(self.constraints))
         tried = np.asarray(self.tried, dtype=np.int64)

@@ -1,10 +1,10 @@
-"""The parts of `Generator.sample`: restrictions in the user's words, fixed values to draw given, and importance.
+"""The parts of `Generator.sample`: the user's restrictions, fixed values to draw given, and importance.
 
-1. Bounds or levels in the user's words become a `Within` for every row. Fixed values are the user's, or those of a
-   bootstrap of the training rows.
-2. Rejected rows are left out, with a warning that says how many and by what; it is an error if none is left.
-3. The importance of a row is exp(log weight), divided by its mean over the draws that stand beside each other,
-   rejected ones included: those of one row of `given`, or all without `given`.
+1. The user's bounds or levels become a `Within` for every row. Fixed values are the user's, or those of a bootstrap of
+   the training rows.
+2. Rejected rows are left out, with a warning that counts them by constraint; it is an error if no row is left.
+3. The importance of a row is exp(log weight), divided by its mean over the draws of the same row of `given` (over all
+   draws without `given`), rejected ones included.
 4. Resampling is systematic (Kitagawa 1996): with running sums W_i of the importance scaled to n, row i is taken as
    often as numbers u, u + 1, ..., u + n - 1 lie in (W_(i-1), W_i], for one uniform u. A row is taken n w_i times,
    rounded up or down.
@@ -39,7 +39,7 @@ MOST_ROWS = 10**9  # drawn at once
 
 
 class SampleOptions(TypedDict, total=False):
-    """The options of `ChainModel.sample` beside `importance`."""
+    """The options of `ChainModel.sample` other than `importance`."""
 
     decision: bool | None
     random_state: int | None
@@ -52,7 +52,7 @@ class SampleOptions(TypedDict, total=False):
 def read_restrictions(
     within: Mapping[Any, Allowed] | None, schema: Schema, fixed: Sequence[Hashable], n_ids: int, n_draws: int
 ) -> dict[Hashable, Within]:
-    """Return what each draw of a feature is restricted to, for `n_draws` draws of each of `n_ids` rows (step 1)."""
+    """Return the restriction of each draw by feature, for `n_draws` draws of each of `n_ids` rows (step 1)."""
     if within is None:
         return {}
     if not isinstance(within, Mapping):
@@ -72,12 +72,12 @@ def read_restrictions(
 
 
 def _repeat(allowed: Within, where: str, n_ids: int, n_draws: int) -> Within:
-    """Return the restriction of all draws, from that of one row for each id or for all."""
+    """Return the restriction of all draws, from one row for each id or one for all."""
     rows = {1: np.zeros(n_ids * n_draws, dtype=np.int64), n_ids: np.repeat(np.arange(n_ids), n_draws)}
     parts = (allowed.low, allowed.high, allowed.levels, allowed.missing)
     wrong = [len(part) for part in parts if part is not None and len(part) not in rows]
     if wrong:
-        raise InputError(f"{where} has {wrong[0]} rows for {n_ids} to draw for; give one for each, or one for all.")
+        raise InputError(f"{where} has {wrong[0]} rows; give {n_ids}, one for each row of given, or one for all.")
     return allowed.each(lambda part: part[rows[len(part)]])
 
 
@@ -87,7 +87,7 @@ def _read(allowed: Any, feature: Feature, n_rows: int) -> Within:
         ends = [None if end is None else _encode(end, feature, where) for end in allowed]
         low, high = (None if end is None else np.full(n_rows, end) for end in ends)
         if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
-            raise InputError(f"{where} is {allowed!r}, an empty range; the first number is the least.")
+            raise InputError(f"{where} is {allowed!r}, an empty range; give (low, high) with low <= high.")
         return Within(low=low, high=high)
     if isinstance(allowed, (list, set, frozenset)) and not feature.is_numeric and allowed:
         levels = np.zeros(feature.n_levels, dtype=bool)
@@ -98,7 +98,7 @@ def _read(allowed: Any, feature: Feature, n_rows: int) -> Within:
 
 
 def _encode(value: Any, feature: Feature, where: str) -> float:
-    """Return a bound or a level as the schema writes it; a number may be no value of the column, or infinite."""
+    """Return an encoded bound or level; a number need not be a value of the column, and may be infinite."""
     if feature.is_numeric and isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
         if np.isnan(value):
             raise InputError(f"a bound of {where} is missing; give a number, or None for no bound.")
@@ -107,7 +107,7 @@ def _encode(value: Any, feature: Feature, where: str) -> float:
 
 
 def read_rules(rules: Rules, schema: Schema) -> tuple[RowRule, ...]:
-    """Return rules in the user's words for the columns of a table (step 1)."""
+    """Return the user's rules for the columns of a table (step 1)."""
     found: list[RowRule] = []
     for each in [rules] if isinstance(rules, (str, Rule)) else rules:
         given = rule(each) if isinstance(each, str) else each
@@ -122,14 +122,12 @@ def read_rules(rules: Rules, schema: Schema) -> tuple[RowRule, ...]:
         elif all(hasattr(given, name) for name in ("columns", "holds", "within_for")):
             found.append(given)
         else:
-            raise InputError(
-                f"rules holds {spell(given)}; give texts or mcce.rule(...), as in rules=['rent <= salary']."
-            )
+            raise InputError(f"rules has {spell(given)}; give texts or mcce.rule(...), as in rules=['rent <= salary'].")
     return tuple(found)
 
 
 def weighted_rows(X: Data, decision: Any, sample_weight: object) -> tuple[Data, Any, Floats | None]:
-    """Return the training rows that have weight, their decisions and their weights; None if there are none."""
+    """Return the training rows with positive weights, their decisions and their weights; None without weights."""
     if sample_weight is None:
         return X, decision, None
     n_rows = len(as_frame(X)[0])
@@ -142,7 +140,7 @@ def weighted_rows(X: Data, decision: Any, sample_weight: object) -> tuple[Data, 
 
 
 def encode_given(given: Data, schema: Schema, fixed: list[Any]) -> tuple[Floats, pd.Index[Any]]:
-    """Encode the fixed features that a user gives; return them with the names of the rows."""
+    """Encode the fixed features that a user gives; return them with the index of the rows."""
     if is_other_frame(given):
         given = read_frame(given, "given")
     if not isinstance(given, pd.DataFrame):
@@ -183,14 +181,14 @@ def draw_index(ids: pd.Index[Any], n: int) -> pd.MultiIndex:
 
 
 def occurrences(keys: UInts) -> UInts:
-    """Return how many rows before each one have its key, so that equal rows get different draws."""
+    """Return the number of earlier rows with the same key, so that equal rows get different draws."""
     return np.asarray(pd.Series(keys).groupby(keys, sort=False).cumcount(), dtype=np.uint64)
 
 
 def choose_rows(drawn: Drawn, request: DrawRequest, group: Ints, *, resample: bool) -> tuple[Ints, Ints, Floats]:
-    """Return the rows to give back, the places that each has in the index, and the weights (steps 2 to 4).
+    """Return the rows to return to the user, their places in the index, and the weights (steps 2 to 4).
 
-    `group` numbers the rows of `given` that the draws belong to, those of each together.
+    `group` is the row number in `given` of each draw; draws of a row are adjacent.
     """
     kept = np.flatnonzero(~drawn.rejected)
     if drawn.log_weight is None or not resample:
@@ -206,7 +204,7 @@ def choose_rows(drawn: Drawn, request: DrawRequest, group: Ints, *, resample: bo
 
 
 def _warn_of_rejected(drawn: Drawn, kept: Ints) -> None:
-    """Say how many rows are left out, and by which constraints rows were rejected (step 2)."""
+    """Warn of the number of rejected rows by constraint; raise if no row is left (step 2)."""
     n_rows = drawn.rejected.size
     if kept.size == n_rows:
         return
@@ -214,14 +212,17 @@ def _warn_of_rejected(drawn: Drawn, kept: Ints) -> None:
     rejected = acceptance["tried"] - acceptance["passed"]
     by_what = ", ".join(f"{count} rejected by {str(name)!r}" for name, count in rejected.items() if count)
     if not kept.size:
-        raise InputError(f"none of {n_rows} rows could be drawn within what is allowed ({by_what}); allow more.")
+        raise InputError(
+            f"none of {n_rows} rows could be drawn within the restrictions and rules ({by_what}); relax them."
+        )
     warn(
-        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within what is allowed and are left out ({by_what})."
+        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within the restrictions and rules, and are left out "
+        f"({by_what})."
     )
 
 
 def relative_weights(log_weight: Floats, group: Ints) -> Floats:
-    """Return the weights divided by the mean of their group; 0 in a group without any (step 3)."""
+    """Return the weights divided by the mean of their group; 0 in a group with total weight 0 (step 3)."""
     largest = pd.Series(log_weight).groupby(group).transform("max").to_numpy()
     weights = np.exp(log_weight - np.where(np.isneginf(largest), 0.0, largest))
     mean = pd.Series(weights).groupby(group).transform("mean").to_numpy()
@@ -229,9 +230,9 @@ def relative_weights(log_weight: Floats, group: Ints) -> Floats:
 
 
 def systematic(weights: Floats, group: Ints, uniform: Floats) -> tuple[Ints, Ints]:
-    """Return which rows to take, as many for each group as it has, and their places among all rows (step 4).
+    """Return the rows to take, as many for each group as it has, and their places among all rows (step 4).
 
-    A group without weight gets no rows.
+    A group with total weight 0 gets no rows.
     """
     taken, places = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     begins = np.searchsorted(group, np.arange(uniform.size + 1))
@@ -239,7 +240,7 @@ def systematic(weights: Floats, group: Ints, uniform: Floats) -> tuple[Ints, Int
         total = np.cumsum(weights[begin:end])
         if total[-1] > 0.0:
             marks = (u + np.arange(end - begin)) * (total[-1] / (end - begin))
-            last = np.flatnonzero(weights[begin:end])[-1]  # rounding may lead beyond it
+            last = np.flatnonzero(weights[begin:end])[-1]  # rounding may exceed it
             taken.append(begin + np.minimum(np.searchsorted(total, marks, side="right"), last))
             places.append(np.arange(begin, end))
     return np.concatenate(taken), np.concatenate(places)

@@ -1,4 +1,4 @@
-"""In which order the chain visits the mutable features.
+"""The order in which the chain visits the mutable features.
 
 "data"         their order in the training table (the paper's choice).
 "reversed"     the same, backwards.
@@ -10,10 +10,10 @@ a list         the order given; it names each mutable feature once.
 
 Associations lie in [0, 1] for any pair of kinds: the absolute Spearman correlation for two numeric or ordered columns,
 Cramer's V for two categorical ones, and the correlation ratio (of the ranks) for one of each. The latter two grow with
-the number of levels (20 levels of noise score 0.25 at n = 300), so both are corrected for what chance gives, and are 0
-where there is no more than that: V as Bergsma (2013, "A bias-correction for Cramer's V and Tschuprow's T", Journal of
-the Korean Statistical Society 42), the ratio as Kelley's epsilon (1935), epsilon^2 = 1 - (1 - eta^2)(n - 1) / (n - k)
-with k levels. A missing value counts as a level of its own; rows with a missing number are left out of its pairs.
+the number of levels (20 levels of noise score 0.25 at n = 300), so both are corrected for chance, and are 0 if they are
+not above chance: V as in Bergsma (2013, "A bias-correction for Cramer's V and Tschuprow's T", Journal of the Korean
+Statistical Society 42), the ratio by Kelley's epsilon (1935), epsilon^2 = 1 - (1 - eta^2)(n - 1) / (n - k)
+with k levels. A missing value counts as a separate level; rows with a missing number are left out of its pairs.
 Weights of rows count as copies: the associations are those of the repeated rows.
 """
 
@@ -41,7 +41,7 @@ ORDERS = ("data", "correlation", "reversed")
 def make_visit_sequence(
     visit_sequence: VisitSequence, table: Table, fixed: Sequence[Hashable], progress: bool | None = False
 ) -> tuple[list[Any], pd.DataFrame | None]:
-    """Return the mutable features in visiting order and, for correlation order, the associations that led to it."""
+    """Return the mutable features in visiting order and, for correlation order, the associations behind it."""
     mutable = [name for name in table.names if name not in fixed]
     if isinstance(visit_sequence, str):
         if visit_sequence == "data":
@@ -93,7 +93,7 @@ def association_matrix(table: Table) -> pd.DataFrame:
     p, weights = len(table.features), table.weights
     values = np.eye(p)
     codes = [_levels(table, j) if table.features[j].kind == "categorical" else None for j in range(p)]
-    # ranks of a column without missing values are the same beside every other: 300 columns have 45,000 pairs
+    # ranks of a column without missing values are the same in every pair: 300 columns have 45,000 pairs
     whole = [codes[j] is None and not np.isnan(table.matrix[:, j]).any() for j in range(p)]
     ranks = [_centred_ranks(table.matrix[:, j], weights) if whole[j] else None for j in range(p)]
     for i in range(p):
@@ -108,7 +108,7 @@ def association_matrix(table: Table) -> pd.DataFrame:
 
 
 def _levels(table: Table, j: int) -> npt.NDArray[np.intp]:
-    """Level codes with missing as one more level, renumbered to those present."""
+    """Return level codes with missing as one more level, renumbered to those present."""
     column = table.matrix[:, j]
     codes = np.where(np.isnan(column), table.features[j].n_levels, column).astype(np.intp)
     renumbered: npt.NDArray[np.intp] = np.unique(codes, return_inverse=True)[1]
@@ -137,7 +137,7 @@ def _correlation(a: Floats, b: Floats, weights: Floats | None) -> float:
 
 
 def _centred_ranks(values: Floats, weights: Floats | None) -> Floats:
-    """Average ranks, minus their mean."""
+    """Return average ranks minus their mean."""
     if weights is not None:
         _, place = np.unique(values, return_inverse=True)
         count = np.bincount(place.ravel(), weights)
@@ -156,7 +156,7 @@ def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp], weights: Floats
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
     phi2 = ((table - expected) ** 2 / expected).sum() / n
     most = min(rows - 1 - (rows - 1) ** 2 / (n - 1), columns - 1 - (columns - 1) ** 2 / (n - 1))
-    if most <= 0:  # a level for every row is associated with anything
+    if most <= 0:  # one level for each row is associated with every column
         return 0.0
     corrected = max(0.0, phi2 - (rows - 1) * (columns - 1) / (n - 1))
     return float(min(1.0, np.sqrt(corrected / most)))

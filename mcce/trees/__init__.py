@@ -1,4 +1,4 @@
-"""The tree engine: numba kernels that grow, prune, route and draw. It knows encoded tables, not frames."""
+"""Trees on encoded tables: numba kernels that grow, prune and route."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mcce.trees import kernels
 
 _lock = Lock()
 _looked_at: set[Callable[[], bool]] = set()
-_told: list[bool] = []
+_announced: list[bool] = []
 
 
 def announce_compiling(compiled: Callable[[], bool] = kernels.compiled) -> None:
-    """Say so, once, if kernels are not `compiled` yet: the first call on a machine waits for it."""
+    """Print one message if the kernels are not `compiled` yet: the first call on a machine waits for the compiler."""
     with _lock:
-        if compiled not in _looked_at and not compiled() and not _told and parent_process() is None:
+        if compiled not in _looked_at and not compiled() and not _announced and parent_process() is None:
             print("mcce: compiling its kernels for this machine; this takes some seconds, once.", file=sys.stderr)
-            _told.append(True)  # of other kernels, and in other processes, it is not said again
+            _announced.append(True)  # once for all kernels, and not in child processes
         _looked_at.add(compiled)

@@ -20,7 +20,7 @@ from mcce.trees.nodes import DIGITS, Nodes, format_numbers, value_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MANY_CLASSES = 5  # from that number on rpart prints shares with two digits
+MANY_CLASSES = 5  # from this number on, rpart prints shares with two digits
 
 
 def party_lines(view: Nodes, tree: CtreeTree) -> list[str]:
@@ -76,7 +76,7 @@ def rpart_lines(view: Nodes) -> list[str]:
 
 
 def _rounded(values: Sequence[float] | Floats) -> list[float]:
-    """Return numbers with the significant digits that are shown, and zeros behind them."""
+    """Return numbers rounded to the significant digits that are shown."""
     return [float(f"{value:.{DIGITS - 1}e}") for value in values]
 
 
@@ -85,7 +85,7 @@ LONGEST_RULE = 24
 
 
 def _shown(view: Nodes, max_leaves: int) -> dict[int, float]:
-    """Return the horizontal position of the nodes down to the greatest depth with at most `max_leaves` ends."""
+    """Return the horizontal positions of the nodes down to the greatest depth with at most `max_leaves` end nodes."""
     depth = view.depth
     is_leaf = np.array([not view.children(node) for node in range(view.tree.n_nodes)])
     deepest = 0
@@ -109,7 +109,7 @@ class FittedTree(Nodes):
     tree : Tree
         The arrays.
     given : sequence of Feature
-        The columns that it splits on.
+        The given columns.
     target : Feature
         The response.
     values : array
@@ -136,14 +136,14 @@ class FittedTree(Nodes):
         return "\n".join(party_lines(self, self.tree) if isinstance(self.tree, CtreeTree) else rpart_lines(self))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a node, in the order of print.
+        """Return one row for each node, in the order of the printed tree.
 
         Returns
         -------
-        DataFrame indexed by the node's number, with the columns parent (number), depth, n, condition (what leads from
-        the parent to the node), variable, threshold or levels (what goes left) of its split, missing (where missing
-        values go), prediction (mean, or commonest level), impurity (sum of squares; size times Gini; for rpart's trees
-        misclassified rows) and, for a conditional inference tree, statistic (of the variable split on) and criterion.
+        DataFrame indexed by the node's number, with the columns parent (number), depth, n, condition (that leads from
+        the parent to the node), variable, threshold or levels (that go left) of its split, missing (side of missing
+        values), prediction (mean, or most frequent level), impurity (sum of squares; size times Gini; for rpart's trees
+        misclassified rows) and, for a conditional inference tree, statistic (of the split variable) and criterion.
         """
         tree, rows = self.tree, []
         for node in self.order:
@@ -182,9 +182,9 @@ class FittedTree(Nodes):
         Parameters
         ----------
         ax : matplotlib Axes or None
-            Where to draw; None makes a figure of a size that fits the tree.
+            Where to draw; None makes a figure that fits the tree.
         max_leaves : int
-            Greatest number of leaves to draw: a larger tree is cut at a depth, and the nodes there end in dots.
+            Largest number of leaves to draw: a larger tree is cut at a depth, and dots mark omitted nodes.
         """
         from matplotlib import pyplot, rcParams
 

@@ -1,4 +1,4 @@
-"""The growing of a tree, as numba kernels on arrays: node by node, depth first.
+"""Numba kernels that grow a tree: node by node, depth first.
 
 1. The rows of a node are collected into *runs*: the distinct values of one column in order, with the number of rows
    and the sum of the centred response in each (for classes, the responses themselves, run after run).
@@ -12,16 +12,16 @@
    component of their class shares (Coppersmith, Hong and Hosking 1999).
 4. The node's rows, and every sorted column, are partitioned stably.
 
-Rows may have weights, which count as copies: numbers of rows are then sums of weights, `min_split` and `min_leaf` among
-them. `weights` is None for rows without, each of which is then one copy of itself, a constant: numba compiles what is
-written for both into two kernels.
+Rows may have weights, which count as copies: numbers of rows are then sums of weights, also in `min_split` and
+`min_leaf`. `weights` is None for rows without weights; the number of copies is then the constant 1. Numba compiles the
+same code into two kernels.
 
-With the node's mean taken off the response first, the decrease of squared error of a cut is
-S_left^2 n / (n_left n_right): no cancellation, and no division until a cut is better.
+With the response centred at the node's mean, the decrease of squared error of a cut is S_left^2 n / (n_left n_right):
+no cancellation, and no division unless a cut is better.
 
-The arrays come in three bundles made by `mcce.trees.cart`: `Columns` (read only, but for `packed`), `Nodes` (the
-result) and `Work` (scratch). All kernels stand in this one file, because numba renews its cache file by file; they use
-plain loops and no array expressions, because that is what compiles fast.
+The arrays come in three bundles made by `mcce.trees.cart`: `Columns` (read only, except `packed`), `Nodes` (the result)
+and `Work` (scratch). All kernels are in this one file, because numba invalidates its cache by file. They use plain
+loops instead of array expressions, which compile more slowly.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HISTOGRAM, SORTED, UNORDERED, PAIR = 0, 1, 2, 3
 LEAF = -1
 MAX_SUBSET_LEVELS = 8
 _POWER_STEPS = 60
-_SMALLEST_GAIN = 1e-12  # of the node's impurity: less than that is rounding, not improvement
+_SMALLEST_GAIN = 1e-12  # smallest improvement as a share of the node's impurity; less is rounding
 ROW = 0xFFFFFFFF  # the row in a sorted entry, rank << 32 | row
 _NO_RANK = 0xFFFFFFFFFFFFFFFF
 ABSENT = 2  # in `masks`: a level that no row of the node has
@@ -69,15 +69,15 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 def copies_of(weights: Any, row: Any) -> Any:
-    """How many copies of itself a row counts for: its weight, 1 without weights."""
+    """Return the weight of a row; 1 without weights."""
 
 
 def note_copies(copies: Any, place: Any, weights: Any, row: Any) -> Any:
-    """Write a row's weight at a place; nothing without weights."""
+    """Write a row's weight at a place; a no-op without weights."""
 
 
 def weigh(weights: Any, order: Any, start: Any, end: Any) -> Any:
-    """Sum of the weights of the rows in a part of `order`; their number without weights."""
+    """Return the total weight of the rows in a part of `order`; their number without weights."""
 
 
 @overload(copies_of, jit_options=INNER)
@@ -144,7 +144,7 @@ def _collect_codes(
 
 @inner
 def _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_sum):
-    """Count a column of two values without missing ones: no histogram, no branches, two sums to hide their latency."""
+    """Count a column of two values without missing ones: no histogram, no branches, two sums to hide latency."""
     ones = np.int64(0)
     even = odd = 0.0
     for i in range(start, end - 1, 2):
@@ -193,7 +193,7 @@ def _collect_sorted(packed, slot, start, end, response, mean, weights, run_code,
 def _classes_by_code(
     codes, slot, n_codes, order, start, end, labels, weights, count, words, run_code, run_n, classes, class_weight
 ):
-    """Sort the node's classes by the codes of a column, by counting; `run_n` counts rows, whatever they weigh."""
+    """Sort the node's classes by the codes of a column, by counting; `run_n` counts rows, not weights."""
     for i in range(start, end):
         c = codes[order[i], slot]
         count[c] += 1
@@ -224,7 +224,7 @@ def _classes_by_code(
 
 @inner
 def _classes_by_order(packed, slot, start, end, labels, weights, run_code, run_n, classes, class_weight):
-    """Walk along a sorted column, classes; `run_n` counts rows, whatever they weigh."""
+    """Walk along a sorted column, classes; `run_n` counts rows, not weights."""
     runs = -1
     last = uint64(_NO_RANK)
     for i in range(start, end):
@@ -342,7 +342,7 @@ def _mean_scores(run_n, run_sum, runs, score):
 def _count_table(run_n, run_place, runs, classes, class_weight, present, n_present, position, table):
     """Count the classes in each run: table[run_place[run], class among those present in the node].
 
-    Of rows with weights, `run_n` becomes the weight of each run.
+    With weights, `run_n` becomes the weight of each run.
     """
     for j in range(n_present):
         position[present[j]] = j
@@ -364,10 +364,10 @@ def _count_table(run_n, run_place, runs, classes, class_weight, present, n_prese
 def _principal_scores(run_n, runs, table, n_present, m, axis, score):
     """Score the class shares of each run on their first principal component, by power iteration.
 
-    Runs are weighted by their size. Scores centred so need no centred shares: the axis is the same.
+    Runs are weighted by their size. Scores are centred in each step, so the shares need not be: the axis is the same.
     """
     for r in range(runs):
-        score[r] = np.sqrt(r + 1.0)  # a start with no symmetry that shares might have, too
+        score[r] = np.sqrt(r + 1.0)  # a start without symmetries that the shares may have
     for _ in range(_POWER_STEPS):
         mean = 0.0
         for r in range(runs):
@@ -493,7 +493,7 @@ def _partition_sorted(packed, slot, start, end, side, spare):
 
 @inner
 def _shuffle(active, depth, n_here, n_tried, words, node):
-    """Bring `n_tried` of the columns in a row of `active`, drawn by the random words of the node, to its front."""
+    """Move `n_tried` random columns in a row of `active` to its front, by the random words of the node."""
     for a in range(n_tried):
         chosen = a + np.int64(words[node, a] % uint64(n_here - a))
         f = active[depth, chosen]
@@ -505,7 +505,7 @@ def _shuffle(active, depth, n_here, n_tried, words, node):
 def _summarise_numbers(order, start, end, response, weights, m, centred):
     """Centre the node's responses; return (mean, sum of squares around it).
 
-    The first one is taken off before averaging, so that equal responses are centred to exact zeros.
+    The first response is subtracted before averaging, so that equal responses are centred to exact zeros.
     """
     n = end - start
     first = response[order[start]]
@@ -581,7 +581,7 @@ def grow_nodes(
     run_code, run_n, run_sum = work.run_code, work.run_n, work.run_sum
     classes, class_weight, in_node, present = work.classes, work.class_weight, work.node_count, work.present
     masks = nodes.masks
-    stack = work.stack  # of nodes to look at, each with its depth
+    stack = work.stack  # nodes to visit, with their depths
     stack[0, 0] = stack[0, 1] = 0
     nodes.start[0] = 0
     nodes.size[0] = order.size
@@ -723,7 +723,7 @@ def collapse(feature, left, impurity, penalty, cost):
 
 
 def compiled() -> bool:
-    """Return whether numba's cache on disk has the kernels of this version; True if that cannot be told."""
+    """Return whether numba's cache on disk has the kernels of this version; True if this is unknown."""
     try:
         return bool(grow_nodes.signatures or grow_nodes._cache._cache_file._load_index())
     except (AttributeError, OSError):

@@ -27,7 +27,7 @@ from mcce.trees.tree import Tree
 
 @dataclass(frozen=True, repr=False)
 class Nodes:
-    """The arrays of a tree and what its columns mean; `mcce.trees.display.FittedTree` explains the attributes."""
+    """The arrays of a tree and its columns; `mcce.trees.display.FittedTree` explains the attributes."""
 
     tree: Tree
     given: Sequence[Feature]
@@ -53,7 +53,7 @@ class Nodes:
         own = getattr(self.tree, "number", None)
         if own is not None:
             return [int(number) for number in own]
-        numbers = [1] * self.tree.n_nodes  # of any size: deep trees have long ones
+        numbers = [1] * self.tree.n_nodes  # Python integers: numbers in deep trees exceed 64 bits
         for node in np.flatnonzero(self.tree.feature != LEAF):
             numbers[self.tree.left[node]] = 2 * numbers[node]
             numbers[self.tree.left[node] + 1] = 2 * numbers[node] + 1
@@ -78,7 +78,7 @@ class Nodes:
         return depth
 
     def children(self, node: int) -> list[int]:
-        """Return the two children of a node, R's left one first; none of a leaf."""
+        """Return the two children of a node, R's left one first; a leaf has none."""
         if self.tree.feature[node] == LEAF:
             return []
         left = int(self.tree.left[node])
@@ -92,14 +92,14 @@ class Nodes:
         return None if self.weights is None else self.weights[rows]
 
     def counts(self, node: int) -> npt.NDArray[Any]:
-        """Return how often each level of the response occurs in a node, or the weight of the rows that have it."""
+        """Return the number of rows of each level of the response in a node, or their weight."""
         values, weights = self.responses(node), self.weights_of(node)
         known = ~np.isnan(values)
         weights = None if weights is None else weights[known]
         return np.bincount(values[known].astype(np.int64), weights, minlength=self.target.n_levels)
 
     def prediction(self, node: int) -> Any:
-        """Return the mean response of a node, or its commonest level (the first, if several are)."""
+        """Return the mean response of a node, or its most frequent level (the first on ties)."""
         if self.target.levels is not None:
             return self.target.levels[int(np.argmax(self.counts(node)))]
         values, weights = self.responses(node), self.weights_of(node)
@@ -108,13 +108,13 @@ class Nodes:
         return value_of(self.target, float(mean_of(values[known], weights)) if known.any() else np.nan)
 
     def goes_left(self, node: int) -> npt.NDArray[np.bool_]:
-        """Return for each level of the column that a node splits on whether it goes to the array's left child."""
+        """Return, for each level of the column that a node splits on, whether it goes to the left child."""
         levels = np.arange(self.given[self.tree.feature[node]].n_levels)
         at = self.tree.mask_at[node]
         return self.tree.masks[at : at + levels.size] if at >= 0 else levels < self.tree.threshold[node]
 
     def seen(self, node: int) -> npt.NDArray[np.bool_]:
-        """Return which levels of the column that a node splits on occur in it, as far as the tree knows."""
+        """Return which levels of the column that a node splits on occur in it, as far as the tree records it."""
         feature, at = int(self.tree.feature[node]), self.tree.mask_at[node]
         n_levels = self.given[feature].n_levels
         if at >= 0 and isinstance(self.tree, CtreeTree):
@@ -123,14 +123,14 @@ class Nodes:
         if isinstance(self.tree, RpartTree):
             return np.not_equal(self.tree.sides[at : at + n_levels], ABSENT) if at >= 0 else seen
         child, parent = node, self.parent[node]
-        while parent >= 0:  # levels that were sent elsewhere above
+        while parent >= 0:  # levels that a split above excludes
             if self.tree.feature[parent] == feature:
                 seen &= self.goes_left(parent) == (child == self.tree.left[parent])
             child, parent = parent, self.parent[parent]
         return seen
 
     def rule(self, node: int) -> SplitRule:
-        """Return what sends a row from the parent to this node."""
+        """Return the rule that sends a row from the parent to this node."""
         parent = self.parent[node]
         to_left = node == self.tree.left[parent]
         feature, threshold = self.given[self.tree.feature[parent]], self.tree.threshold[parent]
@@ -177,7 +177,7 @@ class SplitRule(NamedTuple):
 
 
 def value_of(feature: Feature, encoded: float) -> Any:
-    """Return a number as it is, and a date as a date."""
+    """Return a number unchanged, and an encoded date as a date."""
     if not is_dated(feature.dtype):
         return encoded
     if not np.isfinite(encoded):
@@ -196,9 +196,9 @@ def text_of(feature: Feature, encoded: float) -> str:
 
 
 def format_numbers(values: Sequence[float] | Floats, digits: int = DIGITS) -> list[str]:
-    """Write numbers as R's `format` does: with as many decimals as show `digits` significant digits of each.
+    """Return numbers as R's `format` writes them: with the decimals that show `digits` significant digits of each.
 
-    Powers of ten are used if that is shorter.
+    Scientific notation is used if it is shorter.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 1. A column with few distinct values becomes small integer codes: split search builds a histogram over them.
 2. A numeric column with many distinct values is kept sorted: split search walks along it.
-3. Unordered categories are codes already; their histogram is ordered by the response inside each node.
+3. Unordered levels are already codes; their histogram is ordered by the response within each node.
 
 Missing values get the code after the last one, so that they sort to the end.
 """
@@ -31,7 +31,7 @@ class ColumnRanks:
     ----------
     how : HISTOGRAM, SORTED, UNORDERED or PAIR (two values, none missing) for each column.
     slot : the column's place in `codes` or in `packed`.
-    n_values : number of distinct observed values or of levels; that number itself is the code of missing.
+    n_values : number of distinct observed values or of levels; this number is the code of missing.
     codes : (rows, columns by histogram) row-major, so that one row's codes share a cache line.
     packed : (columns kept sorted, rows) rank << 32 | row, ascending.
     values, offset : the distinct values of all columns, one column after the other.
@@ -90,7 +90,7 @@ def _how(feature: Feature, values: npt.NDArray[np.float64], codes: npt.NDArray[A
 
 
 def _rank_column(feature: Feature, column: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Distinct values in order, and the code of every row."""
+    """Return the distinct values in order, and the code of every row."""
     missing = np.isnan(column)
     any_missing = bool(missing.any())
     if not feature.is_numeric:

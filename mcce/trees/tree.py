@@ -1,8 +1,8 @@
-"""A fitted tree: its nodes, their training rows, and the way of a row to its leaf.
+"""A fitted tree: its nodes, their training rows, and the routing of rows to leaves.
 
-`route` walks every row from the root: left if x < threshold, or if its level is marked so; missing values go where the
-node says. Rows are walked level by level in chunks, so that many loads are under way at once. What is drawn from a leaf
-is the business of `mcce.samplers.donors`.
+`route` sends every row down from the root: left if x < threshold, or if the mask of its level is True; each node has a
+side for missing values. Rows are routed level by level in chunks, so that memory loads overlap.
+`mcce.samplers.donors` draws from the leaves.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _LOW = 0xFFFFFFFF
 
 @entry
 def route_numbers(values, steps, threshold, rows, leaf):
-    """Walk rows without missing values through a tree that splits on numbers only.
+    """Route rows without missing values through a tree that splits on numbers only.
 
-    `values` holds the columns one after the other; a step is left child << 32 | start of the column. A leaf leads to
-    itself, so several steps are taken without looking, and rows at a leaf are sorted out between such strides. Steps of
-    different rows do not wait for each other; indices are unsigned, which spares the test for negative ones. `rows` is
-    scratch for one chunk.
+    `values` has the columns one after the other; a step is left child << 32 | start of the column. A leaf leads to
+    itself, so several steps are taken without a test, and rows at a leaf are removed between such strides. Steps of
+    different rows are independent. Indices are unsigned, which avoids the test for negative ones. `rows` is scratch for
+    one chunk.
     """
     for begin in range(0, leaf.size, rows.size):
         left = leaf.size - begin
@@ -61,9 +61,15 @@ def route_numbers(values, steps, threshold, rows, leaf):
             walking = kept
 
 
+<<<<<<< HEAD
 @entry
 def route_any(cells, feature, threshold, left, missing_left, mask_at, masks, leaf):
     """Walk rows through any tree: numbers, levels, missing values; `cells` has a row for each column."""
+=======
+@cached(nogil=True, error_model="numpy")
+def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, leaf):
+    """Route rows through any tree: numbers, levels, missing values."""
+>>>>>>> d3946e880319c8d865f80387be27c54ac73dc66b
     for i in range(leaf.size):
         node = 0
         while feature[node] >= 0:
@@ -81,7 +87,7 @@ def route_any(cells, feature, threshold, left, missing_left, mask_at, masks, lea
 @stateful("Tree")
 @dataclass(frozen=True)
 class Tree:
-    """A binary tree over encoded rows; node 0 is the root, the children of a node stand side by side.
+    """A binary tree over encoded rows; node 0 is the root, the children of a node are adjacent.
 
     Attributes
     ----------
@@ -92,7 +98,7 @@ class Tree:
     mask_at, masks : for a split on unordered levels, where its levels begin in `masks` (else -1); True goes left.
     start, size : the training rows of a node are donors[start : start + size].
     impurity : sum of squares around the mean, or size times the Gini index, of a node.
-    donors : training rows, those of a leaf side by side.
+    donors : training rows, those of a leaf adjacent.
     """
 
     feature: Int32s = stored(INT32, "nodes", least=LEAF, filled=True)
@@ -117,7 +123,7 @@ class Tree:
 
     @property
     def stops(self) -> npt.NDArray[np.bool_]:
-        """Nodes at which a row may end: the leaves, and in some kinds of trees others."""
+        """Whether a row may end at each node: at leaves, and in some kinds of trees at inner nodes."""
         return np.asarray(self.feature == LEAF)
 
     @cached_property
@@ -127,7 +133,7 @@ class Tree:
 
     @cached_property
     def _packed(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Floats]:
-        """Left child << 32, column and threshold of each node, for `route_numbers`: a leaf leads left, to itself."""
+        """Left child << 32, column and threshold of each node for `route_numbers`; a leaf leads left, to itself."""
         is_leaf = self.feature == LEAF
         left = np.where(is_leaf, np.arange(self.n_nodes), self.left).astype(np.uint64)
         column = np.where(is_leaf, 0, self.feature).astype(np.uint64)
@@ -157,44 +163,44 @@ class Tree:
         return leaf
 
     def check_state(self) -> None:
-        """Refuse arrays that are no tree: children come after their parents, and the rows of a node are donors."""
+        """Raise unless the arrays are a tree: children come after their parents, and the rows of a node are donors."""
         inner = np.flatnonzero(self.feature != LEAF)
         left = self.left[inner].astype(np.int64)
         after = (left > inner).all() and (left < self.n_nodes - 1).all()
-        require(after, "left holds a child that does not come after its parent")
-        require(np.unique(left).size == left.size, "left holds a child of two parents")
+        require(after, "left has a child that does not come after its parent")
+        require(np.unique(left).size == left.size, "left has a child of two parents")
         require(not np.isnan(self.threshold[inner]).any(), "threshold holds nan")
         ends = self.start.astype(np.int64) + self.size
-        require((ends <= self.donors.size).all(), "start and size lead beyond the donors")
+        require((ends <= self.donors.size).all(), "start and size exceed the donors")
 
     def check_columns(self, n_levels: Ints, n_rows: int) -> None:
-        """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""
+        """Raise if the tree does not match columns of `n_levels` levels (0 for numbers) and `n_rows` training rows."""
         check_between(self.feature, "feature", LEAF, n_levels.size - 1)
         check_between(self.donors, "donors", 0, n_rows - 1)
-        require((self.size[self.stops] > 0).all(), "size holds a leaf without donors")
+        require((self.size[self.stops] > 0).all(), "size has a leaf without donors")
         by_set = np.flatnonzero((self.feature != LEAF) & (self.mask_at >= 0))
         check_levels(n_levels[self.feature[by_set]], self.mask_at[by_set], self.masks.size, "mask_at")
 
     def get_state(self) -> dict[str, Any]:
-        """Return the arrays that define the tree, and under "type" which kind of tree it is."""
+        """Return the arrays that define the tree, and the kind of tree as "type"."""
         state: dict[str, Any] = to_state(self, "the tree")
         return state
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> Tree:
-        """Return the tree, of whichever kind, that `get_state` described."""
+        """Return the tree of any kind from the result of `get_state`."""
         tree: Tree = from_state(state)
         return tree
 
 
 def check_levels(n_levels: Ints, first: npt.NDArray[Any], size: int, name: str) -> None:
-    """Refuse splits on levels of which some are on numbers, or whose levels lie outside the `size` ones there are."""
+    """Raise if a split on levels is on a column of numbers, or if its levels exceed the `size` entries."""
     require((n_levels > 0).all(), f"{name} belongs to a split on numbers")
-    require((first.astype(np.int64) + n_levels <= size).all(), f"{name} leads beyond the levels of the splits")
+    require((first.astype(np.int64) + n_levels <= size).all(), f"{name} exceeds the levels of the splits")
 
 
 def each_donor_once(tree: AnyTree) -> AnyTree:
-    """Return a tree grown on repeated rows with each row once among its donors; copies stand side by side."""
+    """Return a tree grown on repeated rows with each donor once; copies must be adjacent."""
     first = np.append(True, tree.donors[1:] != tree.donors[:-1])
     before = np.concatenate([[0], np.cumsum(first)]).astype(np.int32)
     start, end = before[tree.start], before[tree.start + tree.size]
@@ -209,13 +215,13 @@ def with_splits(
     size: Int32s | None = None,
     donors: Int32s | None = None,
 ) -> Tree:
-    """Return a plain tree that splits on `feature`, -1 where a split is taken away, and without the nodes below these.
+    """Return a plain tree that splits on `feature`, without the nodes below removed splits (-1).
 
-    Nodes may get other training rows: `start` and `size` by the nodes of `tree`, and `donors`.
+    Optionally with other training rows: `start` and `size` by node of `tree`, and `donors`.
     """
     keep = np.zeros(feature.size, dtype=bool)
     keep[0] = True
-    for node in np.flatnonzero(feature >= 0):  # parents stand before their children
+    for node in np.flatnonzero(feature >= 0):  # parents come before their children
         if keep[node]:
             keep[tree.left[node]] = keep[tree.left[node] + 1] = True
     renumbered = np.cumsum(keep) - 1

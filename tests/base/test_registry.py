@@ -282,7 +282,7 @@ def test_what_is_none_of_a_family_is_refused(forgotten):
         mcce.register_generator("x")(Lacking)
     with pytest.raises(mcce.InputError, match="Undrawn lacks 'draw'; implement it"):
         mcce.register_generator("x")(Undrawn)
-    with pytest.raises(mcce.InputError, match="the constructor of Model needs 'model', which a name does not say"):
+    with pytest.raises(mcce.InputError, match="the constructor of Model needs 'model', which cannot be given by name"):
         mcce.register_generator("x")(Model)
     with pytest.raises(mcce.InputError, match=r"needs a dataclass that is a subclass of mcce\.constraints\.Constraint"):
         mcce.register_constraint("x")(NoData)

@@ -201,7 +201,7 @@ class Affordable:
         (["--sampler", "carrt"], "there is no sampler 'carrt'; did you mean 'cart'"),
         (["--sampler", "incme=cart,*=cart"], "--sampler names 'incme', which is not a column of the table"),
         (["--sampler", "job=cart,*=cart"], "--sampler names 'job', which is fixed and has no sampler"),
-        (["--sampler", "income=cart"], "--sampler says nothing of 'rent', 'size'; name one for the rest under '*'"),
+        (["--sampler", "income=cart"], "--sampler has no entry for 'rent', 'size'; name one for the rest under '*'"),
         (["--sampler", "norm"], "norm cannot model 'size': it is ordered"),
         (
             ["--sampler", "income=norm(~ jbo),*=cart"],

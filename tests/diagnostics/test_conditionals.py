@@ -91,7 +91,7 @@ def test_a_graph_is_that_of_the_chain():
         ({"n_folds": 1}, "n_folds is 1; it must be a whole number of at least 2"),
         ({"level": -1}, "level is -1; it must be a number from 0 to below 1"),
         ({"fixed": ["y"]}, "fixed feature 'y' is not a column of X"),
-        ({"decision": np.ones(3, dtype=bool)}, "decision must be True or False, for all rows or one a row"),
+        ({"decision": np.ones(3, dtype=bool)}, "decision must be True or False, for all rows or for each row"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

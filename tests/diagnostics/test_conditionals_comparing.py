@@ -114,7 +114,7 @@ def test_the_plot_has_a_panel_for_each_feature(compared, by):
     [
         (lambda c: c.plot(by="crps"), "by is 'crps'; it must be 'log_score' or 'loss'"),
         (lambda c: c.table("crps"), "by is 'crps'; it must be a column of scores: log_score"),
-        (lambda c: mcce.compare_conditionals(process(30), fixed=["x"], n_folds=20), "X has 30 rows, too few"),
+        (lambda c: mcce.compare_conditionals(process(30), fixed=["x"], n_folds=20), "X has 30 rows; choosing samplers"),
         (lambda c: mcce.compare_conditionals(process(30), [], fixed=["x"]), "the list is empty"),
         (lambda c: mcce.compare_conditionals(process(30), fixed=["v"]), "'v'"),
     ],

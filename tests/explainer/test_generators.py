@@ -83,7 +83,7 @@ def test_a_generator_without_a_chain_is_diagnosed(bootstrapped):
 
 def test_there_is_no_chain_but_a_generator(bootstrapped):
     assert isinstance(bootstrapped.generator_, RowBootstrap)
-    with pytest.raises(InputError, match="judges the conditionals of a chain, and a RowBootstrap has none"):
+    with pytest.raises(InputError, match="tests the conditionals of a chain; a RowBootstrap has no conditionals"):
         bootstrapped.generator_.criticise(TABLE)
 
 
@@ -121,9 +121,12 @@ def test_a_given_chain_is_the_chain():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"fixed": ["age"]}, r"fixed is \['age'\], but the generator RowBootstrap.* is given \['age', 'sex'\]"),
+        (
+            {"fixed": ["age"]},
+            r"fixed is \['age'\], but the generator RowBootstrap.* has the fixed features \['age', 'sex'\]",
+        ),
         ({"fixed": ()}, r"fixed is \[\], but the generator"),
-        ({"fixed": ["age", "sex", "job"]}, r"let both name the same features"),
+        ({"fixed": ["age", "sex", "job"]}, r"use the same features for both"),
         ({"sampler": "ctree"}, "sampler is 'ctree', a setting of the chain, but generator=RowBootstrap"),
         ({"visit_sequence": ["income"]}, "visit_sequence is .*; set it on the generator"),
         ({"predictors": {}}, "predictors is {}"),
@@ -131,7 +134,7 @@ def test_a_given_chain_is_the_chain():
         ({"random_state": 0}, "random_state is 0, a setting of the chain"),
         (
             {"generator": RowBootstrap},
-            r"got .*RowBootstrap.*, a class; .* object of a subclass of mcce\.generators\.Generator",
+            r"got .*RowBootstrap.*, a class, not .* object of a subclass of mcce\.generators\.Generator",
         ),
         ({"generator": "chains"}, "there is no generator 'chains'; did you mean 'chain'"),
     ],

@@ -270,7 +270,7 @@ def test_an_explainer_chooses_given_its_decision():
         (
             Auto(n_folds=60),
             InputError,
-            "X has 100 rows, too few to choose .* in 60 folds, which takes 120; name a",
+            "X has 100 rows; choosing samplers .* in 60 folds needs at least 120. Give more rows",
         ),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_subclass_that_cannot_be_stored_says_so(tmp_path):
         ):
             each.save(tmp_path / "a.mcce")
     with pytest.raises(
-        SamplerError, match=r"RowBootstrap.* does not take sample_weight, .* a generator that does .chain,"
+        SamplerError, match=r"RowBootstrap.* does not take sample_weight; use a generator that does .chain,"
     ):
         explainer.fit(TABLE, sample_weight=np.ones(len(TABLE)))
 

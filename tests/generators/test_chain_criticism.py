@@ -56,9 +56,11 @@ def test_the_decision_is_given_row_by_row():
     chain = mcce.ChainModel(sampler="ctree", fixed=["age"], predictors={"pet": []}, random_state=1).fit(X, wanted)
     found = chain.criticise(new, decision=(new["salary"] > 70).to_numpy())
     assert found.table.loc["pet", "skill"] > 0.99
-    with pytest.raises(InputError, match="this chain was fitted with a decision; give that of each row of X_new"):
+    with pytest.raises(
+        InputError, match="this chain was fitted with a decision; give the decision of each row of X_new"
+    ):
         chain.criticise(new)
-    with pytest.raises(InputError, match="decision must be True or False, for all rows or one a row"):
+    with pytest.raises(InputError, match="decision must be True or False, for all rows or for each row"):
         chain.criticise(new, decision=np.array([True]))
     without = mcce.ChainModel(sampler="ctree", random_state=1).fit(X)
     with pytest.raises(InputError, match="this chain was fitted without a decision; leave decision out"):
@@ -88,7 +90,7 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(NotFittedError, match="not fitted"):
         chain.criticise(homes(100, 1))
     chain.fit(homes(200, 3))
-    with pytest.raises(InputError, match="X_new has 19 rows; to judge a conditional takes at least 20"):
+    with pytest.raises(InputError, match="X_new has 19 rows; testing a conditional needs at least 20"):
         chain.criticise(homes(19, 1))
     with pytest.raises(InputError, match="level is 1; it must be a number from 0 to below 1"):
         chain.criticise(homes(100, 1), level=1)
@@ -99,6 +101,6 @@ def test_what_cannot_be_judged_is_refused():
 def test_training_rows_are_judged_with_a_warning():
     X = homes(100, 1)
     chain = mcce.ChainModel(sampler=SAMPLERS, fixed=["age"], random_state=1).fit(X)
-    with pytest.warns(MCCEWarning, match="all 60 rows of X_new are rows that the chain was fitted on"):
+    with pytest.warns(MCCEWarning, match="all 60 rows of X_new are training rows"):
         chain.criticise(X.head(60), n_draws=10)
     chain.criticise(pd.concat([X.head(60), homes(1, 2)]), n_draws=10)

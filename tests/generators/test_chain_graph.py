@@ -105,7 +105,7 @@ def test_a_chain_with_a_graph_is_stored(tmp_path, form):
 def test_a_stored_order_that_is_not_of_the_graph_is_refused(tmp_path):
     chain = ChainModel(sampler="norm", graph="a -> b", random_state=1).fit(X[:300])
     chain.visit_sequence_ = ["b", "a", "c", "e"]
-    with pytest.raises(InputError, match="visit_sequence_ is not of the graph"):
+    with pytest.raises(InputError, match="visit_sequence_ is not that of the graph"):
         chain.save(tmp_path / "chain.mcce")
 
 
@@ -134,8 +134,8 @@ def test_what_cannot_be_checked_is_refused():
     with pytest.raises(InputError, match="this chain has no graph to check; fit it with graph='a -> b'"):
         ChainModel(sampler="norm").fit(X[:300]).check_graph(X)
     chain = ChainModel(sampler="norm", graph="a -> b; c").fit(X[:300])
-    with pytest.raises(InputError, match="X has 5 rows; to test a graph takes at least 20"):
+    with pytest.raises(InputError, match="X has 5 rows; testing a graph needs at least 20"):
         chain.check_graph(X[:5])
     joint = mcce.generators.MixtureGenerator(fixed=["a"], random_state=1).fit(X[:100])
-    with pytest.raises(InputError, match=r"check_graph\(\) tests the graph of a chain; a MixtureGenerator has none"):
+    with pytest.raises(InputError, match=r"check_graph\(\) needs the graph of a chain; a MixtureGenerator has none"):
         joint.check_graph(X)

@@ -58,7 +58,7 @@ def test_missing_givens_that_the_dtype_cannot_hold():
         (
             {"sampler": {"a": "cart"}},
             InputError,
-            r"sampler says nothing of 'b', 'c'; name one for the rest under '\*', as in sampler={'\*'",
+            r"sampler has no entry for 'b', 'c'; name one for the rest under '\*', as in sampler={'\*'",
         ),
         (
             {"sampler": Plain()},
@@ -199,5 +199,5 @@ def test_more_rows_than_memory_holds(monkeypatch):
         raise MemoryError("Unable to allocate 70 GiB")
 
     monkeypatch.setattr(chain, "draw", full)
-    with pytest.raises(InputError, match=r"n is 50: so many rows do not fit into memory .*; draw fewer at a time"):
+    with pytest.raises(InputError, match=r"n is 50, more rows than fit into memory .*; draw fewer at a time"):
         chain.sample(50)

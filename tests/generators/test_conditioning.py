@@ -81,5 +81,7 @@ def test_a_chain_without_training_values_is_refused():
 
 def test_other_generators_are_refused():
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(80, 2)), columns=["a", "b"])
-    with pytest.raises(InputError, match=r"drawn by the conditionals of a chain, and a .* has none; use a chain"):
+    with pytest.raises(
+        InputError, match=r"drawn by the conditionals of a chain; a .* has no conditionals. Use a chain"
+    ):
         MixtureGenerator().fit(X).conditionals_around(np.zeros(2))

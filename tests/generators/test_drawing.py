@@ -209,5 +209,5 @@ def test_a_restriction_of_a_given_kills_the_rows_outside(families):
     chain = ChainModel(fixed=["age"], random_state=1).fit(families)
     drawn = chain.draw(request_of(restrictions={"age": Within(low=np.full(N, 40.0))}))
     np.testing.assert_array_equal(drawn.rejected, np.arange(N) % 3 == 0)
-    with pytest.raises(InputError, match="a restriction names 'pya', which is no feature; did you mean 'pay'"):
+    with pytest.raises(InputError, match="a restriction names 'pya', which is not a feature; did you mean 'pay'"):
         chain.draw(request_of(restrictions={"pya": Within(low=np.zeros(N))}))

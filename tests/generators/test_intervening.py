@@ -237,14 +237,14 @@ def test_an_explainer_without_the_decision_offers_it():
 
 def test_joint_generators_are_refused():
     generator = mcce.generators.GENERATORS.find("mixture")(random_state=1).fit(LOANS[["age", "salary"]])
-    with pytest.raises(InputError, match=r"models all features at once, without causes and effects; use mcce\.Chain"):
+    with pytest.raises(InputError, match=r"models all features jointly, without causes and effects. Use mcce\.Chain"):
         generator.intervene(LOANS[:2], {"age": 30})
 
 
 def test_a_sampler_without_ranks_draws_afresh_only():
     chain = mcce.ChainModel(sampler={"salary": Normal(), "*": "cart"}, random_state=1).fit(LOANS[["age", "salary"]])
     rows = LOANS[["age", "salary"]][:5]
-    message = r"keep=0.5 needs the ranks of 'salary', a descendant of 'age': Normal\(\) has no .*cart.*by keep=0"
+    message = r"keep=0.5 needs the ranks of 'salary', a descendant of 'age': Normal\(\) has no .*cart.*with keep=0"
     with pytest.raises(SamplerError, match=message):
         chain.intervene(rows, {"age": 30}, keep=0.5)
     assert len(chain.intervene(rows, {"age": 30}, keep=0.0)) == 5
@@ -258,8 +258,8 @@ def test_a_sampler_without_ranks_draws_afresh_only():
         ({"education": "phd"}, {}, "column 'education' of values holds the level 'phd'"),
         ({}, {}, r"values is \{\}; give a dict of features"),
         ("education", {}, "values is 'education'; give a dict of features"),
-        ({"age": [1, 2]}, {}, r"values\['age'\] has 2 values for 3 rows; give one each, or one"),
-        ({"age": None}, {}, r"values\['age'\] has a missing value; a feature is set to a value"),
+        ({"age": [1, 2]}, {}, r"values\['age'\] has 2 values for 3 rows; give 3, or one"),
+        ({"age": None}, {}, r"values\['age'\] has a missing value; give a value"),
         ({"age": 30.5}, {}, "holds 30.5 in row 0, which the training data's int64 cannot hold exactly"),
         ({"age": 30}, {"keep": 1.5}, "keep is 1.5; it must be a number from 0 to 1"),
         ({"age": 30}, {"keep": "all"}, "keep is 'all'; it must be a number from 0 to 1"),

@@ -48,7 +48,7 @@ def test_one_decision_for_all_rows():
 @pytest.mark.parametrize("decision", [1, 0.0, np.array([1, 0]), np.array([True]), np.array([[True, False]]), "yes"])
 def test_what_is_no_decision(decision):
     layout = ChainLayout.arrange(SCHEMA, ["b"], ["a", "c", "<decision>"], True)
-    with pytest.raises(InputError, match="decision must be True or False, for all rows or one a row"):
+    with pytest.raises(InputError, match="decision must be True or False, for all rows or for each row"):
         layout.order(MATRIX, decision)
 
 

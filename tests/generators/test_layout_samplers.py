@@ -37,7 +37,7 @@ def test_by_feature_with_one_for_the_rest():
         (
             {"x": "cart", "y": "cart"},
             InputError,
-            r"sampler says nothing of 'job'; name one for the rest under '\*', as in sampler={'\*'",
+            r"sampler has no entry for 'job'; name one for the rest under '\*', as in sampler={'\*'",
         ),
         ("crat", SamplerError, "did you mean 'cart'"),
         ({"job": "norm", "*": "cart"}, SamplerError, "'job'"),

@@ -36,7 +36,7 @@ def test_bounds_and_levels_in_the_users_words(chain):
         "grade": ("mid", None),
         "start": (pd.Timestamp("2021-01-01"), None),
     }
-    with pytest.warns(MCCEWarning, match="rows could not be drawn within what is allowed and are left out"):
+    with pytest.warns(MCCEWarning, match="rows could not be drawn within the restrictions and rules, and are left out"):
         rows = chain.sample(300, GIVEN, within=within)
     assert rows["x"].between(-1, 2.5).all()
     assert set(rows["job"]) == {"cook", "pilot"}
@@ -56,7 +56,7 @@ def test_a_within_for_each_given_or_for_all(chain):
     free = chain.sample(200, GIVEN)
     wide = chain.sample(200, GIVEN, within={"x": Within(low=np.array([-np.inf, 0.0, 1.0]))})
     pd.testing.assert_frame_equal(wide.loc[["a"]], free.loc[["a"]])
-    with pytest.raises(InputError, match=r"within\['x'\] has 2 rows for 3 to draw for; give one for each, or one"):
+    with pytest.raises(InputError, match=r"within\['x'\] has 2 rows; give 3, one for each row of given, or one"):
         chain.sample(5, GIVEN, within={"x": Within(low=np.zeros(2))})
 
 
@@ -81,14 +81,16 @@ def test_what_is_refused(chain, within, message):
 
 def test_dead_rows_are_left_out_and_counted(chain):
     high = {"x": Within(low=np.array([-np.inf, 1e6, -np.inf]))}
-    message = "20 of 60 rows could not be drawn within what is allowed and are left out \\(20 rejected by 'x'\\)"
+    message = (
+        "20 of 60 rows could not be drawn within the restrictions and rules, and are left out \\(20 rejected by 'x'\\)"
+    )
     with pytest.warns(MCCEWarning, match=message):
         rows, weights = chain.sample(20, GIVEN, within=high, importance=True)
     assert rows.index.get_level_values("id").unique().tolist() == ["a", "c"]
     pd.testing.assert_index_equal(weights.index, rows.index)
     with pytest.warns(MCCEWarning, match="20 of 60 rows"):
         assert len(chain.sample(20, GIVEN, within=high, resample=True)) == 40
-    message = r"none of 60 rows could be drawn within what is allowed \(40 rejected by 'x', 20 rejected by 'never'\)"
+    message = r"none of 60 rows could be drawn within .* rules \(40 rejected by 'x', 20 rejected by 'never'\)"
     with pytest.raises(InputError, match=message):
         chain.sample(
             20, GIVEN, within={"x": Within(low=np.array([-np.inf, 1e6, 1e6]))}, rules=[Never((4,))], resample=True
@@ -130,7 +132,7 @@ def test_rules_are_texts_rule_objects_or_row_rules(chain):
             r"the rule 'x >= was\(x\)' reads the factual by was\(\), and sample draws",
         ),
         ({"rules": ["y > 1"]}, "'y'"),
-        ({"rules": [mcce.allow("x", low=0)]}, r"rules holds Allow\(.*; give texts or mcce.rule\(...\)"),
+        ({"rules": [mcce.allow("x", low=0)]}, r"rules has Allow\(.*; give texts or mcce.rule\(...\)"),
         ({"importance": True, "resample": True}, "importance=True has no effect with resample=True"),
     ],
 )

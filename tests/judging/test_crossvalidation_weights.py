@@ -101,5 +101,5 @@ def test_weighted_rows_are_thinned_to_those_of_the_population():
 
 def test_weights_that_leave_few_rows_say_so(true_chain):
     X, _ = strata(1, 100)
-    with pytest.raises(mcce.InputError, match=r"X_new, thinned by weight, has \d+ rows; to judge a conditional takes"):
+    with pytest.raises(mcce.InputError, match=r"X_new, thinned by weight, has \d+ rows; testing a conditional needs"):
         true_chain.criticise(X, sample_weight=np.r_[100.5, np.ones(99)])

@@ -380,7 +380,7 @@ def test_a_large_budget_is_like_none(delta):
     [
         (
             lambda e: e.diagnose(X),
-            r"diagnose needs the training rows, of which nothing is kept with mcce\.Privacy; give",
+            r"diagnose needs the training rows, which are not kept with mcce\.Privacy; give",
         ),
         (lambda e: e.trade_off(FACTUALS), "trade_off needs the training rows"),
         (lambda e: e.explain(FACTUALS, constraints=[mcce.no_copies()]), "no_copies.* needs the training rows"),

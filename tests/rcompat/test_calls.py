@@ -514,7 +514,7 @@ def test_generators_and_kinds_are_taken():
     assert made["generator"] == "AdversarialForest"
     assert made["fitted"].explainer.generator_.schema_.kinds["age"] == "categorical"
     answer = calls.attempt("criticise", made["fitted"], sent(data.head(50)), {})
-    assert "a AdversarialForest has none; use a chain" in answer["error"]
+    assert "a AdversarialForest has no conditionals. Use a chain" in answer["error"]
 
 
 def test_formulas_of_derived_columns_are_taken():

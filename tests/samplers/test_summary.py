@@ -52,7 +52,7 @@ def test_a_chain_gives_its_conditionals():
     with pytest.raises(NotFittedError, match=r"MarginalSampler\(\) is not fitted"):
         mcce.MarginalSampler().summary()
     joint = mcce.available_generators()["mixture"](fixed=["age"], random_state=1).fit(X)
-    with pytest.raises(InputError, match="has no conditionals; only a chain has"):
+    with pytest.raises(InputError, match="has no conditionals; use a chain"):
         joint.conditional("amount")
 
 

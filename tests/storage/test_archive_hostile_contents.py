@@ -136,7 +136,7 @@ def test_json_that_is_none(files, tmp_path):
         ("Feature", {"dtype": {"type": "pandas.dtype", "name": "datetime64[ns, ../../x]"}}, "the time zone is"),
         ("Schema", {"frames": {"build": "x"}}, "Schema: frames is a dict; expected a FrameKind or a NoneType"),
         ("ChainModel", {"seed_": "x"}, "random_state is 'x'"),
-        ("ChainModel", {"visit_sequence_": []}, "visit_sequence_ is not of the features"),
+        ("ChainModel", {"visit_sequence_": []}, "visit_sequence_ is not that of the features"),
     ],
 )
 def test_json_that_names_what_there_is_not(files, kind, changes, match, tmp_path):
@@ -174,7 +174,7 @@ def test_ranges_and_repeats_that_would_take_forever(files, tmp_path):
 
 
 CASES = [
-    ("cart", "Tree", "left", put(0, 0), "Tree: left holds a child that does not come after its parent"),  # a circle
+    ("cart", "Tree", "left", put(0, 0), "Tree: left has a child that does not come after its parent"),  # a circle
     ("cart", "Tree", "left", put(0, -7), "Tree: left holds -7"),
     ("cart", "Tree", "left", put(0, 2**30), "Tree: left holds 1073741824"),
     (
@@ -186,10 +186,10 @@ CASES = [
     ),
     ("cart", "Tree", "feature", put(0, 10**6), "feature holds 1000000, which is not from -1 to 0"),
     ("cart", "Tree", "feature", put(0, -2), "Tree: feature holds -2"),
-    ("cart", "Tree", "start", put(-1, 54), "Tree: start and size lead beyond the donors"),
+    ("cart", "Tree", "start", put(-1, 54), "Tree: start and size exceed the donors"),
     ("cart", "Tree", "start", put(-1, -1), "Tree: start holds -1"),
     ("cart", "Tree", "size", put(-1, 2**31 - 1), "Tree: size holds 2147483647"),
-    ("cart", "Tree", "size", put(-1, 0), "size holds a leaf without donors"),
+    ("cart", "Tree", "size", put(-1, 0), "size has a leaf without donors"),
     ("cart", "Tree", "mask_at", put(0, 0), "mask_at"),
     ("cart", "Tree", "donors", put(3, 60), "donors holds 60, which is not from 0 to 59"),
     ("cart", "Tree", "donors", put(3, -1), "donors holds -1"),
@@ -200,7 +200,7 @@ CASES = [
     ("rpart", "RpartTree", "n_surrogate", put(0, 10**6), "RpartTree: n_surrogate holds 1000000"),
     ("rpart", "RpartTree", "split_feature", put(0, 99), "split_feature holds 99, which is not from 0 to 0"),
     ("rpart", "RpartTree", "split_sides_at", put(0, 10**9), "RpartTree: split_sides_at holds 1000000000"),
-    ("rpart", "RpartTree", "column_levels", put(0, 3), "column_levels are not those of the columns"),
+    ("rpart", "RpartTree", "column_levels", put(0, 3), "column_levels do not match the columns"),
     ("rpart", "RpartTree", "number", put(0, -5), "RpartTree: number holds -5"),
     ("copula", "copula.Margin", "shares", put(1, np.nan), "Margin: shares holds nan"),
     ("copula", "copula.Margin", "values", put(0, np.nan), "Margin: values holds nan"),

@@ -53,7 +53,7 @@ def test_an_explainer_without_donors_holds_no_training_row(tmp_path):
     "name", ["cart", "ctree", "forest", "marginal", "pmm", "parametric", "copula", "empirical", *nightly("boosting")]
 )
 def test_samplers_that_draw_training_values_are_not_stored_without_them(name, tmp_path):
-    with pytest.raises(SamplerError, match=r"donors='none' cannot be done for .*draws training values.*or save with"):
+    with pytest.raises(SamplerError, match=r"donors='none' is not possible for .*draws training values.*or save with"):
         good.chain(name).save(tmp_path / "chain.mcce", donors="none")
     assert not [*tmp_path.iterdir()]
 

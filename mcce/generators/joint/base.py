@@ -2,12 +2,12 @@
 
 1. The table is encoded, and its columns ordered: the fixed features, the decision if there is one, then the mutable
    features, each part in data order (`mcce.generators.layout`). A subclass learns from this table (`_fit`).
-2. To draw, a subclass is handed the givens of some rows and their random streams (`_draw`); all randomness comes from
-   these, so that a row is a function of seed, stream key and draw index, in any block, order, thread or process.
-3. Draws are checked and put on the column's grid; restrictions and rules are obeyed by rejection, or by a subclass that
-   draws inside them itself (`mcce.generators.joint.drawing`).
-4. A subclass that has a density says that of each mutable feature given those before it (`_log_densities`). They sum
-   to log p(mutable | fixed, decision).
+2. To draw, a subclass gets the givens of some rows and their random streams (`_draw`). All randomness comes from these,
+   so that a row is a function of seed, stream key and draw index, in any block, order, thread or process.
+3. Draws are checked and rounded to the column's grid. Restrictions and rules are applied by rejection, or by a subclass
+   that draws inside restrictions (`mcce.generators.joint.drawing`).
+4. A subclass with a density returns the log density of each mutable feature given those before it (`_log_densities`).
+   They sum to log p(mutable | fixed, decision).
 """
 
 from __future__ import annotations
@@ -40,38 +40,37 @@ class JointGenerator(Generator):
     To write one, subclass this and implement two methods:
 
     ``_fit(table, n_given)``
-        Learn from the training rows, a `mcce.table.Table`: the first `n_given` columns are given (the fixed features,
-        then the decision), the others are to be drawn. Numbers stand for themselves, levels are codes, NaN is missing.
-        What is learned goes into attributes with a trailing underscore; to be stored, into ``model_``
-        (`mcce.generators.base`). With ``takes_weights = True``, `table.weights` are None or the positive
-        weights of the rows (`mcce.table.weights`).
+        Fit to the training rows, a `mcce.table.Table`: the first `n_given` columns are given (the fixed features, then
+        the decision), the others are drawn. Numbers are as in the data, levels are codes, NaN is missing. Fitted
+        attributes have a trailing underscore; the model to be stored is ``model_`` (`mcce.generators.base`). With
+        ``takes_weights = True``, `table.weights` are None or the positive weights of the rows (`mcce.table.weights`).
     ``_draw(givens, streams)``
         Return the mutable features of one row for each row of `givens`, as (rows, features). All randomness comes from
         `streams` (`mcce.rng.RowStreams`).
 
     Constructors take at least `fixed`, `kinds`, `random_state` and `n_jobs`.
 
-    What may be overridden:
+    Optional methods:
 
     ``_log_densities(table)``
         Log densities of the mutable features of each row, (rows, features), each given those before it.
     ``draw_within(givens, streams, within, weighted=...)``
-        Draw inside restrictions, by mutable feature (0, 1, ...), and say which rows nothing can be drawn for; with
-        ``restricts = True``. Otherwise rows are drawn again until they are inside, `attempts` times at most.
+        Draw inside restrictions by mutable feature (0, 1, ...), and return which rows cannot be drawn; requires
+        ``restricts = True``. Otherwise rows are redrawn until they are inside, `attempts` times at most.
 
     Attributes
     ----------
-    restricts : whether it draws inside restrictions itself.
+    restricts : whether `draw_within` is implemented.
     thread_safe : whether blocks of rows may be drawn in several threads.
     draws_observed : whether all numbers that are drawn are training values, which are on the column's grid.
-    attempts : how often a row is drawn, at most, until it obeys restrictions and rules; where the generator draws
-        inside restrictions only rules are left, and a chain's number is enough (`RULE_ATTEMPTS`).
-    takes_weights : whether `_fit` heeds the weights of training rows; else `fit` refuses them.
+    attempts : largest number of draws of a row until it satisfies restrictions and rules. A generator that draws inside
+        restrictions is redrawn for rules only, so the number of a chain suffices (`RULE_ATTEMPTS`).
+    takes_weights : whether `_fit` uses the weights of training rows; otherwise weights are an error.
     schema_, seed_, fixed_, ... : see `mcce.generators.Generator`.
 
     Examples
     --------
-    Whole training rows with the same decision, whatever is fixed:
+    A generator that draws whole training rows with the same decision, and ignores the fixed features:
 
     >>> import mcce
     >>> import numpy as np
@@ -120,7 +119,7 @@ class JointGenerator(Generator):
 
     @abstractmethod
     def _fit(self, table: Table, n_given: int) -> None:
-        """Learn from the training rows, of which the first columns are given."""
+        """Fit to the training rows, whose first columns are given."""
 
     @abstractmethod
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
@@ -154,11 +153,11 @@ class JointGenerator(Generator):
         decision : bool array or None
             One more column to condition on: whether each row has the wanted decision.
         sample_weight : array or None
-            A weight for each row, as in `mcce.ChainModel.fit`; a generator that does not take any refuses them.
+            A weight for each row, as in `mcce.ChainModel.fit`; an error if the generator does not take weights.
         progress : bool or None
             Whether to show a progress bar while drawing; None shows one in a terminal or notebook after a second.
         schema : Schema or None
-            What the columns are, if `X` is a part of a larger table that may hold more levels; None reads it from `X`.
+            Columns of a larger table of which `X` is a part, and which may have more levels; None reads them from `X`.
         """
         arranged = self._arrange(X, decision, sample_weight=sample_weight, schema=schema, progress=progress)
         warn_of_columns(arranged.table, self.fixed_)
@@ -185,14 +184,14 @@ class JointGenerator(Generator):
         threads = count_jobs(self.n_jobs) if self.thread_safe else 1
         for tried_in_block in run_in_threads(draw_block, list(range(0, n, size)), threads, "drawing", progress):
             tried += tried_in_block
-        told = len(request.constraints) + self.conditions_by_rejection
+        n_shown = len(request.constraints) + self.conditions_by_rejection
         return Drawn(
             rows,
             rejected_by >= 0,
             log_weight if request.weighted else None,
             rejected_by,
-            (*request.constraints, UNREACHED)[:told],
-            tuple(tried[:told].tolist()),
+            (*request.constraints, UNREACHED)[:n_shown],
+            tuple(tried[:n_shown].tolist()),
         )
 
     def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
@@ -200,19 +199,19 @@ class JointGenerator(Generator):
         return JointDraw(self._draw(givens, streams), np.zeros(givens.shape[0], dtype=bool))
 
     def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
-        """Draw whole rows inside restrictions of mutable features; only generators that `restricts` can."""
-        raise SamplerError(f"{self!r} does not draw inside restrictions; rows are drawn again until they are inside.")
+        """Draw whole rows inside restrictions of mutable features; only for generators with `restricts`."""
+        raise SamplerError(f"{self!r} does not draw inside restrictions; rows are redrawn until they are inside.")
 
     @one_native_thread()
     def feature_log_densities(
         self, matrix: Floats, decision: bool | Bools = True, *, training: bool = False
     ) -> Mapping[Any, Floats]:
-        """Return, by mutable feature, the log densities of encoded rows given their fixed values and those before."""
+        """Return the log densities of encoded rows by mutable feature, given fixed values and features before it."""
         self.check_fitted()
         if training:
             raise SamplerError(
                 f"{self!r} cannot leave a training row out of its density; leave training=True out: each row then "
-                "vouches for itself."
+                "adds to its own density."
             )
         if not self.has_density():
             return super().feature_log_densities(matrix, decision)

@@ -1,19 +1,18 @@
-"""One block of whole rows, inside what is allowed: drawn there by generators that can, by rejection for the others.
+"""Draw one block of whole rows within restrictions and rules: directly by generators that can, else by rejection.
 
 1. Restrictions of fixed features, and rules that name fixed features only, are checked before anything is drawn.
-2. A row that its restrictions leave free, of a request without rules, is drawn as without any: the same bytes.
-3. Of the others, a generator that `restricts` draws inside the restrictions. For one that does not, the whole row is
-   drawn again, by streams of its own for each attempt, until all its values are allowed: that is conditioning the joint
-   distribution, and no weights are missing. A feature with a single allowed value has it, as it has its fixed values.
-4. Rules are obeyed by drawing the whole row again. After so many draws as the generator says (`attempts`) a row
-   ends.
-5. A row that ended goes on once more without the restrictions of features whose present value may be kept
-   (`Within.kept`), and keeps it. If it still ends it is rejected: by the first constraint that its first draw broke, or
-   that, after those before it, left nothing.
-6. With weights, each row has the log probability of what is allowed: the generator's, or an unbiased estimate
+2. Without rules, a row that its restrictions leave free is drawn as without restrictions, with the same bytes.
+3. Other rows are drawn inside the restrictions by a generator with `restricts`. Without it, the whole row is redrawn,
+   with new streams for each attempt, until all its values are allowed. This conditions the joint distribution, so the
+   rows need no weights. A feature with a single allowed value is set to it, like a fixed value.
+4. A row that violates a rule is redrawn as a whole, with at most `attempts` draws in all.
+5. A row without an allowed draw is drawn once more without the restrictions of features whose present value may be kept
+   (`Within.kept`), and keeps these values. If this fails too, the row is rejected: by the first constraint that its
+   first draw violates, or that leaves no value together with those before it.
+6. With weights, each row has the log probability of its restrictions: the generator's, or an unbiased estimate
    (`mcce.samplers.restricted`).
 
-Numbers are put on the column's grid before they are looked at, as a chain's are (`mcce.samplers.rounding`).
+Numbers are rounded to the column's grid before they are checked, as in a chain (`mcce.samplers.rounding`).
 """
 
 from __future__ import annotations
@@ -33,14 +32,16 @@ from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
 from mcce.samplers.rounding import before_rounding, put_on_grid
 from mcce.table import Feature
 
-UNREACHED = "the fixed values"  # rejects a row that a generator could not draw given its fixed values
+UNREACHED = (
+    "the fixed values"  # the constraint that rejects a row which the generator could not draw given its fixed values
+)
 
 Withins = Mapping[int, Within]
 
 
 @dataclass(frozen=True)
 class JointDraw:
-    """Values of the mutable features, one row each; which rows could not be drawn; the log mass of what was allowed."""
+    """Values of the mutable features by row; which rows could not be drawn; the log masses of the restrictions."""
 
     values: Floats
     rejected: Bools
@@ -48,19 +49,19 @@ class JointDraw:
 
 
 class Draws(Protocol):
-    """A joint generator as a block of rows needs it."""
+    """The interface of a joint generator for drawing blocks of rows."""
 
     @property
     def restricts(self) -> bool:
-        """Whether it draws inside restrictions."""
+        """Whether the generator draws inside restrictions."""
 
     @property
     def draws_observed(self) -> bool:
-        """Whether it draws training values only."""
+        """Whether the generator draws training values only."""
 
     @property
     def attempts(self) -> int:
-        """How often a row is drawn, at most, until it is allowed."""
+        """Largest number of draws of a row until it is allowed."""
 
     def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
         """Draw whole rows."""
@@ -70,7 +71,7 @@ class Draws(Protocol):
 
 
 class JointBlock:
-    """The rows of one block while they are drawn: mutable `values`, what rejected each row, and its weight."""
+    """The rows of one block while they are drawn: mutable `values`, rejecting constraints, and weights."""
 
     def __init__(self, generator: Draws, layout: ChainLayout, request: DrawRequest) -> None:
         self.generator, self.layout, self.request = generator, layout, request
@@ -84,25 +85,25 @@ class JointBlock:
         self.column_of: dict[int, int] = {}  # by the number of a restriction
         for code, name in enumerate(request.restrictions):
             if name not in names:
-                raise InputError(f"a restriction names {name!r}, which is no feature; {did_you_mean(name, names)}")
+                raise InputError(f"a restriction names {name!r}, which is not a feature; {did_you_mean(name, names)}")
             self.column_of[code] = names.index(name) - layout.n_given
         self.restricting = self._restricting()
 
     def _restricting(self) -> dict[int, Bools]:
-        """Return which rows each constraint restricts, by its number, in the order in which rows come to them."""
+        """Return which rows each constraint restricts, by its number, in the order in which rows reach them."""
         n, request = len(self.request), self.request
-        everybody = np.ones(n, dtype=bool)
+        all_rows = np.ones(n, dtype=bool)
         found: dict[int, Bools] = {}
         for code, column in self.column_of.items():
             if column < 0:
-                found[code] = everybody
+                found[code] = all_rows
         late = [r for r in self.rules if self._is_late(r)]
-        found |= {self._code(r): everybody for r in self.rules if r not in late}
+        found |= {self._code(r): all_rows for r in self.rules if r not in late}
         for code, (column, within) in enumerate(zip(self.column_of.values(), request.restrictions.values())):
             if column >= 0:
                 observed = self.generator.draws_observed
                 found[code] = within.excludes(self.features[column], n, observed=observed)
-        return found | {self._code(r): everybody for r in late}
+        return found | {self._code(r): all_rows for r in late}
 
     def draw(self) -> JointBlock:
         """Draw all rows."""
@@ -124,9 +125,9 @@ class JointBlock:
         return self
 
     def tried(self) -> Ints:
-        """Return, for each constraint and for the fixed values, how many rows came to it and are restricted."""
+        """Return, for each constraint and for the fixed values, the number of restricted rows that reached it."""
         place = {code: at for at, code in enumerate([len(self.request.constraints), *self.restricting])}
-        place_of = np.full(len(place) + 1, len(place), dtype=np.int64)  # the last: of rows that are not rejected
+        place_of = np.full(len(place) + 1, len(place), dtype=np.int64)  # the last is for rows that are not rejected
         place_of[[*place]] = [*place.values()]
         rejected_at = place_of[self.rejected_by]
         tried = np.zeros(len(place), dtype=np.int64)
@@ -136,7 +137,7 @@ class JointBlock:
         return tried
 
     def _check_givens(self) -> None:
-        """Reject the rows whose fixed values are not allowed, or break a rule (step 1)."""
+        """Reject the rows whose fixed values violate a restriction or a rule (step 1)."""
         for code, within in enumerate(self.request.restrictions.values()):
             column = self.column_of[code] + self.layout.n_given
             if column < self.layout.n_given:
@@ -149,7 +150,7 @@ class JointBlock:
                 self.rejected_by[broken & (self.rejected_by < 0)] = self._code(r)
 
     def _draw_bound(self, at: Ints) -> None:
-        """Draw rows inside restrictions and by rules (steps 3 to 6)."""
+        """Draw rows within restrictions and rules (steps 3 to 6)."""
         within = {
             column: each if self.request.weighted else _keeping_single(each, self.features[column], len(self.request))
             for column, each in zip(self.column_of.values(), self.request.restrictions.values())
@@ -166,10 +167,10 @@ class JointBlock:
         lost = at[rejected]
         if lost.size:
             values, unreached = first[0][rejected], first[1][rejected]
-            self.rejected_by[lost] = self._blame(lost, within, values, unreached)
+            self.rejected_by[lost] = self._rejecting(lost, within, values, unreached)
             missing = np.isnan(values).all(axis=1)
             self.values[lost] = values
-            if missing.any():  # nothing inside: the row goes on with values that are not allowed
+            if missing.any():  # no value is allowed: the row gets values that are not
                 rest = lost[missing]
                 drawn = self.generator.draw_free(self.request.givens[rest], self._streams(rest, "free"))
                 self.values[rest] = self._rounded(drawn.values, {})
@@ -177,9 +178,9 @@ class JointBlock:
     def _obey(
         self, at: Ints, within: Withins, labels: tuple[object, ...], kept: Bools | None = None
     ) -> tuple[tuple[Floats, Bools], RestrictedDraw]:
-        """Draw rows until they are allowed; also return the first draws, and which of them the fixed values rejected.
+        """Draw rows until they are allowed; also return the first draws, and which of them the fixed values reject.
 
-        Where `kept` marks a restricted feature of a row, it keeps the value that it has.
+        Features marked in `kept` keep the present value of the row.
         """
         first = np.full((at.size, len(self.features)), np.nan), np.zeros(at.size, dtype=bool)
         weighted, restricts = self.request.weighted, self.generator.restricts and bool(within)
@@ -212,18 +213,18 @@ class JointBlock:
     def _draw_once(
         self, rows: Ints, within: Withins, streams: RowStreams, kept: Bools | None
     ) -> tuple[JointDraw, Bools]:
-        """Draw some rows; rejected are those whose draw is not allowed, and of these some by the fixed values."""
+        """Draw some rows once; also return which of them could not be drawn given the fixed values."""
         givens, weighted = self.request.givens[rows], self.request.weighted
         inside = {k: each.take(rows) for k, each in within.items()}
-        asked = inside if kept is None else {k: _loosened(w, kept[:, j]) for j, (k, w) in enumerate(inside.items())}
+        wanted = inside if kept is None else {k: _loosened(w, kept[:, j]) for j, (k, w) in enumerate(inside.items())}
         nothing = np.zeros(rows.size, dtype=bool)
         if self.generator.restricts and within:
             known = {
                 k: before_rounding(self.generator, self.features[k], each.known_to_samplers(), rows.size)
-                for k, each in asked.items()
+                for k, each in wanted.items()
             }
             drawn = self.generator.draw_within(givens, streams, known, weighted=weighted)
-            values, unreached = self._rounded(drawn.values, asked), nothing
+            values, unreached = self._rounded(drawn.values, wanted), nothing
         else:
             drawn = self.generator.draw_free(givens, streams)
             values, unreached = self._rounded(drawn.values, {}), drawn.rejected
@@ -242,7 +243,7 @@ class JointBlock:
         ), unreached
 
     def _kept(self, rows: Ints, within: Withins) -> Bools | None:
-        """Return which restricted features may keep the value that they have, row by row; None if none has one."""
+        """Return, for each row, which restricted features may keep the present value; None if no feature has one."""
         if not rows.size or all(each.kept is None for each in within.values()):
             return None
         columns = []
@@ -254,34 +255,34 @@ class JointBlock:
             columns.append(may)
         return np.column_stack(columns)
 
-    def _blame(self, rows: Ints, within: Withins, values: Floats, unreached: Bools) -> Ints:
-        """Return what each row was rejected by (step 5)."""
-        blamed = np.full(rows.size, -1, dtype=np.int64)
-        blamed[unreached] = len(self.request.constraints)
+    def _rejecting(self, rows: Ints, within: Withins, values: Floats, unreached: Bools) -> Ints:
+        """Return the constraint that rejects each row (step 5)."""
+        found = np.full(rows.size, -1, dtype=np.int64)
+        found[unreached] = len(self.request.constraints)
         code_of = {column: code for code, column in self.column_of.items()}
         for end, k in enumerate(within, 1):
-            left = np.flatnonzero(blamed < 0)
+            left = np.flatnonzero(found < 0)
             if not left.size:
-                return blamed
+                return found
             if self.generator.restricts:
                 some = dict(list(within.items())[:end])
                 lost = self._draw_once(rows[left], some, self._streams(rows[left], "cause"), None)[0].rejected
             else:
                 lost = ~within[k].take(rows[left]).allows(values[left, k])
-            blamed[left[lost]] = code_of[k]
+            found[left[lost]] = code_of[k]
         for r in self.rules:
-            left = np.flatnonzero(blamed < 0)
+            left = np.flatnonzero(found < 0)
             if self._is_late(r) and left.size:
-                blamed[left[~self._holds(r, values[left], rows[left])]] = self._code(r)
-        # a draw that was inside on the way to blame, but never in all its attempts
+                found[left[~self._holds(r, values[left], rows[left])]] = self._code(r)
+        # rows with an allowed draw in this search, but in none of their attempts
         last = [*self.restricting][-1]
-        return np.where(blamed < 0, last, blamed)
+        return np.where(found < 0, last, found)
 
     def _rounded(self, values: Floats, within: Withins) -> Floats:
         if np.ndim(values) != 2 or values.shape[1] != len(self.features):
             raise SamplerError(
                 f"{self.generator!r} drew an array of shape {np.shape(values)} for {len(self.features)} features; "
-                "it returns one row for each row to draw, with a column for each mutable feature."
+                "return one row for each row to draw, with a column for each mutable feature."
             )
         on_grid = np.empty(values.shape, order="F")
         for k, feature in enumerate(self.features):
@@ -306,7 +307,7 @@ class JointBlock:
 
 
 def _keeping_single(within: Within, feature: Feature, n_rows: int) -> Within:
-    """Return the restriction of a feature that keeps the single allowed value of a row as if it were its own."""
+    """Return the restriction of a feature with the single allowed value of a row as its present value to keep."""
     single, value = within.single_values(feature, n_rows)
     if not single.any():
         return within
@@ -314,7 +315,7 @@ def _keeping_single(within: Within, feature: Feature, n_rows: int) -> Within:
 
 
 def _put_inside(values: Floats, within: Within, feature: Feature, weighted: bool) -> tuple[Floats, Bools]:
-    """Return a free draw as it may be: the single allowed value, or the nearest multiple; and which were outside."""
+    """Return free draws set to the single allowed value or rounded to a multiple; also which are not allowed."""
     outside = ~within.off_grid().allows(values)
     values = np.where(outside, values, within.put(values))
     if not weighted:
@@ -324,7 +325,7 @@ def _put_inside(values: Floats, within: Within, feature: Feature, weighted: bool
 
 
 def _loosened(within: Within, rows: Bools) -> Within:
-    """Return the restriction without that of some rows."""
+    """Return the restriction with some rows unrestricted."""
     n = rows.size
     low, high = within.bounds(n)
     return replace(

@@ -1,25 +1,34 @@
 """Models of other packages as generators, drawn in blocks, so that a row is a function of seed, key and draw index.
 
-`SampleGenerator` takes anything with ``fit(X)`` and ``sample(n, given)``, `SynthesizerGenerator` synthesizers that have
-SDV's interface. A foreign model draws many rows from one random state. So:
+`SampleGenerator` takes any model with ``fit(X)`` and ``sample(n, given)``, `SynthesizerGenerator` synthesizers with
+SDV's interface. Such a model draws many rows from one random state. So:
 
-A foreign model draws many rows from one random state. So:
+1. A copy of the user's model is fitted to a frame with the user's columns and dtypes and, if the generator conditions
+   on the decision, a column of booleans for it.
+2. Rows are drawn in blocks of `BLOCK` rows with the same givens. The seed of a block is a hash of the request's seed,
+   the row's stream key and the number of the block; a row is the one at its draw index. So a row does not depend on
+   the other rows of a request or on their order.
+3. Before a block is drawn, the global random states of Python, numpy and, if it is loaded, torch are set; they are
+   restored afterwards. The model is seeded by the user's function `seed` or else by its method `set_random_state`
+   (SDV's `_set_random_state`), if it has one. One block is drawn at a time.
+4. `fit` raises if the draws are not reproducible: different rows with the same seed, or the same rows with different
+   seeds.
+5. Drawn rows are checked: all columns, known levels, no missing values where the dtype does not allow them.
 
-Of a `SampleGenerator`, ``fit(frame)`` learns from the training rows: the user's columns, and one of booleans for the
-decision. ``sample(n, given)`` returns a frame of `n` rows with the mutable columns; `given` is a dict of the fixed
-values and the decision by column, empty if nothing is given. Fewer rows are taken as those that could be had; the
-others are rejected, by "the fixed values".
+`SampleGenerator`: ``sample(n, given)`` returns a frame of `n` rows with the mutable columns. `given` is a dict of the
+fixed values and the decision by column, empty if nothing is given. If fewer rows are returned, the remaining rows of
+the block are rejected by "the fixed values".
 
-Of a `SynthesizerGenerator`:
+`SynthesizerGenerator`:
 
-6. ``fit(frame)`` learns; ``sample(num_rows)`` draws rows.
+6. ``fit(frame)`` fits the synthesizer; ``sample(num_rows)`` draws rows.
 7. Rows with given values come from ``sample_remaining_columns(known_columns)`` if there is such a method, else from
    ``sample_from_conditions([condition])``; a condition has ``num_rows`` and ``column_values``, also as the methods
    ``get_num_rows()`` and ``get_column_values()``.
-8. A synthesizer that has neither is drawn from again and again, `TRIED` rows at a time, `TRIES` times at most, and
-   rows with the given values are kept: levels and missing values must be equal, numbers lie within a share of their
-   range (`tolerance`), and are then set.
-9. Rows of a block that could not be fetched are rejected, by "the fixed values".
+8. From a synthesizer without these methods, `TRIED` rows are drawn at a time, `TRIES` times at most, and rows with the
+   given values are kept: levels and missing values must be equal, numbers within a share of their range (`tolerance`).
+   The fixed values of kept rows are then the given ones.
+9. Rows of a block that could not be drawn given their fixed values are rejected by "the fixed values".
 """
 
 from __future__ import annotations
@@ -49,9 +58,9 @@ from mcce.table import Feature, Kind, Schema, Table
 from mcce.table.dtypes import holds_missing, is_dated
 
 BLOCK = 100
-ATTEMPTS = 20  # of drawing a row inside what is allowed: each draws a whole block
+ATTEMPTS = 20  # draws of a row until it is allowed: each draws a whole block
 SEEDING = ("set_random_state", "_set_random_state")
-_ONE_AT_A_TIME = RLock()  # the global random states are one
+_ONE_AT_A_TIME = RLock()  # threads share the global random states
 
 Seeding = Callable[[Any, int], object]
 
@@ -69,11 +78,11 @@ class ForeignGenerator(JointGenerator):
 
     @abstractmethod
     def _copy_foreign(self, frame: pd.DataFrame) -> Any:
-        """Return a copy of the user's model that is not fitted."""
+        """Return an unfitted copy of the user's model."""
 
     @abstractmethod
     def _draw_block(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
-        """Return `n` rows, of which the first so many have the values of `given`, a frame of one row."""
+        """Return `n` rows, and how many of the first have the values of `given`, a frame of one row."""
 
     def _fit(self, table: Table, n_given: int) -> None:
         self._features, self._n_given = table.features, n_given
@@ -88,27 +97,26 @@ class ForeignGenerator(JointGenerator):
         else:
             raise SamplerError(
                 f"{self!r} does not take sample_weight, because the fit of its {type(model).__name__} has no such "
-                "parameter, and would learn from all rows alike; give that one, use another generator "
-                f"({generators_of_weights()}), or leave sample_weight out."
+                f"parameter; add it, use another generator ({generators_of_weights()}), or leave sample_weight out."
             )
         self.foreign_ = model
         self._check_reproducible(table)
 
     def _check_reproducible(self, table: Table) -> None:
-        """Refuse a model whose draws are not a function of the seed (step 4)."""
+        """Raise if the draws of the model are not a function of the seed (step 4)."""
         given = table.matrix[:1, : self._n_given]
         seeds = (derive_key(self.seed_, "trial"), derive_key(self.seed_, "another trial"))
         first, other, again = (self._block(given, seed)[0] for seed in (seeds[0], seeds[1], seeds[0]))
         constant = bool((table.matrix == table.matrix[:1]).all())
         if not np.array_equal(first, again, equal_nan=True):
             raise SamplerError(
-                f"{self!r} draws different rows with the same seed, so that nothing could be reproduced; give a "
-                "function that seeds it: seed=lambda model, seed: ..."
+                f"{self!r} draws different rows with the same seed, so its draws cannot be reproduced; give a function "
+                "that seeds it: seed=lambda model, seed: ..."
             )
         if np.array_equal(first, other, equal_nan=True) and not constant:
             raise SamplerError(
-                f"{self!r} draws the same rows whatever the seed: it has a random state of its own; give a function "
-                "that seeds it: seed=lambda model, seed: ..."
+                f"{self!r} draws the same rows with different seeds: its random state is not set; give a function that "
+                "seeds it: seed=lambda model, seed: ..."
             )
 
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
@@ -130,13 +138,13 @@ class ForeignGenerator(JointGenerator):
         return JointDraw(values, rejected)
 
     def _block(self, given: Floats, seed: int) -> tuple[Floats, int]:
-        """Return the mutable features of one block of rows, and how many of them have the givens."""
+        """Return the mutable features of one block of rows, and how many rows have the givens."""
         known = Schema(self._features[: self._n_given]).decode(given) if self._n_given else pd.DataFrame(index=[0])
         frame, n_met = self._draw_block(BLOCK, known, seed)
         return self._encoded(frame, self._features[self._n_given :]), n_met
 
     def _call(self, draw: Callable[..., Any], *arguments: Any, seed: int, **options: Any) -> pd.DataFrame:
-        """Return what the model draws once it is seeded (step 3)."""
+        """Seed the model and return its draws (step 3)."""
         with seeded(self.foreign_, seed, self.seed):
             drawn = draw(*arguments, **options)
         if not isinstance(drawn, pd.DataFrame):
@@ -160,11 +168,11 @@ class ForeignGenerator(JointGenerator):
             else:
                 values = feature.encode(column.reset_index(drop=True), "the drawn rows")
         except (InputError, TypeError, ValueError) as error:
-            raise SamplerError(f"{self!r} drew {feature.name!r} as what it is not: {error}") from error
+            raise SamplerError(f"{self!r} drew invalid values of {feature.name!r}: {error}") from error
         if np.isnan(values).any() and not holds_missing(feature.dtype):
             raise SamplerError(
-                f"{self!r} drew missing values for {feature.name!r}, which its dtype {feature.dtype} cannot hold; let "
-                "the model draw none, or train on a dtype that can be missing."
+                f"{self!r} drew missing values for {feature.name!r}, which its dtype {feature.dtype} cannot hold; "
+                "train on a dtype with missing values, or let the model draw none."
             )
         return np.asarray(values, dtype=np.float64)
 
@@ -176,14 +184,14 @@ def takes_sample_weight(model: Any) -> bool:
 
 @contextmanager
 def seeded(model: Any, seed: int, how: Seeding | None) -> Iterator[None]:
-    """Seed a model, and the global random states until the end (step 3)."""
+    """Seed a model and, within the context, the global random states (step 3)."""
     methods = (getattr(model, name, None) for name in SEEDING)
     with _ONE_AT_A_TIME:
         torch = sys.modules.get("torch")
         before = random.getstate(), np.random.get_state(), None if torch is None else torch.random.get_rng_state()  # noqa: NPY002
         try:
             random.seed(seed)
-            np.random.seed(seed % 2**32)  # noqa: NPY002  # the model may draw from it; we put it back
+            np.random.seed(seed % 2**32)  # noqa: NPY002  # the model may draw from it; restored below
             if torch is not None:
                 torch.manual_seed(seed % 2**63)
             if how is not None:
@@ -208,18 +216,18 @@ class SampleGenerator(ForeignGenerator):
     model : object
         An unfitted model; it is copied. ``fit(X)`` gets a frame with the training columns and, if the generator
         conditions on the decision, one more of booleans, named ``"<decision>"``. ``sample(n, given)`` returns a frame
-        of `n` rows given the values of a dict by column. If it has a parameter `random_state` or `seed`, it is given an
-        integer. To take weights of rows, its `fit` has a parameter `sample_weight`.
+        of `n` rows given the values of a dict by column. A parameter `random_state` or `seed` of it gets an integer. To
+        take weights of rows, its `fit` needs a parameter `sample_weight`.
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; blocks are drawn one at a time.
     seed : callable or None
-        ``seed(model, number)`` seeds a model that has a random state of its own. None seeds the global states of
-        Python, numpy and torch, and calls `set_random_state` if there is one.
+        ``seed(model, number)`` seeds a model with its own random state. None seeds the global states of Python, numpy
+        and torch, and calls `set_random_state` if there is one.
 
     Notes
     -----
-    It has no density, and cannot be saved but by pickle. Restrictions and rules are obeyed by rejection, of 20 draws at
-    most. A subclass of `mcce.generators.JointGenerator` can have both,
-    and draws faster, since it need not draw in blocks.
+    The generator has no density, and can be saved only by pickle. Restrictions and rules are applied by rejection, with
+    at most 20 draws of a row. A subclass of `mcce.generators.JointGenerator` can have a density, can be saved, and
+    draws faster, since it need not draw in blocks.
 
     Examples
     --------
@@ -257,7 +265,7 @@ class SampleGenerator(ForeignGenerator):
         for name in ("fit", "sample"):
             if isinstance(self.model, type) or not callable(getattr(self.model, name, None)):
                 raise InputError(
-                    f"model is {spell(self.model)}, which has no method {name!r} to call; give an unfitted object with "
+                    f"model is {spell(self.model)}, which has no method {name!r}; give an unfitted object with "
                     "fit(X) and sample(n, given)."
                 )
         return copy.deepcopy(self.model)
@@ -270,7 +278,7 @@ class SampleGenerator(ForeignGenerator):
         if not len(drawn):
             raise SamplerError(f"{self!r} drew no rows given {values}; let sample(n, given) return at least one.")
         n_met = min(len(drawn), n)
-        while len(drawn) < n:  # what stands in for rows that could not be fetched
+        while len(drawn) < n:  # placeholders for rows that could not be drawn
             drawn = pd.concat([drawn, drawn], ignore_index=True)
         return drawn.iloc[:n], n_met
 
@@ -283,7 +291,7 @@ TRIED, TRIES = 1000, 20
 
 @dataclass(frozen=True)
 class SynthesizerCondition:
-    """Values that rows are to be drawn given, in the form of SDV's own conditions."""
+    """Values to condition draws on, with the interface of SDV's conditions."""
 
     num_rows: int
     column_values: dict[Any, Any]
@@ -304,21 +312,21 @@ class SynthesizerGenerator(ForeignGenerator):
     ----------
     synthesizer : object or callable
         An unfitted synthesizer with `fit` and `sample`, and, to draw given the fixed values, `sample_remaining_columns`
-        or `sample_from_conditions`; it is copied. Or a function that makes one from the training frame, for those that
-        have to know the columns beforehand (SDV's metadata): the frame has one more column of booleans if the
-        generator conditions on the decision. To take weights of rows, its `fit` has a parameter `sample_weight`.
+        or `sample_from_conditions`; it is copied. Or a function that makes one from the training frame, for
+        synthesizers that need the columns in advance (SDV's metadata): the frame has one more column of booleans if the
+        generator conditions on the decision. To take weights of rows, its `fit` needs a parameter `sample_weight`.
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; blocks are drawn one at a time.
     seed : callable or None
-        ``seed(synthesizer, number)`` seeds a synthesizer that has a random state of its own. None seeds the global
-        states of Python, numpy and torch, and calls `set_random_state` if there is one.
+        ``seed(synthesizer, number)`` seeds a synthesizer with its own random state. None seeds the global states of
+        Python, numpy and torch, and calls `set_random_state` if there is one.
     tolerance : float
-        Without conditional sampling, how far a fixed number may be off, as a share of its range.
+        Without conditional sampling, largest deviation of a fixed number, as a share of its range.
 
     Notes
     -----
-    It has no density, and cannot be saved but by pickle. Restrictions and rules are obeyed by rejection, of 20 draws at
-    most. Without conditional sampling, 20 times 1000 rows are drawn for
-    each hundred; rows with the fixed values that are not among them are rejected, and no candidates.
+    The generator has no density, and can be saved only by pickle. Restrictions and rules are applied by rejection, with
+    at most 20 draws of a row. Without conditional sampling, up to 20 times 1000 rows are drawn for each block of 100.
+    If too few of them have the fixed values, the remaining rows of the block are rejected.
 
     Examples
     --------
@@ -360,7 +368,7 @@ class SynthesizerGenerator(ForeignGenerator):
         for name in ("fit", "sample"):
             if isinstance(made, type) or not callable(getattr(made, name, None)):
                 raise InputError(
-                    f"synthesizer is {spell(made)}, which has no method {name!r} to call; give an unfitted object with "
+                    f"synthesizer is {spell(made)}, which has no method {name!r}; give an unfitted object with "
                     "fit(frame) and sample(num_rows), or a function of the training frame that returns one."
                 )
         return copy.deepcopy(made)

@@ -1,11 +1,11 @@
 """A finite mixture over all columns as a generator.
 
-1. One mixture is fitted to the givens and the mutable features together (`mcce.samplers.mixture.model`): its number of
-   components by rows held out.
-2. Given part of a row, the components have other weights, and each further column is a mixture again
-   (`mcce.samplers.mixture.model`): a row is drawn column after column, each given all before it, which is the joint
-   distribution, exactly.
-3. Restrictions truncate one column after the other; what each left of its conditional is the weight of the row.
+1. One mixture is fitted to the givens and the mutable features together (`mcce.samplers.mixture.model`). Its number of
+   components is chosen on held-out rows.
+2. Given part of a row, the components are reweighted, and each further column is again a mixture
+   (`mcce.samplers.mixture.model`). A row is drawn column by column, each given all before it. This is exactly the joint
+   distribution.
+3. Restrictions truncate one column after the other. The weight of a row is the product of the masses that they leave.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ from mcce.table import Feature, Kind, Table
 class MixtureGenerator(JointGenerator):
     """A finite mixture for mixed data as a joint model: any columns given any others, in closed form.
 
-    Inside a component levels are independent of all else, and numbers depend on each other as normal scores do,
+    Within a component, levels are independent of all other columns, and the normal scores of numbers are multivariate
+    normal,
 
         p(x) = sum_k w_k p_k(levels) N_k(scores of numbers).
 
-    It is the distribution of a chain of `mcce.MixtureSampler`, which share one fit, without the chain.
+    The distribution is that of a chain of `mcce.MixtureSampler`, which share one fit.
 
     Parameters
     ----------
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`.
     max_components : int
-        Most components; 1, 2, 4, ... are tried on rows held out.
+        Largest number of components; 1, 2, 4, ... are compared on held-out rows.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class MixtureGenerator(JointGenerator):
 
     Notes
     -----
-    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry an importance
+    Draws inside restrictions are truncated one column after the other, as in a chain: rows have an importance
     (``sample(..., importance=True)``). The numbers drawn are observed values.
 
     References
@@ -94,7 +95,7 @@ class MixtureGenerator(JointGenerator):
         self.model_ = fit_mixture(table, derive_key(self.seed_, "mixture"), self.max_components)
 
     def check_model(self, features: Sequence[Feature], n_given: int) -> None:
-        """Refuse a mixture that is not of these columns."""
+        """Raise if the mixture does not match these columns."""
         check_type(self.model_, "model_", Mixture)
         self.model_.check_columns(features)
 
@@ -117,7 +118,7 @@ class MixtureGenerator(JointGenerator):
                 assert found.log_mass is not None
                 log_mass += found.log_mass
                 rows[:, j] = found.values
-                if found.rejected.any():  # a rejected row goes on with what is not allowed
+                if found.rejected.any():  # a rejected row continues with a value that is not allowed
                     rows[found.rejected, j] = conditional.draw(streams.child("free", j))[found.rejected]
             known.append(j)
         rejected = np.isneginf(log_mass)

@@ -1,4 +1,4 @@
-"""A vine copula over all columns as a generator: its columns (`columns`), drawn one given the other (`model`)."""
+"""A vine copula over all columns as a generator."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from mcce.wording import Value
 @register_generator("vine")
 @stored_as("VineGenerator")
 class VineGenerator(JointGenerator):
-    """A vine copula as a joint model: one D-vine over all columns, with the training data's own margins.
+    """A vine copula as a joint model: one D-vine over all columns, with the empirical margins of the training data.
 
-    The fixed features and the decision stand at one end of its path, so that each column given all before it,
+    The fixed features and the decision are at one end of its path. So each column given all before it,
 
         p(x^m | x^f, y') = prod_j p(x_j | x_1, ..., x_j-1),
 
-    has the distribution function H(u_j | u_1, ..., u_j-1) of its share, by the Rosenblatt transform, exactly: numbers
-    and ordered levels are drawn by inverting H on the shares of the training values, discrete ones included, and scored
-    by its differences. Unordered levels are indicators, drawn one after the other until one is 1, each learned from the
+    has exactly the distribution function H(u_j | u_1, ..., u_j-1) of the Rosenblatt transform. Numbers and ordered
+    levels are drawn by inverting H on the shares of the training values, discrete ones included, and their densities
+    are differences of H. Unordered levels are indicators, drawn one after the other until one is 1, each fitted to the
     rows in which those before it are 0.
 
     Parameters
     ----------
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; the vine is fitted in one thread.
     families : {"parametric", "gaussian", "student", "nonparametric"}
-        Pair copulas, as in `mcce.VineSampler`. Those that are chosen by AIC are fitted by Kendall's tau, which suits
-        numbers; with many levels all Gaussian ones, fitted by likelihood, do better.
+        Pair copulas, as in `mcce.VineSampler`. "parametric" ones are chosen by AIC and fitted by Kendall's tau, which
+        suits numbers; with many levels "gaussian", fitted by likelihood, does better.
     n_trees : int
-        Trees of the vine: a variable depends on so many before it, in data order. The time of a fit and of a draw grows
-        with it.
+        Number of trees of the vine: a variable depends on this many variables before it, in data order. The time of
+        fits and draws grows with it.
 
     Attributes
     ----------
@@ -55,9 +55,8 @@ class VineGenerator(JointGenerator):
     Notes
     -----
     Needs pyvinecopulib: ``pip install 'mcce[vine]'``. Draws inside restrictions are truncated one column after the
-    other, as a chain's: rows carry an importance (``sample(..., importance=True)``). The values drawn are observed
-    values. Missing values are drawn by an indicator of their own; where one is given, nothing is known of the column
-    but this.
+    other, as in a chain: rows have an importance (``sample(..., importance=True)``). The values drawn are observed
+    values. Missing values are drawn by a separate indicator; a given missing value enters by this indicator only.
 
     References
     ----------
@@ -129,7 +128,7 @@ class VineGenerator(JointGenerator):
             if k in within:
                 assert found.log_mass is not None
                 log_mass += found.log_mass
-                if found.rejected.any():  # a rejected row goes on with what is not allowed
+                if found.rejected.any():  # a rejected row continues with a value that is not allowed
                     free = conditional.draw_within(streams.child("free", j), anything).values
                     values[found.rejected, k] = free[found.rejected]
             if k + 1 < values.shape[1]:

@@ -1,8 +1,8 @@
-"""Conditional inference trees level by level, as numba kernels on arrays: tests, cuts, partition.
+"""Numba kernels that grow conditional inference trees level by level: tests, cuts, partition.
 
-The response has one column (a number, or the scores of an ordered factor) or one column a class (0/1). All rows of a
-node are visited in their original order, and all sums are taken one after the other, so that every statistic that a
-choice may hang on has the same last bit as party's.
+The response has one column (a number, or the scores of an ordered factor) or one column for each class (0/1). All rows
+of a node are visited in their original order, and all sums are sequential, so that every statistic that decides a
+choice has the same last bit as party's.
 
 1. `test_nodes`: for each node of a level and each variable the quadratic statistic of the test of independence, and
    its degrees of freedom. With D = T - mu (`mcce.trees.ctree.tree`) the Moore-Penrose inverse has a closed
@@ -12,10 +12,10 @@ choice may hang on has the same last bit as party's.
 2. `sort_level`: the rows of each node in the order of the variable that it is cut on.
 3. `cut_nodes`: the cut of a node with the largest standardised two-sample statistic; levels are ordered by their own
    standardised statistic first.
-4. `split_nodes`: the rows of a node parted stably.
+4. `split_nodes`: the rows of a node, partitioned stably.
 
-A row in which a variable is missing takes no part in the variable's test and cut; it goes to the larger child,
-and to party's right one if they are equal.
+A row in which a variable is missing is left out of the variable's test and cut; it goes to the larger child, and to
+party's right one if they are equal.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from numba import njit
 from mcce.base.compiling import cached
 
 NUMBER, FACTOR, LOGICAL = 0, 1, 2  # a logical is tested as two levels and cut as the numbers 0 and 1
-UNKNOWN = -1  # degrees of freedom that the closed form cannot tell
+UNKNOWN = -1  # degrees of freedom that the closed form does not give
 UNTESTED = -2  # of a variable that has too few values in a node
 TOLERANCE = 1e-10
 NEARLY = 1.0 - 1e-9
-MOST_CANCELLED = 1e5  # sum of squares over sum of squares around the mean: above that, rounding decides on the rank,
-ALL_CANCELLED = 1e14  # and above this on everything
+MOST_CANCELLED = 1e5  # sum of squares over sum of squares around the mean: above this, rounding decides on the rank,
+ALL_CANCELLED = 1e14  # and above this on the statistic
 
 Columns = namedtuple("Columns", "values n_rows kind n_levels shift has_missing orders slot")
 Response = namedtuple("Response", "scores labels n_classes")
@@ -45,7 +45,7 @@ Work = namedtuple(
 
 
 def scratch(n: int, width: int, most_levels: int) -> Work:
-    """Return room for what the kernels compute on the way: `n` rows, `width` response columns."""
+    """Return scratch arrays for `n` rows and `width` response columns."""
     return Work(
         kept=np.empty(n, dtype=np.int32),
         spare=np.empty(n, dtype=np.int32),
@@ -394,9 +394,9 @@ def _sort_by_rank(values, at, rows, start, end, rank, n_ranks, place, rank_of_ro
 
 @_inner
 def _sort_as_party(rank_of_row, start, end, spare, key, index):
-    """Put the sorted rows of equal rank in the order in which party meets them.
+    """Put the sorted rows of equal rank in party's order.
 
-    It sorts all rows of the table, those outside the node before the others, by a method that is not stable.
+    party sorts all rows of the table, those outside the node before the others, by a method that is not stable.
     """
     for row in range(key.size):
         key[row] = 0.0
@@ -442,7 +442,7 @@ def cut_nodes(
 ):  # fmt: skip
     """Cut each node of a level on its chosen variable, if any: fill `statistic`, `found`, and `cut` or `goes_left`.
 
-    `seen` says which levels of a factor occur in the node.
+    `seen` is whether each level of a factor occurs in the node.
     """
     mean, variance, left, kept = work.mean, work.variance, work.left, work.kept
     for node in range(start.size):
@@ -486,7 +486,7 @@ def _goes_left(x, is_factor, cut, goes_left, node):
 def split_nodes(
     columns, work, rows, start, size, chosen, cut, goes_left, mirrored, left_size, missing_left, node_of_row
 ):
-    """Part the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves.
+    """Partition the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves.
 
     A factor of two levels is cut so that the first one goes left, as a number would be; where party has it the other
     way round, the node is `mirrored`.
@@ -539,7 +539,7 @@ def impurities(response, rows, start, size, mean, variance, out):
 
 
 def compiled() -> bool:
-    """Return whether numba's cache on disk has the kernels of this version; True if that cannot be told."""
+    """Return whether numba's cache on disk has the kernels of this version; True if this is unknown."""
     try:
         return bool(test_nodes.signatures or test_nodes._cache._cache_file._load_index())
     except (AttributeError, OSError):

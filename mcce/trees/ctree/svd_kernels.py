@@ -1,8 +1,8 @@
 """Singular values and vectors of a small square matrix, rounded the same way on every machine.
 
-A choice between predictors that say the same hangs on the last bit of their statistics, and numpy's decomposition
-rounds as the machine's processor and library have it. This one does one operation after the other, in the order of the
-reference version of LAPACK (3.11, dgesdd for up to 25 rows), and so gives the bits that R gives with that.
+A choice between equivalent predictors depends on the last bit of their statistics, and the rounding of numpy's
+decomposition depends on the processor and the library. This one runs sequentially, in the order of the reference
+version of LAPACK (3.11, dgesdd for up to 25 rows), and so gives the same bits as an R with that version.
 
 1. `_bidiagonalise`: Householder reflections from the left and the right in turn (Golub and Kahan 1965).
 2. `_diagonalise`: implicit QR sweeps, with a zero shift where small values would lose accuracy (Demmel and Kahan 1990).
@@ -20,7 +20,7 @@ import numpy as np
 from mcce.base.arrays import Floats
 from mcce.base.compiling import entry, inner
 
-MOST_ROWS = 25  # beyond, LAPACK divides and conquers
+MOST_ROWS = 25  # for larger matrices LAPACK uses divide and conquer
 _EPS = 2.0**-53
 _TINY = np.finfo(np.float64).tiny
 _TOLERANCE = 2.0**6.625 * _EPS  # relative error of a singular value: eps^(-1/8) eps
@@ -329,7 +329,7 @@ def _exchange(d, left, right, i, j):
 def _order(d, left, right):
     """Step 3: make the values positive and sort them, and the vectors.
 
-    They are sorted down, up and down again, as in LAPACK: so equal values come out in the same order as there.
+    They are sorted down, up and down again, as in LAPACK, so that equal values have the same order.
     """
     n = d.size
     for k in range(n):

@@ -1,14 +1,14 @@
 """Conditional inference trees: unbiased recursive partitioning (Hothorn, Hornik and Zeileis 2006), as party grows them.
 
-It is kept for bit parity with R, where it is mcceR's default; no Python package has these trees.
+These trees are mcceR's default, and match R's to the last bit; no Python package has them.
 
 1. A node of at least `min_split` rows tests each variable for independence of the response. The criterion is one minus
    the p-value, raised to the power m for Bonferroni's adjustment of m variables. The variable with the largest
    criterion is cut if that is above `mincriterion`; ties: the larger statistic, then the earlier variable.
-2. Of the cuts that leave `min_leaf` rows (and a share `minprob`) on each side the one with the largest standardised
-   two-sample statistic is taken. A variable without such a cut gives way, once, to the next best one.
+2. Among the cuts that leave `min_leaf` rows (and a share `minprob`) on each side, the one with the largest standardised
+   two-sample statistic is chosen. A variable without such a cut is replaced, once, by the next best one.
 3. Numbers enter as they are, ordered factors as scores 1, 2, ... (two levels: 0, 1), factors as 0/1 columns. Numbers of
-   dtype bool are R's logicals: tested as two levels, cut as 0 and 1. Rows with a missing value take no part in the test
+   dtype bool are R's logicals: tested as two levels, cut as 0 and 1. Rows with a missing value are left out of the test
    and cut, and go to the larger child. A variable with fewer than `min_split` values is not tested.
 4. Nodes are numbered as party does, parents first, left before right.
 
@@ -76,8 +76,8 @@ _SMALLEST_PIVOT = 1e-9
 def linear_statistic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Return T - mu and Sigma for predictor columns `x` and response columns `y`.
 
-    Sums run row by row and products from left to right: where x is far from 0, Sigma is a small difference of large
-    numbers, and its rank hangs on their last digits.
+    Sums run row by row and products from left to right: if x is far from 0, Sigma is a small difference of large
+    numbers, and its rank depends on their last digits.
     """
     n = x.shape[0]
     mean = _sum(y) / n
@@ -102,10 +102,10 @@ def _products(a: Floats, b: Floats) -> Floats:
 
 
 def quadratic(x: Floats, y: Floats) -> tuple[float, int]:
-    """Return the quadratic statistic and its degrees of freedom, product by product as party computes it.
+    """Return the quadratic statistic and its degrees of freedom, with party's order of operations.
 
-    So what depends on the last bits, such as the choice between two columns of which one is a multiple of the other, is
-    the same as there where R has the reference version of LAPACK (`mcce.trees.ctree.svd_kernels`).
+    So choices that depend on the last bits, such as between two columns of which one is a multiple of the other, are
+    the same as in an R with the reference version of LAPACK (`mcce.trees.ctree.svd_kernels`).
     """
     centred, sigma = linear_statistic(x, y)
     varies = np.diag(sigma) > 0
@@ -121,8 +121,9 @@ def quadratic(x: Floats, y: Floats) -> tuple[float, int]:
 def chi_square(statistic: Floats, freedom: Ints) -> Floats:
     """Return one minus the p-value of a chi-square statistic; 0 for no degrees of freedom.
 
-    Statistics are taken to 40 bits: of two that differ by rounding alone, errors of the p-value would now and then give
-    the smaller one the larger criterion; so their criteria are equal, and the larger statistic decides.
+    Statistics are rounded to 40 bits. Otherwise, of two statistics that differ by rounding only, errors of the p-value
+    would sometimes give the smaller one the larger criterion. Rounded, their criteria are equal, and the larger
+    statistic decides.
     """
     from scipy.special import chdtrc  # scipy takes long to import
 
@@ -146,8 +147,8 @@ def maximum(x: Floats, y: Floats) -> tuple[float, float]:
 def all_within(correlation: Floats, bound: float) -> float:
     """Return the probability that correlated standard normal variables are all within +- bound.
 
-    With correlation = LL', each variable is a linear form of the first few independent ones and bounds the last of
-    them, given those before it; so they are drawn one after the other, each inside its bounds.
+    With correlation = LL', each variable is a linear form of the first few independent ones, and bounds the last of
+    them given those before it. So they are drawn one after the other, each inside its bounds.
     """
     from scipy.special import ndtr, ndtri
 
@@ -202,7 +203,7 @@ Statistic = Literal["quadratic", "maximum"]
 PValues = Literal["bonferroni", "univariate", "none"]
 
 _NEARLY = 1 - 1e-9
-_MOST_FREEDOM = 100  # beyond that the last bits of a statistic are not worth a large decomposition
+_MOST_FREEDOM = 100  # above this size the last bits of a statistic are not worth a large decomposition
 
 
 class _NodesAtDepth(NamedTuple):
@@ -243,7 +244,7 @@ class _NodesAtDepth(NamedTuple):
 
 
 class _Data(NamedTuple):
-    """The rows of a tree, and scratch: `rows` are kept node by node, `node_of_row` counts within a level."""
+    """The rows of a tree, and scratch arrays: `rows` are stored node by node, `node_of_row` is within a level."""
 
     columns: kernels.Columns
     response: kernels.Response
@@ -282,7 +283,7 @@ def grow(
             chosen = _choose(level, mincriterion)
             _cut(level, data, chosen, min_leaf, minprob)
             failed = (chosen != LEAF) & ~level.found
-            if failed.any():  # the variable gives way to one other
+            if failed.any():  # the variable is replaced by one other
                 level.criteria[failed, chosen[failed]] = -np.inf
                 _cut(level, data, np.where(failed, _choose(level, mincriterion), LEAF), min_leaf, minprob)
         levels.append(level)
@@ -315,7 +316,7 @@ def _test(level: _NodesAtDepth, data: _Data, min_split: int, statistic: Statisti
 
 
 def _is_tied(statistics: Floats) -> npt.NDArray[np.bool_]:
-    """Return which variables of a node have the same statistic as another one, but for rounding."""
+    """Return which variables of a node have the same statistic as another one, up to rounding."""
     order = np.argsort(statistics, axis=1)
     ordered = np.take_along_axis(statistics, order, axis=1)
     close = (ordered[:, :-1] > 0) & (ordered[:, :-1] > _NEARLY * ordered[:, 1:])
@@ -366,7 +367,7 @@ def _cut(level: _NodesAtDepth, data: _Data, chosen: Ints, min_leaf: int, minprob
 
 
 def _split(level: _NodesAtDepth, data: _Data) -> tuple[Ints, Ints]:
-    """Part the rows of the nodes that are cut; return where the children's rows start, and their numbers."""
+    """Partition the rows of the nodes that are cut; return the first rows of the children, and their numbers."""
     kernels.split_nodes(
         data.columns, data.work, data.rows, level.start, level.size, level.chosen, level.cut, level.goes_left,
         level.mirrored, level.left_size, level.missing_left, data.node_of_row,
@@ -377,7 +378,7 @@ def _split(level: _NodesAtDepth, data: _Data) -> tuple[Ints, Ints]:
 
 
 def _assemble(levels: list[_NodesAtDepth], data: _Data) -> CtreeTree:
-    """Put the levels together: node 0 is the root, the children of a node stand side by side."""
+    """Assemble the levels to a tree: node 0 is the root, the children of a node are adjacent."""
     nodes = _NodesAtDepth(*(np.concatenate(parts) for parts in zip(*levels)))
     left = np.where(nodes.found, 2 * np.cumsum(nodes.found) - 1, 0).astype(np.int32)
     n_levels = np.zeros(left.size, dtype=np.int64)  # of the factor that a node is cut on
@@ -418,7 +419,7 @@ def _assemble(levels: list[_NodesAtDepth], data: _Data) -> CtreeTree:
 def _numbers(left: Int32s, first: Int32s, sizes: list[int]) -> Int32s:
     """Return the nodes' numbers from 1, parents before children, the `first` of these before the other.
 
-    `sizes` says how many nodes each level has.
+    `sizes` has the number of nodes of each level.
     """
     ends = np.cumsum(sizes)
     inner = [begin + np.flatnonzero(left[begin:end]) for begin, end in zip(ends - sizes, ends)]
@@ -437,7 +438,7 @@ def _read(given: Table, target: Column) -> _Data:
     """Return the columns, the response and scratch arrays."""
     features, n = given.features, target.values.size
     kind = np.array([_kind(feature) for feature in features], dtype=np.int64)
-    ranking = ColumnRanks.of(given)  # before the next line: what is shared is made under one lock
+    ranking = ColumnRanks.of(given)  # before the next line: shared arrays are made under one lock
     orders, slot = given.shared("orders", lambda root: _orders(root, ranking))
     columns = kernels.Columns(
         values=given.matrix.ravel(order="F"),
@@ -459,7 +460,7 @@ def _read(given: Table, target: Column) -> _Data:
 
 
 def _orders(table: Table, ranking: ColumnRanks) -> tuple[Int32s, Ints]:
-    """Return the rows in the order of each column that has one, equal values in row order, and the columns' places."""
+    """Return the rows sorted by each column with an order, ties in row order, and the places of the columns."""
     slot = np.full(len(table.features), -1, dtype=np.int64)
     wanted = [j for j, feature in enumerate(table.features) if feature.kind != "categorical"]
     slot[wanted] = np.arange(len(wanted))
@@ -473,7 +474,7 @@ def _orders(table: Table, ranking: ColumnRanks) -> tuple[Int32s, Ints]:
 
 
 def _kind(feature: Feature) -> int:
-    """Return what a predictor is to the kernels; numbers that stand for False and True are a logical."""
+    """Return the kind of a predictor for the kernels; numbers of dtype bool are a logical."""
     if feature.kind == "categorical":
         return kernels.FACTOR
     return kernels.LOGICAL if feature.is_numeric and is_logical(feature.dtype) else kernels.NUMBER

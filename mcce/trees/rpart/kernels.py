@@ -1,16 +1,16 @@
-"""The growing and routing of rpart's tree, as numba kernels on arrays; `mcce.trees.rpart` tells the whole story.
+"""Numba kernels that grow and route rpart's trees; see `mcce.trees.rpart.tree`.
 
 1. A numeric or ordered column is kept sorted: entries rank << 32 | row. Levels are codes, and their rows ascend.
-2. Sums are taken one row after the other in the very order in which R takes them, and quotients are formed as R forms
-   them: where two cuts are equally good, the last bit decides. Products, which are cheap, only rule out those cuts that
-   cannot win. `fused` rounds the sums of the Gini index once a step, as an R with fused multiply-adds does
-   (`mcce.base.fused`); of all that is compared, without weights of rows, nothing else rounds otherwise there.
+2. Sums are sequential in R's order of rows, and quotients are computed as in R: the last bit decides between equally
+   good cuts. Products, which are cheap, only exclude cuts that cannot be best. `fused` rounds the sums of the Gini
+   index once a step, as an R with fused multiply-adds does (`mcce.base.fused`). Without weights of rows, no other
+   compared figure is rounded differently there.
 3. A side is LEFT or RIGHT as in R; UNKNOWN where a value is missing or a level absent from the node.
 
-Rows may have weights, with which R multiplies them in sums; numbers of rows (`min_split`, `min_leaf`) stay such.
-Without, `weights` is empty: one kernel serves both, because this one takes long to compile.
+Weights of rows multiply the terms of sums, as in R; `min_split` and `min_leaf` count rows. Without weights, `weights`
+is empty: one kernel handles both cases, because it takes long to compile.
 
-The arrays come in bundles made by `mcce.trees.rpart`: `Columns` (read only, but for `packed`), `Rules`, `Nodes` and
+The arrays come in bundles made by `mcce.trees.rpart`: `Columns` (read only, except `packed`), `Rules`, `Nodes` and
 `Splits` (the result) and `Work` (scratch).
 """
 
@@ -29,8 +29,8 @@ LEAF = -1
 MISSING_RANK = 0xFFFFFFFF
 ROW = 0xFFFFFFFF
 _SORTED_BY_INSERTION = 11
-_SMALLEST_GAIN = 1e-10  # of the largest improvement in the tree so far
-_SLACK = 1.0 - 1e-9  # a cut whose score, taken by products, falls short of the best by more cannot be better
+_SMALLEST_GAIN = 1e-10  # share of the largest improvement in the tree so far
+_SLACK = 1.0 - 1e-9  # a cut whose score by products is lower than the best by more than this cannot be better
 _LEAST_ROWS = 2
 _LEAST_AGREEMENT = 1e-10  # beyond the majority's: less is the rounding of weights
 
@@ -56,8 +56,8 @@ _entry = cached(nogil=True, error_model="numpy")
 def sort_as_r(key, row):
     """Sort `key` in place, and `row` along with it, by quicksort around the median of first, middle and last value.
 
-    Equal values change places in a way of its own, which all sums inherit: a pair on the wrong sides of the median is
-    swapped, a pair of equal values is not; short pieces are sorted by insertion.
+    The order of equal values affects all sums: a pair on the wrong sides of the median is swapped, a pair of equal
+    values is not; short pieces are sorted by insertion.
     """
     waiting = np.empty((128, 2), dtype=np.int64)
     waiting[0, 0], waiting[0, 1] = 0, key.size - 1
@@ -247,7 +247,7 @@ def _levels_numbers(
     w_left, w_right = 0.0, weight
     best = 0.0
     at = -1
-    lower = True  # but for rounding, the first levels have the lower mean
+    lower = True  # up to rounding, the first levels have the lower mean
     for i in range(present - 1):
         n_left += level_n[level_order[i]]
         w_left += level_w[level_order[i]]
@@ -270,7 +270,7 @@ def _levels_numbers(
 
 @_inner
 def _evaluate_classes(order, column, labels, weights, prior, in_node):
-    """Commonest class, the first of several, and the number, or weight, of rows of other classes.
+    """Most frequent class (the first on ties), and the number, or weight, of rows of other classes.
 
     Weights are summed along the rows of `order` or, if that is empty, along a sorted column.
     """
@@ -509,7 +509,7 @@ def _surrogate_cut(column, side, weights, n_left, n_right, w_left, w_right, n_ro
 
     The primary split sends `n_left` and `n_right` of the node's rows, of weights `w_left` and `w_right`. Either
     direction may win, but only by agreeing with more rows, or weight, than the larger side has, and with two rows that
-    the primary split knows on each side. Other rows are not counted, though a cut may stand beside them.
+    the primary split sends on each side. Other rows are not counted, though a cut may be next to them.
     """
     best = max(w_left, w_right)
     if n_left + n_right < n_rows or column.size < n_rows:
@@ -558,8 +558,8 @@ def _surrogate_cut(column, side, weights, n_left, n_right, w_left, w_right, n_ro
 def _surrogate_levels(order, codes, n_levels, side, weights, level_n, level_w, level_sum, level_key, sides):
     """Send every level where most of its rows go, in a tie where most rows go; return the rows, or weight, that agree.
 
-    R takes no such split that errs in fewer than two rows: then 0. `level_sum` counts the rows that go left, `level_w`
-    and `level_key` weigh those of both sides.
+    As in R, the result is 0 if fewer than two rows disagree. `level_sum` counts the rows that go left; `level_w` and
+    `level_key` are the weights of both sides.
     """
     for c in range(n_levels):
         level_n[c] = 0
@@ -602,7 +602,7 @@ def _surrogate_levels(order, codes, n_levels, side, weights, level_n, level_w, l
 def _insert(best, n_best, most, feature, count, below, improve, cut, adjusted, n_levels, sides):
     """Put a split into the list, best first, after those as good; return the length of the list.
 
-    A full list of two is emptied first if the split is better than both: so R does.
+    As in R, a full list of two is emptied first if the split is better than both.
     """
     at = n_best
     while at > 0 and best.improve[at - 1] < improve:
@@ -718,8 +718,8 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, weig
 
 @_inner
 def _find_surrogates(columns, rules, work, best, start, end, primary, weights, n_left, n_right, w_left, w_right):
-    """List the splits of the other columns that agree best with the primary one, which sends so many rows each way."""
-    n_best = nobody = np.int64(0)
+    """List the splits of the other columns that agree best with the primary one, which sends `n_left` and `n_right`."""
+    n_best = no_rows = np.int64(0)
     order = work.order[start:end]
     n_sent = w_left + w_right
     larger = max(w_left, w_right)
@@ -745,7 +745,7 @@ def _find_surrogates(columns, rules, work, best, start, end, primary, weights, n
             adjusted = (share - larger / n_sent) / (1.0 - larger / n_sent)
             if adjusted > _LEAST_AGREEMENT:
                 n_best = _insert(
-                    best, n_best, rules.max_surrogate, f, nobody, below, share, cut, adjusted, n_levels, work.sides
+                    best, n_best, rules.max_surrogate, f, no_rows, below, share, cut, adjusted, n_levels, work.sides
                 )
     return n_best
 
@@ -766,9 +766,9 @@ def _side_of(x, below, cut, sides_at, sides):
 
 @_inner
 def _send_by_surrogates(columns, nodes, splits, all_sides, work, node, majority):
-    """Send the rows of which the primary split knows nothing: by surrogates, then with the majority of the others.
+    """Send the rows that the primary split does not send: by surrogates, then with the majority of the others.
 
-    A row stays where it is, UNKNOWN, if there is no majority either.
+    Without a majority a row stays in the node, UNKNOWN.
     """
     first = nodes.first_split[node] + 1 + nodes.n_compete[node]
     for i in range(nodes.start[node], nodes.start[node] + nodes.size[node]):
@@ -816,7 +816,7 @@ def _partition(columns, work, start, end, first_side):
 def _split_node(
     columns, rules, nodes, splits, work, best, n_best, node, weights, n_nodes, n_splits, all_sides, n_sides
 ):
-    """Write down the splits of a node, send its rows and make its children; return what has grown.
+    """Write the splits of a node, send its rows and make its children; return the arrays and counts that grow.
 
     The first child is the one of small values, or of the first of two levels; else the left one.
     """
@@ -905,7 +905,7 @@ def _close(nodes, work, node, complexity):
 def _weakest_link(nodes, work, node, left, right):
     """Decrease of risk for each split of a branch, without its weaker side, then without both, if they pay less.
 
-    Notes the risk and the number of splits of what is left of the branch.
+    Write the risk and the number of splits of the remaining branch.
     """
     weaker, stronger = (left, right) if nodes.complexity[right] > nodes.complexity[left] else (right, left)
     n_weak, n_strong = work.n_splits[weaker], work.n_splits[stronger]
@@ -926,7 +926,7 @@ def _weakest_link(nodes, work, node, left, right):
 def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, weights, all_sides):
     """Grow the tree depth first, R's left child first; return numbers of nodes and splits, and the level sides.
 
-    A node is passed three times: on the way down, between its children and on the way up.
+    A node is visited three times: on the way down, between its children and on the way up.
     """
     nodes.start[0], nodes.size[0], nodes.number[0] = 0, work.order.size, 1
     root = np.int64(0)
@@ -957,7 +957,7 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, weig
                 columns, rules, nodes, splits, work, best, n_best, node, weights, n_nodes, n_splits, all_sides, n_sides
             )
             if min(nodes.size[nodes.left[node]], nodes.size[nodes.left[node] + 1]) == 0:
-                # the midpoint of neighbouring floats is one of them, and the cut is none
+                # the midpoint of neighbouring floats equals one of them: there is no cut
                 n_nodes, n_splits, n_sides = nodes.left[node], nodes.first_split[node], work.sides_before[depth]
                 _close(nodes, work, node, 0.0)
                 depth -= 1
@@ -969,7 +969,7 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, weig
         if work.stage[depth] == 2:
             complexity = _weakest_link(nodes, work, node, left, right)
             nodes.complexity[node] = complexity
-            if complexity <= alpha:  # the branch is given up
+            if complexity <= alpha:  # the branch is removed
                 n_nodes, n_splits, n_sides = nodes.left[node], nodes.first_split[node], work.sides_before[depth]
                 _close(nodes, work, node, complexity)
             depth -= 1
@@ -985,7 +985,7 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, weig
         depth += 1
         work.path[depth] = child
         work.stage[depth] = 0
-    for node in range(n_nodes):  # parents stand before their children
+    for node in range(n_nodes):  # parents come before their children
         if nodes.feature[node] >= 0:
             for child in range(nodes.left[node], nodes.left[node] + 2):
                 nodes.complexity[child] = min(nodes.complexity[child], nodes.complexity[node])
@@ -994,15 +994,15 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, weig
 
 @_entry
 def place_rows(start, size, order, leaf):
-    """Note the last node that each training row came to."""
-    for node in range(start.size):  # parents stand before their children
+    """Write the last node that each training row reached."""
+    for node in range(start.size):  # parents come before their children
         for i in range(start[node], start[node] + size[node]):
             leaf[order[i]] = node
 
 
 @_entry
 def route_rows(matrix, nodes, splits, sides, leaf):
-    """Walk the columns of `matrix` through the tree: by primary split, surrogates, larger child; else they stay."""
+    """Route the columns of `matrix` through the tree: by primary split, surrogates, larger child; else they stay."""
     for i in range(leaf.size):
         node = 0
         while nodes.feature[node] >= 0:
@@ -1025,7 +1025,7 @@ def route_rows(matrix, nodes, splits, sides, leaf):
 
 
 def compiled() -> bool:
-    """Return whether numba's cache on disk has the kernels of this version; True if that cannot be told."""
+    """Return whether numba's cache on disk has the kernels of this version; True if this is unknown."""
     try:
         return bool(grow_nodes.signatures or grow_nodes._cache._cache_file._load_index())
     except (AttributeError, OSError):

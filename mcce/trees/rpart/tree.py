@@ -1,23 +1,24 @@
-"""The trees of R's package rpart, split by split and bit by bit (Breiman et al. 1984; Therneau and Atkinson 2022).
+"""The trees of R's package rpart, identical to the last bit (Breiman et al. 1984; Therneau and Atkinson 2022).
 
-It is kept for bit parity with R: `mcce.rcompat` and `CartSampler(dialect="rpart")`.
+`mcce.rcompat` and `CartSampler(dialect="rpart")` use it for bit parity with R.
 
-1. The risk of a number is the sum of squares, of classes (levels, ordered or not) the rows outside the commonest class.
+1. The risk of a number is the sum of squares, of classes (levels, ordered or not) the number of rows outside the most
+   frequent class.
    A node is searched if it has `min_split` rows, is above `max_depth`, and its risk exceeds cp times the root's.
 2. Every column offers its best cut with `min_leaf` rows on each side, by the decrease of the sum of squares or of the
    Gini index. Cuts are midpoints. Unordered levels are ordered by their means, or by the first class's shares; for
    three and more classes all subsets are tried. The first of the best columns wins; an improvement of at most 1e-10
    times the largest so far does not count.
-3. Left goes the lower mean, or the lower mean class number. A missing value goes by the first surrogate that knows it,
-   then with the majority; without a majority it stays in the node. Surrogates are splits of other columns that agree
-   with the primary one on more rows than the majority does.
-4. A node is closed again if its branch lowers the risk by no more than cp times the root's for each split.
+3. The side with the lower mean, or the lower mean class number, is the left one. A row with a missing value is sent by
+   the first surrogate whose column is known, else with the majority; without a majority it stays in the node.
+   Surrogates are splits of other columns that agree with the primary one on more rows than the majority does.
+4. A node becomes a leaf again if its branch lowers the risk by no more than cp times the root's for each split.
 5. Weights are R's case weights: they multiply rows in sums, while `min_split` and `min_leaf` count rows. Rows with all
    columns missing take no part in growing, unless rows have weights.
-6. New rows go the same way; an unseen level is missing, and the majority is the larger child.
+6. New rows are routed in the same way; an unseen level is missing, and the majority is the larger child.
 
-Which of two equal cuts wins depends on the last bit of a sum, hence on the order of the rows (`kernels`). `frame` and
-`splits` are R's own tables of the tree.
+The choice between two equal cuts depends on the last bit of a sum, hence on the order of the rows (`kernels`). `frame`
+and `splits` are R's tables of the tree.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ from mcce.trees.tree import Tree, check_levels
 @stateful("RpartTree")
 @dataclass(frozen=True)
 class RpartTree(Tree):
-    """A tree grown by rpart's rules: a `Tree` with all that rpart knows of its nodes and splits.
+    """A tree grown by rpart's rules: a `Tree` with rpart's figures of its nodes and splits.
 
     Attributes
     ----------
     number : rpart's number of a node: the root is 1, the children of k are 2k (left) and 2k + 1.
-    n_grown : rows that a node was grown on.
-    value : mean, or code of the commonest class, of a node.
+    n_grown : number of rows on which a node was grown.
+    value : mean, or code of the most frequent class, of a node.
     complexity : rpart's complexity parameter of a node.
-    first_split : a node's splits begin here in the table of splits, -1 in a leaf: the primary split, then
-        `n_compete` competitors and `n_surrogate` surrogates.
+    first_split : first split of a node in the table of splits, -1 in a leaf: the primary split, then `n_compete`
+        competitors and `n_surrogate` surrogates.
     split_feature, split_cut, split_below : column and cut; -1 if smaller values go left, 1 if right, 0 for levels.
     split_improve, split_adjusted, split_count : improvement and rows with a value; for a surrogate the share of rows on
         which it agrees, the same adjusted for the majority, and the training rows it has sent.
@@ -85,13 +86,13 @@ class RpartTree(Tree):
         inner, n_splits = self.feature != LEAF, self.split_feature.size
         check_between(self.first_split[inner], "first_split", 0, n_splits - 1)
         last = self.first_split.astype(np.int64) + self.n_compete + self.n_surrogate
-        require((last[inner] < n_splits).all(), "first_split leads beyond the table of splits")
+        require((last[inner] < n_splits).all(), "first_split exceeds the table of splits")
 
     def check_columns(self, n_levels: Ints, n_rows: int) -> None:
         super().check_columns(n_levels, n_rows)
-        n_columns = self.column_levels.size  # none for a target that is always missing
+        n_columns = self.column_levels.size  # 0 for a target that is always missing
         same = np.array_equal(self.column_levels, n_levels[:n_columns])
-        require(same, "column_levels are not those of the columns")
+        require(same, "column_levels do not match the columns")
         check_between(self.split_feature, "split_feature", 0, n_columns - 1)
         by_set = np.flatnonzero(self.split_sides_at >= 0)
         at = self.split_sides_at[by_set]
@@ -99,14 +100,14 @@ class RpartTree(Tree):
 
     @property
     def stops(self) -> npt.NDArray[np.bool_]:
-        last = self.n_nodes - 1  # a leaf has no children; what is read there does not count
+        last = self.n_nodes - 1  # a leaf has no children; its entries are not used
         children = np.minimum(self.left, last), np.minimum(self.left + 1, last)
         return np.asarray(super().stops | (self.n_grown[children[0]] == self.n_grown[children[1]]))
 
     def route(self, matrix: Floats, *, complete: bool = False) -> Int32s:
         """Return the leaf of every row of an encoded matrix; `complete`: it is known to have no missing values.
 
-        A row for which nothing decides stays in an inner node.
+        A row that no split, surrogate or majority sends on stays in an inner node.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             if self.n_nodes == 1 or (self.numbers_only and (complete or not np.isnan(matrix.sum()))):
@@ -124,12 +125,12 @@ class RpartTree(Tree):
 
     @cached_property
     def frame_order(self) -> npt.NDArray[np.intp]:
-        """Nodes in the order of rpart's frame: a node, all below its left child, all below its right one."""
+        """Nodes in the order of rpart's frame: a node, the branch of its left child, the branch of its right child."""
         return np.lexsort((self.number, _path(self.number)))
 
     @cached_property
     def frame_row(self) -> npt.NDArray[np.int32]:
-        """Row of each node in rpart's frame, from 1: what rpart calls `where` for the rows of a leaf."""
+        """Row of each node in rpart's frame, from 1; rpart's `where` for the rows of a leaf."""
         row = np.empty(self.n_nodes, dtype=np.int32)
         row[self.frame_order] = np.arange(1, self.n_nodes + 1)
         return row
@@ -189,8 +190,8 @@ class RpartTree(Tree):
 
 
 def with_donors(tree: RpartTree, leaf: Int32s) -> RpartTree:
-    """Return the tree with its donors: `leaf` has the last node that each training row came to."""
-    rank = (tree.frame_row - 1).astype(np.min_scalar_type(tree.n_nodes))  # few bytes are sorted fast
+    """Return the tree with its donors: `leaf` has the last node that each training row reached."""
+    rank = (tree.frame_row - 1).astype(np.min_scalar_type(tree.n_nodes))  # small integers are sorted faster
     bits = _bits(tree.number)
     past = np.searchsorted(_path(tree.number)[tree.frame_order], _path(tree.number) + (1 << (MAX_DEPTH + 1 - bits)))
     before = np.concatenate([[0], np.cumsum(np.bincount(rank[leaf], minlength=tree.n_nodes))]).astype(np.int32)
@@ -203,7 +204,7 @@ def _bits(number: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _path(number: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of the leftmost node below each node, in the deepest row that a tree can have."""
+    """Return the number of the leftmost node below each node at the greatest depth that a tree can have."""
     return number << (MAX_DEPTH + 1 - _bits(number))
 
 
@@ -231,17 +232,17 @@ def grow(
     cp : float
         A branch must lower the risk by more than `cp` times the root's risk for each of its splits.
     min_split, min_leaf : int or None
-        Rows that a node must have to be split, and rows on each side of a split. As in rpart the default is 20 and 7;
-        one alone sets the other, `min_split` to three times `min_leaf`.
+        Smallest number of rows of a node to be split, and on each side of a split. As in rpart the defaults are 20 and
+        7; one alone sets the other, `min_split` to three times `min_leaf`.
     max_depth : int
         Greatest depth, up to 30.
     max_compete : int
-        Second-best columns that are kept for each split. They change nothing.
+        Number of competing columns kept for each split. They do not affect the tree.
     max_surrogate : int
-        Surrogates that are kept for each split. Without missing values and unordered levels they change nothing.
+        Number of surrogates kept for each split. Without missing values and unordered levels they have no effect.
     fused : bool
-        Whether the R to be repeated was compiled with fused multiply-adds, as on ARM: the last bits of an improvement,
-        which choose between columns that say the same, are then rounded as there.
+        Whether the R to be matched was compiled with fused multiply-adds, as on ARM: the last bits of an improvement,
+        which decide between equivalent columns, are then rounded in the same way.
     """
     if np.isnan(target.values).any():
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
@@ -291,9 +292,9 @@ def control(min_split: int | None, min_leaf: int | None) -> tuple[int, int]:
 def class_weights(
     labels: npt.NDArray[np.int64], n_classes: int, weights: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Return the weight of a row of each class: prior times loss over frequency, which is one but for rounding.
+    """Return the weight of a row of each class: prior times loss over frequency, which is one up to rounding.
 
-    Also the prior over the frequency. R sums weights for the one with more digits than for the other.
+    Also return the prior over the frequency. R sums the weights of the former with more digits.
     """
     if n_classes < 2:
         return np.ones(n_classes), np.ones(n_classes)
@@ -306,7 +307,7 @@ def class_weights(
     loss = np.zeros(n_classes)
     total = 0.0
     for k in range(n_classes):
-        for _ in range(n_classes - 1):  # sums of equal terms: their rounding is R's
+        for _ in range(n_classes - 1):  # sums of equal terms, rounded as in R
             loss[k] += share[k]
             total += share[k]
     some = share > 0
@@ -321,7 +322,7 @@ def _has_empty_rows(given: Table) -> bool:
 
 
 def _classes(feature: Feature, values: Floats) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the class of each row and the number of classes, up to the last one in use; none for a numeric target."""
+    """Return the class of each row and the number of classes, up to the last one in use; 0 for a numeric target."""
     if feature.is_numeric:
         return np.empty(0, dtype=np.int64), 0
     labels = values.astype(np.int64)
@@ -341,7 +342,7 @@ class _Order:
 
     @classmethod
     def of(cls, table: Table) -> _Order:
-        """Return the order of a table's root, found at the first request."""
+        """Return the order of a table's root, computed at the first request."""
         return table.shared("rpart", cls._find)
 
     @classmethod
@@ -382,7 +383,7 @@ def sort_column(column: Floats, first_code: int = 0) -> tuple[npt.NDArray[np.uin
 
 
 def _columns(given: Table, n_classes: int) -> Any:
-    """Return the columns for the kernels; sorted ones are copies, which growing partitions."""
+    """Return the columns for the kernels; sorted ones are copies, which are partitioned in place."""
     order = _Order.of(given)
     positions = np.array(given.positions, dtype=np.int64)
     unordered = np.array([feature.kind == "categorical" for feature in given.features], dtype=bool)
@@ -409,14 +410,14 @@ def _columns(given: Table, n_classes: int) -> Any:
         order.values,
         order.offset[positions],
         order.has_missing[positions],
-        np.asfortranarray(given.matrix).T,  # so that one column, too, is of the type that the kernels were compiled for
+        np.asfortranarray(given.matrix).T,  # so that a single column has the type for which the kernels are compiled
     )
 
 
 def _room(n: int, splits_per_node: int) -> tuple[Any, Any]:
-    """Room for the largest tree there can be; pages that are never touched cost nothing.
+    """Return arrays for the largest possible tree; pages that are never touched use no memory.
 
-    Leaves may be smaller than `min_leaf`: the midpoint of neighbouring floats is one of them.
+    Leaves may be smaller than `min_leaf`: the midpoint of neighbouring floats equals one of them.
     """
     floats = {"value", "risk", "complexity", "improve", "cut", "adjusted"}
 
@@ -429,7 +430,7 @@ def _room(n: int, splits_per_node: int) -> tuple[Any, Any]:
 
 
 def _best(length: int, width: int) -> Any:
-    """Room for the list of a node's best splits, and the sides of their levels."""
+    """Return arrays for the list of a node's best splits, and the sides of their levels."""
     arrays: list[npt.NDArray[Any]] = [np.empty(length, dtype=np.int64) for _ in ("feature", "count", "below")]
     arrays += [np.empty(length) for _ in ("improve", "cut", "adjusted")]
     arrays += [np.arange(length), np.empty((length, width), dtype=np.uint8)]
@@ -464,7 +465,7 @@ def _work(n: int, n_classes: int, width: int, most_nodes: int) -> Any:
 
 
 def _assemble(given: Table, nodes: Any, splits: Any, sides: npt.NDArray[np.uint8]) -> RpartTree:
-    """Return the tree: what rpart knows, and the same as `Tree` routes and draws."""
+    """Return the tree: rpart's figures, and the arrays of `Tree`."""
     inner = nodes.feature >= 0
     primary = nodes.first_split[inner]
     ordered = np.array([feature.kind == "ordered" for feature in given.features], dtype=bool)[splits.feature]

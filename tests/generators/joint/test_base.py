@@ -233,7 +233,7 @@ def test_manners(deck):
         made.sample(3)
     with pytest.raises(InputError, match=r"fixed feature 'sexx' is not a column of X; did you mean 'sex'"):
         HotDeck(fixed=["sexx"]).fit(X)
-    with pytest.raises(InputError, match=r"a restriction names 'y', which is no feature"):
+    with pytest.raises(InputError, match=r"a restriction names 'y', which is not a feature"):
         deck.draw(request_of(deck, 3, restrictions={"y": Within(low=np.zeros(3))}))
     assert deck.n_features_in_ == 4
     again = pickle.loads(pickle.dumps(deck))
@@ -245,7 +245,9 @@ def test_a_generator_without_density_or_storage_says_so(deck, tmp_path):
         deck.log_density(X)
     with pytest.raises(SamplerError, match=r"cannot leave a training row out of its density"):
         deck.log_density(X, training=True)
-    with pytest.raises(SamplerError, match=r"cannot be saved: what it has learned could not be checked.*Pickle it"):
+    with pytest.raises(
+        SamplerError, match=r"cannot be saved: its fitted model cannot be checked on loading.*Pickle it"
+    ):
         deck.save(tmp_path / "a.mcce")
 
 

@@ -90,14 +90,14 @@ def test_rows_of_other_givens_are_drawn_given_them():
 def test_what_cannot_be_reproduced_is_refused_at_fit():
     with pytest.raises(SamplerError, match=r"draws different rows with the same seed.*give a function that seeds it"):
         SynthesizerGenerator(Entropy(), random_state=1).fit(X)
-    with pytest.raises(SamplerError, match=r"draws the same rows whatever the seed|draws different rows"):
+    with pytest.raises(SamplerError, match=r"draws the same rows with different seeds|draws different rows"):
         SynthesizerGenerator(OwnState(), random_state=1).fit(X)
 
     class Same(Synthesizer):
         def sample(self, num_rows):
             return self.data.iloc[np.arange(num_rows) % len(self.data)]
 
-    with pytest.raises(SamplerError, match=r"draws the same rows whatever the seed: it has a random state of its own"):
+    with pytest.raises(SamplerError, match=r"draws the same rows with different seeds: its random state is not set"):
         SynthesizerGenerator(Same(), random_state=1).fit(X)
 
 
@@ -160,9 +160,9 @@ class Odd(Synthesizer):
     [
         ("array", "drew a ndarray; its rows must come as a pandas DataFrame"),
         ("column", r"drew rows without the column\(s\) 'pay'"),
-        ("level", "drew 'home' as what it is not: .*holds the level 'boat'"),
+        ("level", "drew invalid values of 'home': .*holds the level 'boat'"),
         ("missing", "drew missing values for 'size', which its dtype int64 cannot hold"),
-        ("text", "drew 'size' as what it is not"),
+        ("text", "drew invalid values of 'size'"),
     ],
 )
 def test_what_comes_back_is_checked(how, message):
@@ -184,10 +184,10 @@ def test_numbers_are_put_on_the_grid():
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: SynthesizerGenerator(Completing), "has no method 'fit' to call; give an unfitted object"),
+        (lambda: SynthesizerGenerator(Completing), "has no method 'fit'; give an unfitted object"),
         (lambda: SynthesizerGenerator(object()), "which has no method 'fit'"),
         (lambda: SynthesizerGenerator(Completing(), tolerance=2), "tolerance is 2"),
-        (lambda: SampleGenerator(Alike), "has no method 'fit' to call"),
+        (lambda: SampleGenerator(Alike), "has no method 'fit'"),
         (lambda: SampleGenerator(3), "model is 3, which has no method 'fit'"),
     ],
 )

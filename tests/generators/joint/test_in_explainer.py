@@ -82,7 +82,7 @@ def test_weights_of_rows_are_heeded_or_refused(name):
     weighted = mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[name])
     weights = np.arange(len(TABLE)) % 3 + 0.5
     if name in ("hot deck", "synthesizer"):
-        with pytest.raises(SamplerError, match=r"does not take sample_weight, .*would learn from all rows alike"):
+        with pytest.raises(SamplerError, match=r"does not take sample_weight"):
             weighted.fit(TABLE, sample_weight=weights)
     else:
         found = weighted.fit(TABLE, sample_weight=weights).explain(DENIED.head(3), n_samples=40)

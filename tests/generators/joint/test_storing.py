@@ -45,13 +45,13 @@ def test_an_explainer_with_one_is_saved_with_it(tmp_path):
         )
         pd.testing.assert_frame_equal(one.frame, two.frame)
     assert again.generator_.n_jobs == 1
-    with pytest.raises(SamplerError, match=r"donors='none' cannot be done for AdversarialForest"):
+    with pytest.raises(SamplerError, match=r"donors='none' is not possible for AdversarialForest"):
         explainer.save(tmp_path / "b.mcce", donors="none")
 
 
 def test_a_generator_that_cannot_be_saved_says_so_in_an_explainer(tmp_path):
     explainer = mcce.MCCE(accepted, decision=(0.5, 1.0), fixed=["sex"], generator=HotDeck(fixed=["sex"])).fit(X)
-    with pytest.raises(SamplerError, match=r"HotDeck.* cannot be saved: what it has learned could not be checked"):
+    with pytest.raises(SamplerError, match=r"HotDeck.* cannot be saved: its fitted model cannot be checked"):
         explainer.save(tmp_path / "a.mcce")
     with pytest.raises(mcce.NotFittedError, match=r"is not fitted; call fit.X. before saving it"):
         FORESTS.save(tmp_path / "a.mcce")
@@ -59,9 +59,9 @@ def test_a_generator_that_cannot_be_saved_says_so_in_an_explainer(tmp_path):
 
 def test_other_kinds_are_refused(forest, tmp_path):
     forest.save(tmp_path / "a.mcce")
-    with pytest.raises(InputError, match=r"holds a AdversarialForest; use its own load"):
+    with pytest.raises(InputError, match=r"contains a AdversarialForest; use AdversarialForest.load"):
         mcce.ChainModel.load(tmp_path / "a.mcce")
-    with pytest.raises(InputError, match="holds a AdversarialForest; use its own load"):
+    with pytest.raises(InputError, match=r"contains a AdversarialForest; use AdversarialForest.load"):
         HotDeck.load(tmp_path / "a.mcce")
 
 
@@ -69,7 +69,7 @@ def test_what_a_file_discloses_is_told(forest, tmp_path, capsys):
     forest.save(tmp_path / "a.mcce")
     assert main(["inspect", str(tmp_path / "a.mcce")]) == 0
     said = capsys.readouterr().out
-    assert "training values of all columns, which a AdversarialForest is made of" in said
+    assert "training values of all columns, which a AdversarialForest stores" in said
     assert "the fixed values (sex) of all 80 training rows" in said
     explainer = mcce.MCCE(accepted, decision=(0.5, 1.0), fixed=["sex"], generator=FORESTS).fit(X)
     explainer.save(tmp_path / "b.mcce")
@@ -83,14 +83,14 @@ def test_what_a_file_discloses_is_told(forest, tmp_path, capsys):
         (lambda m: {"codes": m.codes + 100}, "codes holds"),
         (lambda m: {"codes": m.codes.astype(np.int64)}, "codes is an array of int64"),
         (lambda m: {"rows": m.rows + 1}, "rows holds 80"),
-        (lambda m: {"start": m.start[::-1].copy()}, "start is not of the rows"),
+        (lambda m: {"start": m.start[::-1].copy()}, "start does not match the rows"),
         (lambda m: {"start": np.where(np.arange(m.start.size) == 1, 0, m.start)}, "start has an empty leaf"),
         (lambda m: {"high": m.high - 50}, "high holds"),
-        (lambda m: {"low": m.high, "high": m.low}, "low and high hold no row"),
+        (lambda m: {"low": m.high, "high": m.low}, "low and high contain no row"),
         (lambda m: {"log_weight": m.log_weight * np.nan}, "log_weight holds nan"),
         (lambda m: {"smoothing": float("nan")}, "smoothing is nan"),
         (lambda m: {"codings": m.codings[:-1]}, "codes has the shape"),
-        (lambda m: {"codings": (m.codings[0], *m.codings[:-1])}, "holds|codings are not of the columns"),
+        (lambda m: {"codings": (m.codings[0], *m.codings[:-1])}, "holds|codings do not match the columns"),
         (lambda m: {"codings": (replace(m.codings[1], values=m.codings[1].values[::-1].copy()),)}, "has|ascending"),
     ],
 )
@@ -103,9 +103,9 @@ def test_leaves_that_do_not_fit_together_are_refused(forest, spoil, message):
 
 def test_settings_and_models_of_others_are_refused(forest):
     state = to_state(forest)
-    with pytest.raises(InputError, match="settings has one that a AdversarialForest does not have"):
+    with pytest.raises(InputError, match="settings has a name that is not a parameter of AdversarialForest"):
         from_state(state | {"settings": {**state["settings"], "shell": "rm"}})
-    with pytest.raises(InputError, match="model_ is a int, which is no model"):
+    with pytest.raises(InputError, match="model_ is a int, which is not a model"):
         from_state(state | {"model_": 3})
     with pytest.raises(InputError, match="fixed feature 'x2' is not a column"):
         from_state(state | {"settings": {**state["settings"], "fixed": ["x2"]}})

@@ -161,7 +161,7 @@ class Whole(mcce.generators.JointGenerator):
 
 
 def test_generators_that_would_ignore_weights_are_refused(X, counts):
-    with pytest.raises(mcce.SamplerError, match=r"^Whole\(random_state=1\) does not take sample_weight, and would"):
+    with pytest.raises(mcce.SamplerError, match=r"^Whole\(random_state=1\) does not take sample_weight; use"):
         Whole(random_state=1).fit(X, sample_weight=counts)
     explainer = mcce.MCCE(lambda rows: rows["savings"] > 10_000, decision=True, generator=Whole(random_state=1))
     with pytest.raises(mcce.SamplerError, match="use a generator that does"):

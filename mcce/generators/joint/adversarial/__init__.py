@@ -1,1 +1,1 @@
-"""Adversarial random forests: leaves inside which the features are independent, as a joint model."""
+"""Adversarial random forests as joint models: mixtures over leaves in which the features are independent."""

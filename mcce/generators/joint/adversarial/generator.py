@@ -1,4 +1,4 @@
-"""An adversarial random forest as a generator: grown (`growing`), its leaves as a distribution (`leaves`)."""
+"""An adversarial random forest as a generator: grown by `growing`, with the distribution of its `leaves`."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from mcce.table.weights import as_copies
 @register_generator("forest")
 @stored_as("AdversarialForest")
 class AdversarialForest(JointGenerator):
-    """An adversarial random forest: leaves inside which the features are independent (Watson and others 2023).
+    """An adversarial random forest: a mixture over leaves in which the features are independent (Watson et al. 2023).
 
-    Forests learn to tell real rows from rows made of the leaves of the forest before, until they cannot. The rows are
-    then a mixture over leaves, and a leaf is a product of the features' own distributions,
+    Each forest is trained to distinguish real rows from rows drawn from the leaves of the previous forest, until it
+    cannot. The distribution is then a mixture over leaves, each a product of univariate distributions,
 
         f(x) = sum_leaf q_leaf prod_j f_leaf,j(x_j),
 
-    with q the share of training rows in a leaf; levels, missing values and numbers with point mass by their shares in
-    the leaf, other numbers by a normal distribution cut at the leaf's bounds. Given the fixed values and the decision
-    the leaves are reweighted by how likely these are in each: conditional draws and densities are exact, and so are
+    with q the share of training rows in a leaf. Levels, missing values and numbers with point mass have their shares in
+    the leaf, other numbers a normal distribution truncated at the leaf's bounds. Given the fixed values and the
+    decision, the leaves are reweighted by their likelihoods: conditional draws and densities are exact, and so are
     draws inside restrictions.
 
     Parameters
@@ -41,17 +41,17 @@ class AdversarialForest(JointGenerator):
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; the forest is grown in one thread.
     n_trees : int
     min_leaf : int
-        The fewest training rows in a leaf; with weights, the least weight.
+        Smallest number of training rows in a leaf; with weights, their smallest total weight.
     delta : float
-        The forest is done when it tells no more than 1/2 + delta of the rows out of bag.
+        Growing stops when the out-of-bag accuracy of a forest is at most 1/2 + delta.
     max_rounds : int
-        Forests that are grown at most; it also ends when one is no worse than the one before.
+        Largest number of forests; growing also stops when the accuracy does not fall.
     smoothing : float
-        Shares in a leaf are mixed with those of all training rows inside its bounds, as if it had so many more rows.
+        Shares in a leaf are mixed with those of all training rows inside its bounds, which count as this many rows.
 
     Attributes
     ----------
-    model_ : the leaves; ``model_.accuracies`` says how well the forest of each round told real from synthetic rows.
+    model_ : the leaves; ``model_.accuracies`` has the out-of-bag accuracy of the forest of each round.
 
     References
     ----------
@@ -125,7 +125,7 @@ class AdversarialForest(JointGenerator):
         return self.model_.draw(givens, streams)
 
     def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
-        """Draw whole rows inside restrictions, by the leaves' probabilities of what is allowed."""
+        """Draw whole rows inside restrictions, with leaves weighted by the probability of the restrictions."""
         return self.model_.draw_within(givens, streams, within)
 
     def _log_densities(self, table: Table) -> Floats:

@@ -1,25 +1,27 @@
-"""Growing an adversarial random forest: trees that cannot tell real rows from rows made of their own leaves.
+"""Grow an adversarial random forest, which cannot distinguish real rows from rows drawn from its leaves.
 
-1. Synthetic rows, as many as there are real ones, take each value from a real row of its own: the product of the
-   margins.
-2. A random forest learns to tell real from synthetic rows.
-3. Its leaves make the next synthetic rows: a tree at random, a leaf by the share of real rows that it holds, and each
-   value from a row of that leaf of its own. So inside a leaf the features are independent.
-4. Back to 2, until a forest is right about no more than 1/2 + delta of the rows out of bag, or no longer gets worse at
-   it, or after `max_rounds`. Rows that it cannot tell come from the leaves of the forest before, so these are kept: in
-   them the features are about independent, and their mixture is about the distribution of the real rows.
-5. The trees are cut back so that every leaf holds at least `min_leaf` real rows: a split that leaves fewer on one side
-   is passed over. One that leaves none there stays, and cuts the box of the leaf.
+1. Synthetic rows, as many as real ones, are drawn from the product of the margins: each value comes from an
+   independently drawn real row.
+2. A random forest is trained to distinguish real from synthetic rows.
+3. The next synthetic rows come from its leaves: a random tree, a leaf by its share of the real rows, and each value
+   from an independently drawn row of the leaf. So the features are independent within a leaf.
+4. Repeat from step 2 until the out-of-bag accuracy is at most 1/2 + delta or does not fall, or `max_rounds` forests are
+   grown. The last forest then cannot distinguish the rows drawn from the leaves of the previous forest, so the leaves
+   of the previous forest are kept: within them the features are nearly independent, and their mixture is close to the
+   distribution of the real rows.
+5. The trees are pruned so that every leaf has at least `min_leaf` real rows: a split that leaves fewer on one side is
+   removed. A split with no real row on one side is kept, and narrows the box of the leaf.
 
-Real rows with weights are drawn and counted by these; synthetic rows weigh as much together.
+Real rows are drawn and counted by their weights; synthetic rows have the same total weight.
 
-Trees split the columns of a table as whole numbers (`Coding`):
+Trees split columns of integer codes (`Coding`):
 
-6. Code 0 is missing. A level is its own code plus 1; a number is the rank of its value among the distinct training
-   values, from 1 on. A number between two of them has the code of the nearer one, the lower one from the middle.
+6. Code 0 is missing. A level has the code of its table plus 1. A number has the rank of its value among the distinct
+   training values, from 1 on. A number between two of them has the code of the nearer one, a midpoint that of the lower
+   one.
 7. Missing, levels and numbers with point mass (`mcce.samplers.density`) have probabilities. The other numbers are
-   spread: they have a density.
-8. Spread numbers have no end, but none on the other side of 0 if the training values are all on one.
+   called spread: they have a density.
+8. The range of spread numbers is unbounded, but ends at 0 if all training values are on one side of 0.
 
 The forest is scikit-learn's. `Coding` keeps every distinct value, since the leaves are boxes with exact bounds.
 
@@ -78,17 +80,17 @@ class Coding:
         return cls(distinct, has_mass, 0)
 
     def check_state(self) -> None:
-        """Refuse a column of levels and of numbers."""
+        """Raise if the column has both levels and numbers."""
         require(not (self.n_levels and self.values.size), "a column has levels and numbers")
 
     @property
     def n_codes(self) -> int:
-        """How many codes there are, that of missing included."""
+        """Number of codes, including that of missing."""
         return 1 + self.n_levels + self.values.size
 
     @cached_property
     def cuts(self) -> Floats:
-        """The middle between each number and the next."""
+        """The midpoints between consecutive numbers."""
         return np.asarray(self.values[:-1] + np.diff(self.values) / 2.0)
 
     @cached_property
@@ -98,19 +100,19 @@ class Coding:
 
     @cached_property
     def value_of_code(self) -> Floats:
-        """The value that each code stands for."""
+        """The value of each code."""
         return np.concatenate([[np.nan], np.arange(float(self.n_levels)), self.values])
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Between what the numbers lie (step 8)."""
+        """The range of the numbers (step 8)."""
         if not self.values.size:
             return 0.0, 0.0
         return (0.0 if self.values[0] >= 0.0 else -np.inf), (0.0 if self.values[-1] <= 0.0 else np.inf)
 
     @cached_property
     def reach(self) -> tuple[float, float]:
-        """Between what nearly all numbers lie: three of Silverman's bandwidths beyond the training values."""
+        """A range of nearly all numbers: the training values and three of Silverman's bandwidths on each side."""
         if not self.values.size:
             return 0.0, 0.0
         low, high = float(self.values[0]), float(self.values[-1])
@@ -136,7 +138,7 @@ class Coding:
 
 @dataclass(frozen=True)
 class GrownTree:
-    """The boxes of a tree's leaves (codes from `low` to `high`), and the leaf of each real row."""
+    """The boxes of the leaves of a tree (codes from `low` to `high`), and the leaf of each real row."""
 
     low: Codes
     high: Codes
@@ -154,7 +156,7 @@ def grow(
     seed: int,
     weights: Floats | None = None,
 ) -> tuple[list[GrownTree], Floats]:
-    """Grow a forest on coded rows, one column each row of `codes`; also return the accuracies of its rounds."""
+    """Grow a forest on coded rows (columns are rows of `codes`); also return the accuracy of each round."""
     from sklearn.ensemble import RandomForestClassifier  # scikit-learn takes long to import
 
     n = codes.shape[1]
@@ -185,7 +187,7 @@ def grow(
 
 
 def _draw_rows(rng: np.random.Generator, n: int, size: int, weights: Floats | None) -> Ints:
-    """Return rows at random, by their weights if they have some."""
+    """Return rows drawn at random, by weight if there are weights."""
     if weights is None:
         return rng.integers(0, n, size)
     upto = np.cumsum(weights)
@@ -193,7 +195,7 @@ def _draw_rows(rng: np.random.Generator, n: int, size: int, weights: Floats | No
 
 
 def _accuracy(forest: Any, is_real: Ints, weights: Floats | None) -> float:
-    """Return the share of the rows that a forest is right about, out of bag, or that of their weights."""
+    """Return the (weighted) out-of-bag accuracy of a forest."""
     if weights is None:
         return float(forest.oob_score_)
     right = forest.oob_decision_function_.argmax(axis=1) == is_real
@@ -201,7 +203,7 @@ def _accuracy(forest: Any, is_real: Ints, weights: Floats | None) -> float:
 
 
 def _leaves_of(tree: Any, codes: Codes, weights: Floats | None, n_codes: Ints, min_leaf: int) -> GrownTree:
-    """Return the leaves of a tree with enough real rows in each (step 5)."""
+    """Return the leaves of a tree, pruned to enough real rows in each (step 5)."""
     left, right = (np.asarray(side, dtype=np.int64) for side in (tree.children_left, tree.children_right))
     n_nodes, (p, n) = left.size, codes.shape
     low, high = np.zeros((n_nodes, p), dtype=np.int32), np.zeros((n_nodes, p), dtype=np.int32)
@@ -227,7 +229,7 @@ def _leaves_of(tree: Any, codes: Codes, weights: Floats | None, n_codes: Ints, m
 
 
 def _synthetic(codes: Codes, trees: list[GrownTree], rng: np.random.Generator, weights: Floats | None) -> Codes:
-    """Return rows whose values come from rows of one leaf, each from a row of its own (step 3)."""
+    """Return rows whose values come from independently drawn rows of one leaf (step 3)."""
     n = codes.shape[1]
     tree_of = rng.integers(0, len(trees), n)
     rows = np.empty((n, codes.shape[0]), dtype=np.int32)
@@ -235,7 +237,7 @@ def _synthetic(codes: Codes, trees: list[GrownTree], rng: np.random.Generator, w
         mine = np.flatnonzero(tree_of == t)
         members = np.argsort(tree.leaf_of_row, kind="stable")
         start = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_of_row))])
-        leaf = tree.leaf_of_row[_draw_rows(rng, n, mine.size, weights)]  # at random: a leaf as often as its share
+        leaf = tree.leaf_of_row[_draw_rows(rng, n, mine.size, weights)]  # a leaf by its share of the rows
         upto = np.concatenate([[0.0], np.cumsum(np.ones(n) if weights is None else weights[members])])
         first, last = start[leaf], start[leaf + 1] - 1
         for j, column in enumerate(codes):

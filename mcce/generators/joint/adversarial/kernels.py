@@ -1,15 +1,15 @@
-"""Kernels of leaves: how likely values are in each leaf, and values drawn in it.
+"""Kernels of leaves: likelihoods of values in each leaf, and draws from it.
 
-Columns are laid end to end: column j has the codes `first[j]` to `first[j + 1] - 1` of `has_mass`, `value_of_code` and
+Columns are concatenated: column j has the codes `first[j]` to `first[j + 1] - 1` of `has_mass`, `value_of_code` and
 of `below` and `spread_below`, which count the training rows (all, and those of spread numbers) with a lower code;
 these two have one entry more, at `first[j + 1] + j`. A training row counts by its `weight`, 1 if rows have none.
 
-In a leaf with n training rows, its `size`, of which n_c have the code c, that has point mass,
+In a leaf with n training rows (its `size`), n_c of which have the code c with point mass,
 
     p(c) = (n_c + a m_c) / (n + a),
 
-m_c being its share among all training rows whose code lies in the leaf's box, and a the smoothing; spread numbers
-have together the probability p(s) of the same form, and the density of a normal distribution cut at the box.
+where m_c is its share among all training rows whose code lies in the leaf's box, and a the smoothing. Spread numbers
+together have the probability p(s) of the same form, and the density of a normal distribution truncated at the box.
 """
 
 import math
@@ -24,7 +24,7 @@ from mcce.rng.normal import normal_quantile
 
 _ROOT_TWO = math.sqrt(2.0)
 _LEAST, _MOST = 1e-300, 1.0 - 2.0**-53  # probabilities whose quantiles are finite
-_MOST_RANK = 1.0 - 1e-12  # of what can be drawn: rounding leads to the end of it, no farther
+_MOST_RANK = 1.0 - 1e-12  # upper bound of a relative rank, so that rounding cannot exceed the last code
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -43,7 +43,7 @@ def _between(a, b):
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _cut_normal(mean, sd, held, low, high, a, b):
-    """Return the probability of [a, b] under a normal distribution cut at [low, high], which hold `held` of it."""
+    """Return the probability of [a, b] under a normal distribution truncated at [low, high], of mass `held`."""
     a, b = max(a, low), min(b, high)
     if a >= b:
         return 0.0
@@ -60,7 +60,7 @@ def _cut_normal_density(mean, sd, held, low, high, x):
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _draw_cut_normal(mean, sd, low, high, a, b, u):
-    """Draw from a normal distribution cut at [low, high] and at [a, b], by inversion, from the nearer tail."""
+    """Draw from a normal distribution truncated at [low, high] and at [a, b], by inversion from the nearer tail."""
     a, b = max(a, low), min(b, high)
     za, zb = (a - mean) / sd, (b - mean) / sd
     if za > 0.0:
@@ -116,9 +116,9 @@ def leaf_likelihoods(columns, code, spread, value, log_weight, first, has_mass, 
 @cached(nogil=True, error_model="numpy")
 def leaf_masses(j, allowed, allowed_below, low_bound, high_bound, first, has_mass, below, spread_below, codes, weight,
                 start, rows, size, low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
-    """Add the log probabilities of what is allowed of a column: codes with point mass, and numbers between bounds.
+    """Add the log probabilities of a restricted column: allowed codes with point mass, and numbers between bounds.
 
-    Bounds that are one number give its density.
+    Equal bounds give the density of the number.
     """
     at = first[j] + j
     for leaf in range(out.size):
@@ -199,7 +199,7 @@ def draw_free(j, leaf_of, u_code, u_spread, first, has_mass, value_of_code, belo
 def draw_inside(j, leaf_of, u_code, u_spread, allowed, allowed_below, low_bound, high_bound, first, has_mass,
                 value_of_code, below, spread_below, codes, weight, start, rows, size, low, high, box, normal, n_spread,
                 smoothing, out):  # fmt: skip
-    """Draw what is allowed of a column in each row's leaf; something is."""
+    """Draw an allowed value of a column in the leaf of each row; there must be one."""
     at = first[j] + j
     for i in range(leaf_of.size):
         leaf = leaf_of[i]
@@ -230,7 +230,7 @@ def draw_inside(j, leaf_of, u_code, u_spread, allowed, allowed_below, low_bound,
             out[i] = low_bound
         elif min(b, high_bound) > max(a, low_bound):
             out[i] = _draw_cut_normal(normal[leaf, j, 0], normal[leaf, j, 1], a, b, low_bound, high_bound, u_spread[i])
-        else:  # rounding has left a little of u, and there are no spread numbers: the last allowed code
+        else:  # u is positive only by rounding and there are no spread numbers: the last allowed code
             for code in range(lo, hi + 1):
                 if allowed_below[code + 1] > allowed_below[code]:
                     found = code
@@ -243,8 +243,8 @@ def multiply_column(j, order, group, code, spread, value, mine, first, has_mass,
                     log_scale, log_total):  # fmt: skip
     """Multiply the weights of each row's leaves by the probability or density of its value of a column.
 
-    Row i has the value `value[group[i]]`; rows are visited in the `order` of their groups, so that each leaf is asked
-    once for a value that several rows have (`known`). `mine` are the codes of the column, in the order of `rows`. The
+    Row i has the value `value[group[i]]`; rows are visited in the `order` of their groups, so that a value of several
+    rows is evaluated once in each leaf (`known`). `mine` are the codes of the column, in the order of `rows`. The
     leaves in which the values so far are possible are ``living[i, :n_living[i]]``, fewer with each column, and `likely`
     their weights, over exp(log_scale[i]); `log_total` is the log of their sum.
     """
@@ -289,8 +289,8 @@ def multiply_column(j, order, group, code, spread, value, mine, first, has_mass,
 def cut_back(codes, weight, left, right, feature, cut, min_leaf, low, high, order, stack, leaf_of_row, leaf_node):
     """Find the leaves of a tree that have enough real rows, by weight; return how many there are.
 
-    A split with no real row on one side only cuts the box; with too few on one side it is passed over, with too few on
-    both its node is a leaf. `low` and `high` of the root are set, those of the nodes that are reached are written, as
+    A split with no real row on one side narrows the box; with too few on one side it is skipped, with too few on both
+    its node is a leaf. `low` and `high` of the root are set, those of the nodes that are reached are written, as
     are the leaf of each row, and the node of each leaf. `order` has all rows; `stack` has room for every node.
     """
     n_leaves, top = 0, 1

@@ -1,26 +1,26 @@
-"""The distribution that the leaves of an adversarial forest make up: draws and densities given part of a row.
+"""The distribution of the leaves of an adversarial forest: draws and densities given part of a row.
 
-1. A leaf has the weight q: the share of training rows that it holds, divided by the number of trees. Inside it the
-   columns are independent (`mcce.generators.joint.adversarial.kernels`):
+1. A leaf has the weight q: its share of the training rows, divided by the number of trees. Within a leaf the columns
+   are independent (`mcce.generators.joint.adversarial.kernels`):
 
        f(x) = sum_leaf q_leaf prod_j f_leaf,j(x_j).
 
-2. A thousandth of the weight is that of one more leaf, which holds all rows: the product of the margins. So no
-   combination of observed values has density 0.
-3. Given some columns, the leaves' weights are q times the likelihood of the given values. A given value that has none
-   in any leaf (a number that no training row has, in a column of numbers with point mass) says only in which boxes it
-   lies.
-4. Restrictions multiply the weights by the probability of what is allowed, column by column: since the columns of a
-   leaf are independent, this conditions the joint distribution exactly. A number that is the only allowed one is given
-   like a fixed one.
-5. A row takes a leaf by these weights, and each column's value from it.
+2. One more leaf contains all rows, with a thousandth of the weight: the product of the margins. So no combination of
+   observed values has density 0.
+3. Given some columns, the weights of the leaves are q times the likelihood of the given values. If a given value has
+   likelihood 0 in all leaves (a number that no training row has, in a column of numbers with point mass), its
+   likelihood is 1 in leaves whose box contains it, and 0 elsewhere.
+4. Restrictions multiply the weights by the probability of the allowed values, column by column: since the columns of a
+   leaf are independent, this conditions the joint distribution exactly. A number that is the only allowed one is
+   conditioned on like a fixed one.
+5. For each row a leaf is drawn by these weights, and the value of each column from the leaf.
 
 Spread numbers have a normal distribution in each leaf:
 
-6. A leaf holds the numbers between the middles beyond its outermost codes; beyond the first and the last training value
-   there is no end, but that of the sign (`mcce.generators.joint.adversarial.growing`).
-7. Mean and deviation are those of the leaf's spread numbers. One more number, as far from the mean as a standard
-   deviation of the normal distribution that fills the box, keeps the deviation from 0.
+6. The box of a leaf ends at the midpoints beyond its outermost codes. Beyond the first and the last training value it
+   is unbounded, or ends at 0 (`mcce.generators.joint.adversarial.growing`).
+7. Mean and standard deviation are those of the leaf's spread numbers. One more number, one standard deviation of the
+   normal distribution that fills the box away from the mean, keeps the standard deviation above 0.
 
 Watson et al. (2023), section 4 (FORDE and FORGE).
 """
@@ -52,11 +52,11 @@ from mcce.storage.fields import FLOAT, INT, INT32, check_array, check_between, r
 from mcce.storage.state import stateful
 from mcce.table import Feature
 
-INSIDE = 2.0 * 1.959964  # a normal distribution has 95 per cent of its mass in so many standard deviations
+INSIDE = 2.0 * 1.959964  # width in standard deviations of the central 95 per cent of a normal distribution
 
 
 def find_boxes(codings: Sequence[Coding], low: Codes, high: Codes) -> Floats:
-    """Return between what numbers each leaf holds each column: (leaves, columns, 2) (step 1)."""
+    """Return the bounds of the box of each leaf: (leaves, columns, 2) (step 6)."""
     box = np.zeros((*low.shape, 2))
     for j, coding in enumerate(codings):
         if coding.values.size:
@@ -69,7 +69,7 @@ def find_boxes(codings: Sequence[Coding], low: Codes, high: Codes) -> Floats:
 def find_moments(
     codings: Sequence[Coding], codes: Codes, weight: Floats, start: Ints, rows: Codes, box: Floats
 ) -> tuple[Floats, Floats]:
-    """Return mean, deviation and mass inside the box, (leaves, columns, 3), and how many spread numbers there are."""
+    """Return mean, standard deviation and mass in the box, (leaves, columns, 3), and the count of spread numbers."""
     normal, n_spread = np.ones((*box.shape[:2], 3)), np.zeros(box.shape[:2])
     weight = weight[rows]
     begins = start[:-1]
@@ -104,29 +104,29 @@ def group_rows(keys: UInts) -> Iterator[npt.NDArray[np.intp]]:
 def choose_leaves(log_weights: Floats, uniform: Floats) -> Ints:
     """Return a leaf for each uniform number, by weights."""
     total = np.cumsum(np.exp(log_weights - log_weights.max()))
-    last = int(np.flatnonzero(np.isfinite(log_weights))[-1])  # rounding may lead beyond it
+    last = int(np.flatnonzero(np.isfinite(log_weights))[-1])  # rounding may exceed it
     return np.asarray(np.minimum(np.searchsorted(total, uniform * total[-1], side="right"), last), dtype=np.int64)
 
 
 EVEN_PART = 1e-3
-MOST_CELLS = 2_000_000  # rows times leaves that are looked at together
+MOST_CELLS = 2_000_000  # rows times leaves of a block
 
 
 @stateful("AdversarialForest.Leaves")
 @dataclass(frozen=True)
 class Leaves:
-    """Leaves, the last of which holds all rows.
+    """The leaves of a forest; the last one contains all rows.
 
     Attributes
     ----------
     codings : of the columns.
     codes : of the training rows, one column a row.
     start, rows : the training rows of leaf l are ``rows[start[l]:start[l + 1]]``.
-    low, high : the codes that each leaf holds, by column, both ends included.
+    low, high : smallest and largest code in the box of each leaf, by column.
     log_weight : of the leaves.
-    smoothing : rows' worth of the margin that the shares in a leaf are mixed with.
+    smoothing : weight of the margin, in rows, in the shares of a leaf.
     accuracies : of the rounds of the forest.
-    weights : of the training rows; None if they have none.
+    weights : of the training rows; None without weights.
     """
 
     codings: tuple[Coding, ...] = stored(tuple, of=Coding)
@@ -171,27 +171,27 @@ class Leaves:
         )
 
     def check_state(self) -> None:
-        """Refuse leaves whose parts do not fit together."""
+        """Raise if the arrays do not match each other."""
         check_array(self.codes, "codes", INT32, len(self.codings), None)
-        require(self.start[0] == 0 and self.start[-1] == self.rows.size, "start is not of the rows")
+        require(self.start[0] == 0 and self.start[-1] == self.rows.size, "start does not match the rows")
         require((np.diff(self.start) > 0).all(), "start has an empty leaf")
         for j, coding in enumerate(self.codings):
             for name, part in (("codes", self.codes[j]), ("low", self.low[:, j]), ("high", self.high[:, j])):
                 check_between(part, name, 0, coding.n_codes - 1)
             at = int(self.first[j]) + j
             held = self.below[at + self.high[:, j].astype(np.int64) + 1] - self.below[at + self.low[:, j]]
-            require((held > 0).all(), "low and high hold no row")
+            require((held > 0).all(), "low and high contain no row")
 
     def check_columns(self, features: Sequence[Feature], n_given: int) -> None:
-        """Refuse leaves that are not of these columns."""
-        require(len(self.codings) == len(features), "codings are not as many as the columns")
+        """Raise if the leaves do not match these columns."""
+        require(len(self.codings) == len(features), "the number of codings is not that of the columns")
         for coding, feature in zip(self.codings, features):
             fits = coding.n_levels == feature.n_levels and (feature.is_numeric or not coding.values.size)
-            require(fits, "codings are not of the columns")
+            require(fits, "codings do not match the columns")
 
     @cached_property
     def first(self) -> Ints:
-        """Where the codes of each column begin, laid end to end."""
+        """The first code of each column in the concatenated codes."""
         return np.concatenate([[0], np.cumsum([coding.n_codes for coding in self.codings])]).astype(np.int64)
 
     @cached_property
@@ -201,17 +201,17 @@ class Leaves:
 
     @cached_property
     def value_of_code(self) -> Floats:
-        """The value that each code of each column stands for."""
+        """The value of each code of each column."""
         return np.concatenate([coding.value_of_code for coding in self.codings])
 
     @cached_property
     def below(self) -> Floats:
-        """How many training rows have a lower code, by code, and one entry more a column."""
+        """The weight of training rows with a lower code, by code, and one more entry for each column."""
         return self._counts_below(spread_only=False)
 
     @cached_property
     def spread_below(self) -> Floats:
-        """The same of rows with spread numbers."""
+        """The same for rows with spread numbers."""
         return self._counts_below(spread_only=True)
 
     def _counts_below(self, *, spread_only: bool) -> Floats:
@@ -229,12 +229,12 @@ class Leaves:
 
     @cached_property
     def size(self) -> Floats:
-        """The weight of the training rows of each leaf together."""
+        """The total weight of the training rows of each leaf."""
         return np.asarray(np.add.reduceat(self.weight[self.rows], self.start[:-1]))
 
     @cached_property
     def box(self) -> Floats:
-        """Between what numbers each leaf holds each column: (leaves, columns, 2)."""
+        """The bounds of the box of each leaf: (leaves, columns, 2)."""
         return find_boxes(self.codings, self.low, self.high)
 
     @cached_property
@@ -250,7 +250,7 @@ class Leaves:
                 float(self.smoothing))  # fmt: skip
 
     def _coded(self, matrix: Floats) -> tuple[Codes, Bools, Floats]:
-        """Return codes of the first columns, which of them are spread numbers, and the values."""
+        """Return the codes of the first columns, which of them are spread numbers, and the values."""
         codes = np.empty(matrix.shape, dtype=np.int32)
         spread = np.empty(matrix.shape, dtype=bool)
         for j in range(matrix.shape[1]):
@@ -299,15 +299,15 @@ class Leaves:
         n_drawn = len(self.codings) - n_given
         leaf_of, uniform = np.zeros(n, dtype=np.int64), streams.uniform()
         values, log_mass = np.full((n, n_drawn), np.nan, order="F"), np.zeros(n)
-        groups = list(group_rows(hash_rows(np.column_stack([givens, *self._told(within, n, n_given)]))))
+        groups = list(group_rows(hash_rows(np.column_stack([givens, *self._restriction_keys(within, n, n_given)]))))
         inside: list[dict[int, tuple[Any, ...]]] = []
         for rows in groups:
             weights = self.log_weights_given(givens[rows[0]])
             before = np.logaddexp.reduce(weights)
-            asked = {k: self._allowed(n_given + k, each.take(rows[:1])) for k, each in within.items()}
-            inside.append(asked)
+            allowed_of = {k: self._allowed(n_given + k, each.take(rows[:1])) for k, each in within.items()}
+            inside.append(allowed_of)
             weights = weights.copy()
-            for k, allowed in asked.items():
+            for k, allowed in allowed_of.items():
                 leaf_masses(n_given + k, *allowed, *self._parts, weights)
             log_mass[rows] = np.logaddexp.reduce(weights) - before
             if not np.isneginf(log_mass[rows[0]]):
@@ -318,10 +318,10 @@ class Leaves:
                 values[:, k] = self._draw_column(n_given + k, leaf_of, streams)
                 continue
             u_code, u_spread = streams.uniform(), streams.uniform()
-            for rows, asked in zip(groups, inside):
+            for rows, allowed_of in zip(groups, inside):
                 if not rejected[rows[0]]:
                     values[rows, k] = self._draw_inside(
-                        n_given + k, leaf_of[rows], u_code[rows], u_spread[rows], asked[k]
+                        n_given + k, leaf_of[rows], u_code[rows], u_spread[rows], allowed_of[k]
                     )
         values[rejected] = np.nan
         return JointDraw(values, rejected, log_mass)
@@ -332,15 +332,15 @@ class Leaves:
         draw_inside(j, leaf_of, u_code, u_spread, *allowed, first, has_mass, self.value_of_code, *rest, out)
         return out
 
-    def _told(self, within: Mapping[int, Within], n: int, n_given: int) -> Iterator[Floats]:
-        """Yield what tells restrictions of rows apart."""
+    def _restriction_keys(self, within: Mapping[int, Within], n: int, n_given: int) -> Iterator[Floats]:
+        """Yield arrays that are equal for rows with equal restrictions."""
         for k, each in within.items():
             yield np.column_stack([*each.bounds(n), each.allows_missing(n)])
             if self.codings[n_given + k].n_levels:
                 yield each.level_mask(n, self.codings[n_given + k].n_levels).astype(np.float64)
 
     def _allowed(self, j: int, within: Within) -> tuple[Bools, Floats, float, float]:
-        """Return which codes with point mass one row allows, the training rows below each, and the bounds of others."""
+        """Return the allowed codes with point mass of one row, their cumulative counts, and bounds of other numbers."""
         coding = self.codings[j]
         low, high = (float(end[0]) for end in within.bounds(1))
         numbers = (coding.values >= low) & (coding.values <= high)

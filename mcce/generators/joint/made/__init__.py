@@ -1,1 +1,1 @@
-"""MADE: a masked autoencoder as a joint model, fitted with PyTorch and drawn from without it."""
+"""MADE: a masked autoencoder as a joint model, fitted with PyTorch; drawing does not need PyTorch."""

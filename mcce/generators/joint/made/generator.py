@@ -1,4 +1,4 @@
-"""A masked autoencoder as a generator: columns as codes (`bins`), fitted (`training`), drawn and scored (`network`)."""
+"""A masked autoencoder as a generator: fitted by `training`, with draws and densities by `network`."""
 
 from __future__ import annotations
 
@@ -26,36 +26,37 @@ from mcce.wording import Value
 @register_generator("made")
 @stored_as("Made")
 class Made(JointGenerator):
-    """A masked autoencoder, MADE (Germain and others 2015), which the paper names as another way to draw.
+    """A masked autoencoder, MADE (Germain et al. 2015), which the paper names as an alternative to the chain.
 
     One network with masked weights gives all conditionals at once,
 
         p(x) = prod_j p(x_j | x_1, ..., x_j-1),
 
     the fixed features and the decision first, so that draws given them and densities are exact for the network. Numbers
-    without point mass are cut into bins of equal counts, and spread inside a bin as all training values there are.
+    without point mass are cut into bins of equal counts; within a bin they follow the training values.
     Fitting takes PyTorch (``pip install 'mcce[deep]'``); drawing, scoring, saving and loading do not.
 
     Parameters
     ----------
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; the network is fitted in one thread.
     widths : sequence of int
-        Hidden units of a layer to try; the width that kept rows are likeliest by is taken.
+        Numbers of hidden units per layer to try; the one with the largest likelihood of the validation rows is chosen.
     max_epochs : int
-        Passes through the training rows at most; it ends when kept rows have not become likelier for 10 of them.
+        Largest number of passes through the training rows. Training stops if the likelihood of the validation rows has
+        not improved for 10 epochs.
     learning_rate : float
-        Of Adam.
+        Learning rate of Adam.
     n_bins : int
-        Bins of a number at most; a bin has 40 training rows at least.
+        Largest number of bins of a number; a bin has at least 40 training rows.
 
     Attributes
     ----------
-    model_ : the network, as arrays; ``model_.losses`` are the mean negative log scores of kept rows after each epoch.
+    model_ : the network, as arrays; ``model_.losses`` has the mean negative log score of the validation rows by epoch.
 
     Notes
     -----
-    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry an importance
-    (``sample(..., importance=True)``). 15 per cent of the rows are kept to choose width and epochs.
+    Draws inside restrictions are truncated one column after the other, as in a chain: rows have an importance
+    (``sample(..., importance=True)``). 15 per cent of the rows are validation rows, which choose width and epochs.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""One pass through a masked network, column by column, each row by itself: a row's bytes do not depend on others.
+"""One pass through a masked network, column by column and row by row: a row's bytes do not depend on other rows.
 
-A hidden unit of degree d sees the columns before column d. So it is computed once, when these are known: a whole row
-costs one pass, not one for each column.
+A hidden unit of degree d depends on the columns before column d. So it is computed once, when these are known: a whole
+row takes one pass, not one for each column.
 """
 
 import math
@@ -16,7 +16,7 @@ from mcce.base.compiling import cached
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _draw(logits, observed, begin, end, largest, whole, allowed, is_restricted, u, log_mass, i):
-    """Return a code by its probability, times what is allowed of it."""
+    """Draw a code in proportion to its probability times the share of it that is allowed."""
     total = whole
     if is_restricted:
         total = 0.0
@@ -24,7 +24,7 @@ def _draw(logits, observed, begin, end, largest, whole, allowed, is_restricted, 
             if observed[o]:
                 total += math.exp(logits[o] - largest) * allowed[o]
         log_mass[i] += math.log(total / whole)
-        if total == 0.0:  # a rejected row goes on with what is not allowed
+        if total == 0.0:  # a rejected row continues with a code that is not allowed
             is_restricted, total = False, whole
     target, last = u * total, -1
     for o in range(begin, end):
@@ -42,10 +42,10 @@ def _draw(logits, observed, begin, end, largest, whole, allowed, is_restricted, 
 def run(codes, n_given, first, first_out, observed, degree, input_weights, input_bias, hidden_weights, hidden_bias,
         output_weights, output_bias, direct_weights, allowed, is_restricted, uniform, log_probability,
         log_mass):  # fmt: skip
-    """Go through each row: where a code is -1 it is drawn, and its log probability is written in any case.
+    """Draw each code that is -1, and write the log probabilities of all codes.
 
-    Codes of restricted columns are drawn in proportion to what is allowed of them, and the log of what is allowed of
-    the conditional is added to `log_mass`: -inf where nothing is.
+    Codes of restricted columns are drawn in proportion to the share of them that is allowed. The log mass of the
+    allowed codes in the conditional is added to `log_mass`: -inf if no code is allowed.
     """
     n, p = codes.shape
     width = degree.size

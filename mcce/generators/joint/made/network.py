@@ -1,22 +1,21 @@
 """A fitted masked network: conditionals of each column given those before it, as arrays.
 
 1. Columns are codes (steps 4 to 6); the network sees one-hot codes.
-2. Two hidden layers of rectified units. Each unit has a degree d, and sees the columns before column d; in the second
-   layer it sees units of the first with a degree up to its own. The output of column j sees units with a degree up to
-   j, and the codes of the columns before j directly. So the output of j depends on the columns before j alone:
+2. Two hidden layers of rectified units. A unit of degree d depends on the columns before column d; in the second layer
+   on units of the first with a degree of at most d. The output of column j depends on units with a degree of at most j,
+   and directly on the codes of the columns before j. So the output of j depends on the columns before j only:
 
        p(x) = prod_j softmax(output_j(x_1, ..., x_j-1))_(x_j).
 
-3. The given columns come first and have no output: what is modelled is p(mutable | given).
+3. The given columns come first and have no output: the network models p(mutable | given).
 
-Columns are few codes that a network can predict (`Bins`):
+Columns are coded by few codes (`Bins`):
 
-4. A level is its own code. A number with point mass has a code of its own (`mcce.samplers.density`). The other
-   numbers fall into bins of equal counts: with F their distribution function, a smooth one
-   (`mcce.samplers.density`), bin b of B holds those with F(x) from b / B to (b + 1) / B. Missing is the last
-   code.
-5. Inside a bin F(x) is uniform: the density of a number is that of its bin, p_b B F'(x).
-6. What is allowed of a bin is the part of its interval of F that lies between the bounds.
+4. Each level and each number with point mass (`mcce.samplers.density`) has a code. The other numbers fall into bins of
+   equal counts: with F their smooth distribution function (`mcce.samplers.density`), bin b of B contains numbers with
+   F(x) from b / B to (b + 1) / B. Missing is the last code.
+5. Within a bin F(x) is uniform: the density of a number is p_b B F'(x), with p_b the probability of its bin.
+6. The allowed share of a bin is the part of its interval of F that lies between the bounds.
 
 Germain, Gregor, Murray and Larochelle (2015), "MADE: masked autoencoder for distribution estimation", ICML.
 """
@@ -52,7 +51,7 @@ class Bins:
     n_levels : number of levels; 0 for numbers.
     density : point masses and margin of a column of numbers; None for levels, or if all are missing.
     n_bins : bins of the numbers without point mass.
-    observed : which codes some training row has.
+    observed : which codes occur in the training rows.
     """
 
     n_levels: int = stored(int, least=0, most=2**31)
@@ -76,7 +75,7 @@ class Bins:
         return replace(made, observed=np.bincount(made.encode(column), minlength=n_codes) > 0)
 
     def check_state(self) -> None:
-        """Refuse codes that are of no column."""
+        """Raise if the codes do not match a column."""
         spread = self.density is not None and self.density.knots.size > 0
         require(spread == (self.n_bins > 0), "n_bins are not those of the density")
         require(self.density is None or self.n_levels == 0, "a column has levels and numbers")
@@ -86,7 +85,7 @@ class Bins:
 
     @property
     def n_codes(self) -> int:
-        """How many codes there are."""
+        """Number of codes."""
         return int(self.observed.size)
 
     @cached_property
@@ -95,7 +94,7 @@ class Bins:
         return np.empty(0) if self.density is None else self.density.atoms
 
     def encode(self, column: Floats) -> Ints:
-        """Return the codes of values; a number that no code has is that of the nearest one."""
+        """Return the codes of values; a number without a code has that of the nearest one."""
         missing = np.isnan(column)
         if self.n_levels:
             codes = column
@@ -112,7 +111,7 @@ class Bins:
         return np.where(missing, self.n_codes - 1, np.where(missing, 0.0, codes)).astype(np.int64)
 
     def decode(self, codes: Ints, uniform: Floats, within: Within | None = None) -> Floats:
-        """Return values of codes: of a bin, a number between the bounds by a uniform one."""
+        """Return values of codes; a bin gives a number between the bounds, by a uniform random number."""
         first_bin = self.n_levels + self.atoms.size
         values = np.where(codes < self.n_levels, codes, np.nan).astype(np.float64)
         is_atom = (codes >= self.n_levels) & (codes < first_bin)
@@ -132,9 +131,9 @@ class Bins:
         return values
 
     def log_spread(self, column: Floats, codes: Ints) -> Floats:
-        """Return what a code's log probability lacks to the log density of the value (step 5).
+        """Return the difference of the log density of a value and the log probability of its code (step 5).
 
-        It is 0 for what has a probability, and -inf for a number of which the column has none.
+        It is 0 for values with a probability, and -inf for numbers that cannot occur in the column.
         """
         found = np.zeros(column.size)
         if self.density is None:
@@ -149,7 +148,7 @@ class Bins:
         return found
 
     def allowed(self, within: Within, n: int) -> Floats:
-        """Return how much of each code is allowed, row by row: (rows, codes), from 0 to 1 (step 6)."""
+        """Return the allowed share of each code in each row: (rows, codes), from 0 to 1 (step 6)."""
         parts = np.zeros((n, self.n_codes))
         parts[:, -1] = within.allows_missing(n)
         if self.n_levels:
@@ -162,7 +161,7 @@ class Bins:
             begin, end = np.maximum(edges[:-1], self._below(low)), np.minimum(edges[1:], self._below(high))
             parts[:, self.atoms.size : -1] = np.maximum(end - begin, 0.0) * self.n_bins
             single = np.flatnonzero((low == high)[:, 0] & ~np.isin(low[:, 0], self.atoms))
-            parts[single, self.encode(low[single, 0])] = 1.0  # given, like a fixed one
+            parts[single, self.encode(low[single, 0])] = 1.0  # conditioned on, like a fixed one
         return parts
 
     def _below(self, values: Floats) -> Floats:
@@ -171,7 +170,7 @@ class Bins:
 
 
 def _signed(density: ColumnDensity) -> ColumnDensity:
-    """Return the margin without numbers on the other side of 0, if all training values are on one."""
+    """Return the margin, truncated at 0 if all training values are on one side of 0."""
     if not density.knots.size or not (density.low >= 0.0 or density.high <= 0.0):
         return density
     low, high = (0.0, np.inf) if density.low >= 0.0 else (-np.inf, 0.0)
@@ -184,18 +183,18 @@ def _signed(density: ColumnDensity) -> ColumnDensity:
 @stateful("Made.Network")
 @dataclass(frozen=True)
 class Network:
-    """Weights, each zero where the masks are.
+    """The weights of a masked network, zero where masked.
 
     Attributes
     ----------
     bins : of the columns.
-    n_given : how many columns come first and are given.
+    n_given : number of given columns, which come first.
     degree : of the hidden units of a layer, the same in both.
     input_weights, input_bias : from one-hot codes to the first layer.
     hidden_weights, hidden_bias : from the first to the second layer.
     output_weights, output_bias : from the second layer to the codes of the columns that are not given.
     direct_weights : from one-hot codes to these.
-    losses : of the epochs, on the rows that were kept for validation.
+    losses : on the validation rows, by epoch.
     """
 
     bins: tuple[Bins, ...] = stored(tuple, of=Bins)
@@ -211,32 +210,34 @@ class Network:
     losses: Floats = stored(FLOAT, None)
 
     def check_state(self) -> None:
-        """Refuse weights that do not fit together."""
+        """Raise if the weights do not match each other."""
         check_count_of(self.n_given, "n_given", 0, len(self.bins) - 1)
         check_between(self.degree, "degree", 0, len(self.bins))
         sizes = int(self.first[-1]), int(self.first_out[-1])
-        require(self.direct_weights.shape == sizes, "direct_weights are not of the codes of the columns")
+        require(self.direct_weights.shape == sizes, "direct_weights do not match the codes of the columns")
 
     def check_columns(self, features: Sequence[Feature], n_given: int) -> None:
-        """Refuse a network that is not of these columns."""
-        require(len(self.bins) == len(features) and self.n_given == n_given, "bins are not as many as the columns")
+        """Raise if the network does not match these columns."""
+        require(
+            len(self.bins) == len(features) and self.n_given == n_given, "the number of bins is not that of the columns"
+        )
         for each, feature in zip(self.bins, features):
             fits = each.n_levels == feature.n_levels and (feature.is_numeric or each.density is None)
-            require(fits, "bins are not of the columns")
+            require(fits, "bins do not match the columns")
 
     @cached_property
     def first(self) -> Ints:
-        """Where the codes of each column begin."""
+        """The first code of each column."""
         return np.concatenate([[0], np.cumsum([each.n_codes for each in self.bins])]).astype(np.int64)
 
     @cached_property
     def first_out(self) -> Ints:
-        """Where the codes of each column that is not given begin."""
+        """The first code of each column that is not given."""
         return np.asarray(self.first[self.n_given :] - self.first[self.n_given])
 
     @cached_property
     def observed(self) -> Bools:
-        """Which of these codes some training row has."""
+        """Which of these codes occur in the training rows."""
         return np.concatenate([each.observed for each in self.bins[self.n_given :]])
 
     def draw(self, givens: Floats, streams: RowStreams) -> Floats:
@@ -246,7 +247,7 @@ class Network:
     def draw_within(self, givens: Floats, streams: RowStreams, within: Mapping[int, Within]) -> JointDraw:
         """Draw the other columns given the first ones, each inside its restriction, one after the other.
 
-        Like a chain's, such draws carry the weight of what was allowed at each step.
+        As in a chain, the weight of a draw is the product of the masses allowed at each step.
         """
         n, drawn = givens.shape[0], self.bins[self.n_given :]
         codes = np.full((n, len(self.bins)), -1, dtype=np.int64)

@@ -1,15 +1,15 @@
-"""Fitting a masked network with PyTorch.
+"""Fit a masked network with PyTorch.
 
-1. A share of the rows, taken at random by the seed, is kept for validation.
-2. For each width: start from random weights, go through the other rows in batches (Adam), and after each epoch ask how
-   likely the kept rows are. The weights of the best epoch stay; after `patience` epochs without a better one it ends.
-3. The width whose best epoch is best is taken.
+1. A random share of the rows, drawn with the seed, is the validation set.
+2. For each width: start from random weights, train on the other rows in batches (Adam), and compute the likelihood of
+   the validation rows after each epoch. The weights of the best epoch are kept; training stops after `patience` epochs
+   without improvement.
+3. The width with the best likelihood is chosen.
 
-Rows with weights count by these, in the loss of a batch and in that of the kept rows; which rows are kept does not
-depend on them.
+Weights of rows enter the loss of a batch and of the validation set; the split does not depend on them.
 
-Random numbers come from numpy, by the seed; PyTorch's global state is neither read nor changed. It works with one
-thread, so that sums have one order.
+Random numbers come from numpy and the seed; PyTorch's global state is neither read nor changed. Training uses one
+thread, so that sums have a fixed order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mcce.rng import derive_key
 
 KEPT, PATIENCE, BATCH = 0.15, 10, 128
 DECAY = 0.5  # of weights
-SMALLEST = 1e-3  # an epoch is better if rows are more likely by so much, in log units
+SMALLEST = 1e-3  # smallest improvement of the log likelihood of a row that counts
 
 _WEIGHTS = ("input_weights", "hidden_weights", "output_weights", "direct_weights")
 _BIASES = ("input_bias", "hidden_bias", "output_bias")
@@ -36,7 +36,7 @@ _BIASES = ("input_bias", "hidden_bias", "output_bias")
 
 @dataclass(frozen=True)
 class _CodedRows:
-    """Rows as codes, with weights of mean 1 if they have any; which of them are for training, and which are kept."""
+    """Coded rows, with weights of mean 1 or None, split into training and validation rows."""
 
     codes: Ints
     weights: Floats | None
@@ -45,13 +45,13 @@ class _CodedRows:
 
 
 def import_torch() -> Any:
-    """Return PyTorch, or say how to get it."""
+    """Return PyTorch; raise if it is not installed."""
     try:
         return importlib.import_module("torch")
     except ImportError as error:
         raise InputError(
-            "Made is fitted with PyTorch, which is not installed; get it by pip install 'mcce[deep]', or use another "
-            "generator (AdversarialForest). A fitted one that was saved draws without it."
+            "Made is fitted with PyTorch, which is not installed; run pip install 'mcce[deep]', or use another "
+            "generator (AdversarialForest). A fitted Made draws without PyTorch, also after save and load."
         ) from error
 
 
@@ -86,7 +86,7 @@ def train(
 
 
 def masks_of(bins: tuple[Bins, ...], n_given: int, width: int) -> tuple[Ints, dict[str, Floats]]:
-    """Return the degrees of the hidden units, and what each may see of the layer before."""
+    """Return the degrees of the hidden units, and the masks of their inputs."""
     p = len(bins)
     least = max(1, n_given)
     degree = (least + np.arange(width) % max(p - least, 1)).astype(np.int64)
@@ -102,9 +102,9 @@ def masks_of(bins: tuple[Bins, ...], n_given: int, width: int) -> tuple[Ints, di
 
 
 def seen_as(bins: tuple[Bins, ...]) -> Floats:
-    """Return what the network is shown of each code while it learns: (codes, inputs).
+    """Return the inputs of the network for each code in training: (codes, inputs).
 
-    A bin is shown as all bins up to it, so that weights, which are kept small, say how neighbours differ.
+    A bin is encoded as all bins up to it, so that the small weights describe the differences of neighbouring bins.
     """
     size = sum(each.n_codes for each in bins)
     shown, at = np.eye(size), 0

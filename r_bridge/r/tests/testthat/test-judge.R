@@ -66,7 +66,7 @@ test_that("mcce() takes a generator and kinds", {
   joint <- fitted(generator = "forest")
   expect_identical(joint$generator, "AdversarialForest")
   expect_true(all(explain(joint, people[people$salary < 30000, ][1:3, ], n_samples = 100)$rows$salary > 40000))
-  expect_error(criticise(joint, people), "a AdversarialForest has none; use a chain", class = "mcce_error")
+  expect_error(criticise(joint, people), "a AdversarialForest has no conditionals. Use a chain", class = "mcce_error")
   expect_error(fitted(generator = "forrest"), "did you mean 'forest'", class = "mcce_error")
   rounded <- transform(people, salary = round(salary, -4))
   by_level <- fitted(data = rounded, kinds = c(salary = "categorical"))

@@ -184,7 +184,7 @@ def test_it_is_stored_and_drawn_from_without_torch(made, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines()[0] == "5", done.stderr
-    assert "which is not installed; get it by pip install 'mcce[deep]'" in done.stdout
+    assert "which is not installed; run pip install 'mcce[deep]'" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_it_is_stored_and_drawn_from_without_torch(made, tmp_path):
         (lambda m: {"n_given": 9}, "n_given is 9"),
         (lambda m: {"hidden_weights": m.hidden_weights[:-1]}, "hidden_weights has the shape"),
         (lambda m: {"output_bias": m.output_bias * np.nan}, "output_bias holds nan"),
-        (lambda m: {"bins": m.bins[::-1]}, "has the shape|bins are not of the columns"),
+        (lambda m: {"bins": m.bins[::-1]}, "has the shape|bins do not match the columns"),
         (lambda m: {"bins": (replace(m.bins[0], n_levels=7), *m.bins[1:])}, "observed has the shape"),
         (lambda m: {"bins": (*m.bins[:2], replace(m.bins[2], n_bins=0), *m.bins[3:])}, "n_bins are not those"),
     ],
@@ -222,7 +222,7 @@ def test_wrong_settings(settings, message):
 
 def test_without_torch_it_is_said_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match=r"Made is fitted with PyTorch, which is not installed; get it by pip install"):
+    with pytest.raises(InputError, match=r"Made is fitted with PyTorch, which is not installed; run pip install"):
         Made().fit(X)
 
 
