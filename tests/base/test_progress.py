@@ -29,18 +29,18 @@ def wait_for(screen, words):
     assert words in screen.getvalue()
 
 
-def test_a_bar_appears_while_its_first_step_runs(screen):
+def test_bar_appears_during_its_first_step(screen):
     with progress_bar(3, "thinking", True):
         wait_for(screen, "thinking:   0%")
 
 
-def test_work_that_nobody_counts_is_named(screen):
+def test_uncounted_work_is_named(screen):
     with working("asking the model", True):
         wait_for(screen, "asking the model [00:0")
 
 
 @pytest.mark.slow
-def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
+def test_short_or_disabled_progress_shows_nothing(screen, monkeypatch):
     with working("saying nothing", False):
         time.sleep(0.15)
     monkeypatch.setattr(progress, "SECONDS", 60.0)
@@ -51,7 +51,7 @@ def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
+def test_long_steps_of_fit_and_explain_have_names(monkeypatch):
     begun = []
 
     def bar(**options):
@@ -75,7 +75,7 @@ def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     assert begun[0] == "drawing inside the constraints"
 
 
-def test_a_log_has_lines_with_what_is_done_and_the_rate(capsys, monkeypatch):
+def test_log_lines_have_progress_and_rate(capsys, monkeypatch):
     with progress_bar(None, "being quick", "log") as quick:
         quick.update()
     assert capsys.readouterr().err == ""
@@ -92,7 +92,7 @@ def test_a_log_has_lines_with_what_is_done_and_the_rate(capsys, monkeypatch):
     assert "1000/1000" in lines[-1]
 
 
-def test_what_is_done_inside_a_step_moves_the_bar():
+def test_work_inside_a_step_moves_the_bar():
     moved = []
     with progress.reported(moved.append, 10):
         progress.report(0.25)
@@ -106,7 +106,7 @@ def test_what_is_done_inside_a_step_moves_the_bar():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_an_explanation_of_many_moves_before_its_end(monkeypatch, sparse):
+def test_bar_moves_during_explain_of_many_factuals(monkeypatch, sparse):
     moved = []
 
     class Bar(tqdm):

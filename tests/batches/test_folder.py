@@ -37,7 +37,7 @@ def hold(folder):
 
 
 @pytest.mark.slow
-def test_a_run_beside_another_is_refused_until_that_one_is_dead(tmp_path):
+def test_concurrent_run_raises_until_the_first_is_dead(tmp_path):
     with hold(tmp_path) as other:
         with pytest.raises(InputError, match=rf"is being written by process {other.pid} on .*Wait until it is done"):
             explainer().explain_batches([ROWS], tmp_path, **SETTINGS)
@@ -57,7 +57,7 @@ def test_two_threads_of_one_process_are_two_runs(tmp_path):
 
 
 @pytest.mark.slow
-def test_many_who_try_are_never_two_inside(tmp_path):
+def test_concurrent_runs_never_hold_the_lock_together(tmp_path):
     """The file is removed by each holder, so that some lock a file that is gone."""
     inside, most, entered = 0, 0, 0
     counting = threading.Lock()

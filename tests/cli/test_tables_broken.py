@@ -172,7 +172,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tmp_path, capsys):
+def test_broken_file_raises_with_file_line_value_and_fix(name, seen, tmp_path, capsys):
     ending, write, message = BROKEN[name]
     write(tmp_path / f"train.{ending}", truth())
     assert explain(ending, new=f"train.{ending}") == 2
@@ -218,7 +218,7 @@ def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tm
         ),
     ],
 )
-def test_rows_to_explain_are_checked_before_anything_is_trained(write, options, message, seen, tmp_path, capsys):
+def test_rows_to_explain_are_checked_before_training(write, options, message, seen, tmp_path, capsys):
     csv()(tmp_path / "train.csv", truth())
     write(tmp_path / "new.csv", truth().head(10))
     assert explain("csv", *options) == 2

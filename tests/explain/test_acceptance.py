@@ -40,7 +40,7 @@ def test_no_row_is_queried_twice():
     assert acceptance.n_asked == 5
 
 
-def test_some_of_the_factuals_share_the_answers_unless_they_are_apart():
+def test_factuals_share_model_answers_unless_separated():
     model = Model()
     acceptance = rule(model)
     acceptance.query(ROWS[:2])

@@ -96,7 +96,7 @@ def check(case, f, found, k, floor, bound, name):
 
 @examples(20)
 @given(cases, bounds)
-def test_the_best_crossings_are_those_of_brute_force(settings, bound):
+def test_best_crossings_match_brute_force(settings, bound):
     case = Case.of(**settings)
     k, floor = settings["k"], settings["floor"]
     for f, found in enumerate(search(case, k, floor, bound)):
@@ -105,7 +105,7 @@ def test_the_best_crossings_are_those_of_brute_force(settings, bound):
 
 @examples(12)
 @given(cases, bounds, st.sampled_from(["weighted", "gower", "realism", "callable"]))
-def test_the_same_by_other_measures(settings, bound, name):
+def test_best_crossings_match_brute_force_for_other_measures(settings, bound, name):
     case = Case.of(**settings)
     k, floor = settings["k"], settings["floor"]
     for f, found in enumerate(search(case, k, floor, bound, name)):
@@ -126,7 +126,7 @@ HARMFUL = {  # the only rows at or above the floor have a change that makes the 
 @example(HARMFUL, UNBOUNDED, 0.0)
 @example(HARMFUL, UNBOUNDED, 1.0)
 @given(cases, bounds, st.sampled_from([0.0, 1.0]))
-def test_no_row_below_the_floor_where_a_candidate_reaches_it(settings, bound, strength):
+def test_no_row_is_below_the_floor_if_a_candidate_reaches_it(settings, bound, strength):
     """Also where every candidate has a change that makes the score worse, as scores at random often have it."""
     case = Case.of(**settings)
     k, floor, wants = settings["k"], settings["floor"], case.model.wants
@@ -173,7 +173,7 @@ def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
             assert changes(row, case.factuals[f]) <= most
 
 
-def test_few_factuals_have_few_queries():
+def test_few_factuals_need_few_queries():
     """No single change is enough, so that all single crossings and many pairs are queried."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({f"x{j}": rng.integers(0, 30, 300).astype(float) for j in range(4)})

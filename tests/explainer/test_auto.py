@@ -54,7 +54,7 @@ def assert_follows_the_rule(explainer, X, **how):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["label", *nightly("score", "rare")])
-def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
+def test_draws_and_rows_follow_the_documented_rule(name, short_rounds):
     model, decision = MODELS[name]
     explainer = fitted(model, decision)
     for k in (1, 3):
@@ -120,7 +120,7 @@ def test_each_row_is_drawn_once(short_rounds, monkeypatch):
 
 
 @pytest.mark.slow
-def test_sparse_rounds_only_get_better(explainer, short_rounds):
+def test_sparse_rounds_never_get_worse(explainer, short_rounds):
     """Each round's crossings are candidates: the result is at least as good as that of the first round alone."""
     first = explainer.explain(DENIED, n_samples=20, sparse=True).measures
     found = explainer.explain(DENIED, n_samples="auto", sparse=True).measures
@@ -132,7 +132,7 @@ def test_sparse_rounds_only_get_better(explainer, short_rounds):
     assert (found.loc[above, "plausibility"] >= 0.05).all()
 
 
-def test_who_has_nothing_is_drawn_for_to_the_end(short_rounds):
+def test_factual_without_counterfactual_uses_all_rounds(short_rounds):
     """No candidate of group b is ever valid: the reason counts all draws; group a settles before."""
     X = pd.DataFrame({"group": ["a"] * 40 + ["b"] * 40, "x": np.tile(np.arange(40.0), 2)})
     X["x"] += np.where(X["group"] == "b", 100, 0)
@@ -150,7 +150,7 @@ def test_who_has_nothing_is_drawn_for_to_the_end(short_rounds):
 
 
 @pytest.mark.slow
-def test_the_result_says_how_many_draws(explainer):
+def test_result_reports_the_number_of_draws(explainer):
     found = explainer.explain(TABLE, n_samples=30)
     wanted = found.unexplained.index[found.unexplained["reason"].str.startswith("already")]
     assert (found.draws[wanted] == 0).all()
@@ -163,13 +163,13 @@ def test_the_result_says_how_many_draws(explainer):
     assert explainer.select(explainer.generate(FEW, n_samples=5), FEW).draws is None
 
 
-def test_nobody_to_explain(explainer):
+def test_no_factuals_to_explain(explainer):
     found = explainer.explain(TABLE[~TABLE.index.isin(DENIED.index)].iloc[:0], n_samples="auto")
     assert len(found) == 0
     assert len(found.draws) == 0
 
 
-def test_bad_numbers_of_draws(explainer):
+def test_invalid_numbers_of_draws_raise(explainer):
     with pytest.raises(InputError, match=r"n_samples is 'many'; it must be a whole number of at least 1 .*or 'auto'"):
         explainer.explain(FEW, n_samples="many")
     with pytest.raises(InputError, match="redraw is -1; it must be a whole number of at least 0"):
@@ -180,7 +180,7 @@ def test_bad_numbers_of_draws(explainer):
 
 
 @pytest.mark.slow
-def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
+def test_redraw_gives_other_rows_of_the_same_generator(explainer):
     one = explainer.explain(DENIED, n_samples=50)
     again, two = one.redrawn(0), one.redrawn(1)
     assert_same(one, again)
@@ -190,7 +190,7 @@ def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
 
 @examples(12)
 @given(st.data())
-def test_pooled_error_by_hand(data):
+def test_pooled_error_matches_hand_calculation(data):
     n, redraws = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))
     number = st.integers(0, 5).map(float)
     values = np.array(data.draw(st.lists(st.lists(number, min_size=n, max_size=n), min_size=redraws, max_size=redraws)))
@@ -240,7 +240,7 @@ def one_large_pool():
 
 
 @pytest.mark.slow
-def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
+def test_standard_errors_match_the_spread_of_real_redraws(loans):
     """About 20 pools and 3 standard errors from two redraws each: their mean is within 30 per cent of the truth."""
     explainer, X = loans
     truth = spread_over_redraws(explainer, X, 60, n_samples=60)
@@ -252,7 +252,7 @@ def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
 
 
 @pytest.mark.nightly
-def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
+def test_standard_errors_account_for_shared_pools(one_large_pool):
     """Over 25 standard errors the variance is right within 35 per cent; as if independent it is several times less."""
     explainer, X = one_large_pool
     truth = spread_over_redraws(explainer, X, 100, n_samples=100)
@@ -267,7 +267,7 @@ def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
 
 
 @pytest.mark.slow
-def test_errors_are_had_on_demand_and_change_nothing_else(explainer):
+def test_errors_are_computed_on_demand_without_side_effects(explainer):
     plain = explainer.explain(FEW, n_samples=50)
     found = explainer.explain(FEW, n_samples=50)
     assert not [name for name in plain.summary().index if name.startswith("se ")]

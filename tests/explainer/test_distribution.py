@@ -62,7 +62,7 @@ def chain_probabilities(rows: pd.DataFrame, everyone: pd.DataFrame, order, margi
         (["a", "b", "c"], (), False),
     ],
 )
-def test_draws_follow_the_chain(fixed_value, order, marginal, conditional):
+def test_draws_follow_the_chain_distribution(fixed_value, order, marginal, conditional):
     explainer = MCCE(
         None,
         decision=agree,
@@ -102,7 +102,7 @@ def test_independent_pools_follow_the_same_distribution():
 
 
 @pytest.mark.slow
-def test_many_draws_find_the_best_of_all_possible_rows():
+def test_many_draws_find_the_optimum_over_all_rows():
     explainer = MCCE(None, decision=agree, fixed=["f"], sampler=CartSampler(min_leaf=1), random_state=5).fit(DISCRETE)
     denied = DISCRETE[~agree(DISCRETE)].drop_duplicates()
     found = explainer.explain(denied, n_samples=5000, n_counterfactuals=30)

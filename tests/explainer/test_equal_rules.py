@@ -49,7 +49,7 @@ def no_raise(rows, was):
     ],
     ids=str,
 )
-def test_savings_alone_would_do(bank, said, sparse):
+def test_savings_alone_suffice(bank, said, sparse):
     """Nobody has to touch the salary: more savings are enough, whatever the salary may become."""
     found = bank.explain(POOR, constraints=[said], sparse=sparse)
     assert found.frame.index.get_level_values("id").nunique() == len(POOR)
@@ -57,14 +57,14 @@ def test_savings_alone_would_do(bank, said, sparse):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, False])
-def test_a_rule_that_the_present_breaks_does_not_undo_one_that_it_obeys(bank, sparse):
+def test_violated_rule_does_not_cancel_a_satisfied_one(bank, sparse):
     asked = ["abs(salary - was(salary)) <= 50", "savings - was(savings) >= 1000"]
     found = bank.explain(POOR, constraints=asked, sparse=sparse)
     assert found.frame.index.get_level_values("id").nunique() == len(POOR)
 
 
 @pytest.mark.slow
-def test_bounds_by_a_rule_draw_the_same_rows_as_bounds_by_allow(bank):
+def test_bounds_as_rule_and_as_allow_draw_the_same_rows(bank):
     """A rule that bounds one feature is a limit on it: the same pools, the same bytes."""
     for sparse in (True, False):
         by_rule, by_limit = (
@@ -79,7 +79,7 @@ def test_bounds_by_a_rule_draw_the_same_rows_as_bounds_by_allow(bank):
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("said", ["loan_amount <= 30000", mcce.allow("loan_amount", high=30_000)], ids=str)
-def test_an_upper_bound_that_nobody_granted_obeys_keeps_what_is_below_it(said, sparse):
+def test_upper_bound_below_all_accepted_rows_keeps_lower_values(said, sparse):
     """All who are granted a loan ask for at least 50,000 more; whoever asks for less than 30,000 goes on asking so."""
     table = LOANS.assign(loan_amount=LOANS["loan_amount"] + 50_000 * affordable(LOANS))
     bank = mcce.MCCE(None, decision=affordable, fixed=["age"], random_state=1).fit(table)
@@ -98,7 +98,7 @@ def test_an_upper_bound_that_nobody_granted_obeys_keeps_what_is_below_it(said, s
         "savings + loan_amount <= was(savings) + was(loan_amount)",
     ],
 )
-def test_no_more_rows_are_rejected_than_are_drawn_and_what_would_help_helps(bank, more, sparse):
+def test_rejections_do_not_exceed_draws_and_suggested_relaxation_helps(bank, more, sparse):
     asked = ["salary <= was(salary)", "abs(loan_amount - was(loan_amount)) <= 50", more]
     options = {"sparse": sparse, "n_samples": 100}
     found = bank.explain(POOR, constraints=asked, **options).with_why_unexplained()
@@ -231,14 +231,14 @@ def explained(said, sparse):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_examples", [3, *nightly(10)])
-def test_the_same_people_are_explained_however_it_is_said(n_examples):
+def test_equivalent_constraints_explain_the_same_factuals(n_examples):
     asked = given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))
     settings(max_examples=n_examples)(asked(explain_the_same_people))()
 
 
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("said", [mcce.allow("y", step=2), "y == was(y) or y in [0, 2, 4]"], ids=str)
-def test_a_value_between_the_steps_may_be_kept_beside_rules(said, sparse):
+def test_value_between_grid_steps_may_be_kept_with_rules(said, sparse):
     """Only with y as it is, 3, and one more x and grade is there an answer; draws of y are on the steps."""
     one = SMALL[(SMALL["age"] == 60) & (SMALL["x"] == 1) & (SMALL["y"] == 3) & (SMALL["grade"] == "middle")]
     asked = ["x + y <= was(x) + was(y) + 1", "y == was(y) or grade == was(grade)", said]

@@ -70,7 +70,7 @@ def assert_weighted_mean(rows, weights, expected, z=4.0):
 
 @pytest.mark.parametrize("sampler", [NormSampler(), *nightly(Redrawn(), Silent())], ids=repr)
 @pytest.mark.parametrize("constraint", ["rule", *nightly("bound", "rule without bounds")])
-def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, constraint):
+def test_normal_chain_conditioned_on_its_last_variables(linear, sampler, constraint):
     chain = ChainModel(sampler=sampler, random_state=1).fit(linear)
     if constraint == "bound":
         asked = {"within": {"x3": (1.5, None)}}
@@ -100,7 +100,7 @@ def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, const
 
 
 @pytest.mark.slow
-def test_the_mean_weight_is_the_probability_of_what_is_allowed(linear):
+def test_mean_weight_is_the_allowed_probability(linear):
     """Also across a bound and rules, with the caps on draws."""
     chain = ChainModel(sampler="norm", random_state=1).fit(linear)
     request = DrawRequest(

@@ -53,7 +53,7 @@ EXACT = {
 
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("name", nightly_but(EXACT, "small leaves", "proper cart", "marginal"))
-def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
+def test_integer_weights_draw_the_same_as_repeated_rows(name, X, counts):
     """Bit for bit: the same trees, the same random numbers, the same donors; densities too."""
     weighted = mcce.ChainModel(sampler=EXACT[name], fixed=FIXED, random_state=1).fit(X, sample_weight=counts)
     repeated = mcce.ChainModel(sampler=EXACT[name], fixed=FIXED, random_state=1).fit(_repeated(X, counts))
@@ -70,7 +70,7 @@ def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
 
 
 @pytest.mark.parametrize("name", ["cart", "marginal"])
-def test_whole_weights_support_what_the_repeated_rows_support(name, X, counts):
+def test_integer_weights_support_the_same_as_repeated_rows(name, X, counts):
     numbers = X[["age", "salary", "savings"]]
     weighted = mcce.ChainModel(sampler=name, fixed=["age"]).fit(numbers, sample_weight=counts)
     repeated = mcce.ChainModel(sampler=name, fixed=["age"]).fit(_repeated(numbers, counts))
@@ -84,7 +84,7 @@ def test_whole_weights_support_what_the_repeated_rows_support(name, X, counts):
     assert not found.all()
 
 
-def test_leaving_a_row_out_leaves_its_weight_out(X, counts):
+def test_leave_one_out_removes_the_weight(X, counts):
     """A row of weight 3 is three rows in its own density: without them the others are left."""
     numbers = X[["age", "salary"]].dropna().reset_index(drop=True)
     weights = np.random.default_rng(8).integers(1, 4, len(numbers))
@@ -120,7 +120,7 @@ def test_relative_weights_have_no_scale(sampler, X):
     assert _same(drawn[0], drawn[1]) == _same(drawn[0], drawn[2]) == 1.0
 
 
-def test_equal_relative_weights_are_none(X):
+def test_equal_relative_weights_have_no_effect(X):
     plain = mcce.ChainModel(fixed=FIXED, random_state=1).fit(X)
     equal = mcce.ChainModel(fixed=FIXED, random_state=1).fit(X, sample_weight=np.full(N, 0.3))
     assert _same(plain.sample(200), equal.sample(200)) == 1.0
@@ -140,7 +140,7 @@ def test_draws_follow_the_weights():
         assert ((drawn - expected) ** 2 / expected).sum() < 13.8 * slack
 
 
-def test_associations_are_those_of_the_repeated_rows(X, counts):
+def test_associations_equal_repeated_rows(X, counts):
     schema = Schema.from_data(X)
     kept = counts > 0
     weighted = replace(schema.encode(X[kept]), weights=counts[kept].astype(float))
@@ -159,7 +159,7 @@ def test_min_donors_counts_rows_not_weights(X):
 @pytest.mark.parametrize(
     "sampler", ["marginal", mcce.ForestSampler(n_trees=3, honest=True), *nightly("cart", "forest")]
 )
-def test_a_weighted_chain_survives_storage(sampler, X, counts, tmp_path):
+def test_weighted_chain_round_trips(sampler, X, counts, tmp_path):
     chain = mcce.ChainModel(sampler=sampler, fixed=FIXED, random_state=1).fit(X, sample_weight=1.5 * counts)
     chain.save(tmp_path / "chain")
     again = mcce.ChainModel.load(tmp_path / "chain")
@@ -181,14 +181,14 @@ class Unweighted(mcce.ConditionalSampler):
 
 
 @pytest.mark.parametrize("sampler", [Unweighted()])
-def test_a_sampler_that_would_ignore_weights_is_refused(sampler, X, counts):
+def test_sampler_that_ignores_weights_raises(sampler, X, counts):
     name = type(sampler).__name__
     chain = mcce.ChainModel(sampler={"savings": sampler, "*": "cart"}, fixed=FIXED)
     with pytest.raises(mcce.SamplerError, match=rf"^{name}\(.*\) for 'savings' does not take sample_weight"):
         chain.fit(X, sample_weight=counts)
 
 
-def test_explainers_take_weights_and_drop_rows_without(X, counts):
+def test_explainers_accept_weights_and_drop_rows_without_weight(X, counts):
     numbers = X.select_dtypes("number").fillna(0)
 
     def rich(rows):
@@ -203,7 +203,7 @@ def test_explainers_take_weights_and_drop_rows_without(X, counts):
         mcce.MCCE(rich, decision=True).fit(numbers, sample_weight=[1, 2, 3])
 
 
-def test_a_generator_that_takes_no_weights_is_refused(X, counts):
+def test_generator_without_weight_support_raises(X, counts):
     class Joint(mcce.ChainModel):
         takes_weights = False
 

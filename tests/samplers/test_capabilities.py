@@ -95,7 +95,7 @@ def fitted(name, kind):
     return chain.samplers_["y"], table.first(1), table.column(1)
 
 
-def test_the_table_has_every_sampler():
+def test_table_has_every_sampler():
     assert set(TABLE) - {'dialect="rpart"'} == {*OURS, *ABSENT, ESTIMATOR}
 
 
@@ -174,7 +174,7 @@ def test_parameters(name):
     assert TABLE[name]["proper, smoothing"] == said
 
 
-def test_what_parametric_chooses_from():
+def test_choices_of_parametric():
     two = frame_with("numeric").assign(
         y=lambda rows: pd.Categorical.from_codes(np.digitize(rows["y"], [0]), ["no", "yes"])
     )

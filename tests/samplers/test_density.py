@@ -50,7 +50,7 @@ def fit(name, frame):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["zeros", *nightly("continuous", "counts", "heaped")])
-def test_all_samplers_count_the_same_numbers(kind):
+def test_all_samplers_use_the_same_base_measure(kind):
     """Else a mean of log densities says more of the measure than of the model."""
     frame = columns(kind, N, 1)
     quick = {"boosting": mcce.BoostingSampler(n_quantiles=3, max_trees=5)}
@@ -108,7 +108,7 @@ def test_every_number_in_the_range_has_a_finite_density(name):
 
 
 @pytest.mark.slow
-def test_held_out_loans_are_not_impossible():
+def test_held_out_loans_have_positive_density():
     """Before, normrank and pmm had -inf for the salaries of half of them or more."""
     X = mcce.datasets.load_loans().X
     train, new = X.iloc[:1500], X.iloc[1500:]
@@ -132,7 +132,7 @@ def test_scores_of_new_rows_compare_the_samplers():
         assert score["marginal"] + 0.2 < score[name] < truth + 0.02, name
 
 
-def test_cart_is_no_safe_choice_of_a_density():
+def test_density_of_cart_is_not_always_best():
     """Columns that have nothing to do with each other: the marginal is the truth, small leaves are noise."""
     rng = np.random.default_rng(8)
     X = pd.DataFrame(rng.normal(size=(700, 6)), columns=list("abcdef"))
@@ -144,7 +144,7 @@ def test_cart_is_no_safe_choice_of_a_density():
     assert score["ctree"] == pytest.approx(score["marginal"], abs=0.1)
 
 
-def test_with_many_zeros_the_normal_model_is_found_out():
+def test_normal_model_is_detected_with_many_zeros():
     """Its density says nothing of the zeros, which are a third of the rows; before, it was not even comparable."""
     frame, new = columns("zeros", N, 6), columns("zeros", 2000, 7)
     score = {name: fit(name, frame).log_density(new).mean() for name in ("cart", "norm", "normrank", "copula")}

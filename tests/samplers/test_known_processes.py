@@ -133,14 +133,14 @@ FAILS = [
 
 
 @pytest.mark.parametrize(("sampler", "process"), [*PASSES, *PASS_IN_SECONDS], ids=name)
-def test_right_conditionals_pass(sampler, process):
+def test_correct_conditionals_pass(sampler, process):
     x, position = positions(sampler, process)
     assert miscalibration(x, position) < LIMIT
     assert WIDE < spread(position) < NARROW
 
 
 @pytest.mark.parametrize(("sampler", "process"), FAILS, ids=name)
-def test_wrong_models_are_found_out(sampler, process):
+def test_wrong_models_are_detected(sampler, process):
     assert miscalibration(*positions(sampler, process)) > LIMIT
 
 
@@ -208,5 +208,5 @@ def test_levels_have_the_shares_of_their_process(sampler, process):
 
 
 @pytest.mark.parametrize(("sampler", "process"), [("logreg", bent_levels), ("marginal", two_levels)], ids=name)
-def test_wrong_models_of_levels_are_found_out(sampler, process):
+def test_wrong_models_of_levels_are_detected(sampler, process):
     assert wrong_shares(sampler, process) > 0.15

@@ -75,7 +75,7 @@ def test_training_values_are_left_out_as_declared():
         without_training_values(Undeclared().fit(None, None))
 
 
-def test_what_is_declared_unstorable_is_not_written():
+def test_fields_declared_unstorable_are_not_written():
     fitted = Locked().fit(None, None)
     with pytest.raises(SamplerError, match=r"Locked\(\) cannot be stored: it holds a key\. Fit again"):
         get_state(fitted)
@@ -84,7 +84,7 @@ def test_what_is_declared_unstorable_is_not_written():
     assert set_state(Undeclared(), state).mean_ == 1.0
 
 
-def test_a_contract_without_storage():
+def test_contract_without_storage():
     """Storage and disclosure are no methods of samplers: they declare, and the storage layer reads."""
     methods = {"get_state", "set_state", "without_donors", "disclosed"}
     own = {name: cls for name, cls in mcce.available_samplers().items() if cls.__module__.startswith("mcce.")}

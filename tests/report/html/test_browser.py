@@ -119,7 +119,7 @@ PAGES = [f"{name}-{page}.html" for name in ("sparse", "whole") for page in ("ana
 
 
 @pytest.mark.slow
-def test_what_changed_is_in_sight_and_nothing_overlaps(browser, pages):
+def test_changes_are_visible_and_nothing_overlaps(browser, pages):
     for page, width in itertools.product(PAGES, WIDTHS):
         browser.open(pages / page, width)
         where = f"{page} at {width} px"
@@ -133,7 +133,7 @@ def test_what_changed_is_in_sight_and_nothing_overlaps(browser, pages):
 
 
 @pytest.mark.slow
-def test_nothing_of_the_data_runs_and_all_of_it_is_read(browser, pages):
+def test_data_is_shown_and_never_executed(browser, pages):
     for page in PAGES:
         browser.open(pages / page, 1280)
         assert browser.ask("document.title") != "run", page
@@ -165,6 +165,6 @@ def test_dark_and_print_styles(browser, pages, page):
 
 
 @pytest.mark.parametrize("page", ["sparse-customer.html", *nightly("whole-customer.html")])
-def test_a_letter_is_one_sheet(browser, pages, page):
+def test_letter_fits_one_sheet(browser, pages, page):
     browser.open(pages / page, 1280)
     assert browser.sheets() == 1

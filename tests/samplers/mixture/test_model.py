@@ -59,7 +59,7 @@ def by_scipy(mixture, seen, i):
 
 
 @pytest.mark.slow
-def test_log_joint_is_that_of_scipy_whatever_is_known(fitted):
+def test_log_joint_matches_scipy_for_any_known_columns(fitted):
     mixture, table, _ = fitted
     for known in ([0, 1, 2, 3], [0, 2], [1], [3, 0], []):
         seen = mixture.see(table.matrix[:40], known)
@@ -68,7 +68,7 @@ def test_log_joint_is_that_of_scipy_whatever_is_known(fitted):
             np.testing.assert_allclose(joint[i], by_scipy(mixture, seen, i), rtol=1e-9)
 
 
-def test_a_score_given_others_is_the_ratio_of_joint_densities(fitted):
+def test_conditional_score_is_the_ratio_of_joint_densities(fitted):
     """Of x, which has scores only: p(z | rest) = sum_k joint with z / sum_k joint without it."""
     mixture, table, _ = fitted
     rows = table.matrix[:30]
@@ -83,7 +83,7 @@ def test_a_score_given_others_is_the_ratio_of_joint_densities(fitted):
         np.testing.assert_allclose(np.log(density), with_it - without, rtol=1e-9)
 
 
-def test_the_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
+def test_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
     mixture, table, _ = fitted
     part = mixture.take([3, 0])
     whole = mixture.conditional(table.matrix[:50], [3], 0)
@@ -93,7 +93,7 @@ def test_the_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
 
 
 @pytest.mark.parametrize("target", [1, 3, *nightly(0, 2)])
-def test_densities_add_up_to_one(fitted, target):
+def test_densities_sum_to_one(fitted, target):
     """Over all levels, numbers with point mass, a fine grid of the others, and a missing value."""
     mixture, table, _ = fitted
     others = [j for j in range(4) if j != target]
@@ -128,7 +128,7 @@ def test_em_finds_the_groups(fitted):
     assert mixture.weights[of_group == 1].sum() == pytest.approx(0.4, abs=0.05)
 
 
-def test_correlations_are_found_through_missing_values():
+def test_correlations_are_found_with_missing_values():
     """Half of x is missing, more often where y is low: EM takes what is known of y into account."""
     rng = np.random.default_rng(2)
     x, y = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 4000).T
@@ -140,7 +140,7 @@ def test_correlations_are_found_through_missing_values():
 
 
 @pytest.mark.parametrize(("groups", "least", "most"), [(1, 1, 2), *nightly_rows((3, 4, 8))])
-def test_as_many_components_as_new_rows_confirm(groups, least, most):
+def test_number_of_components_is_chosen_on_new_rows(groups, least, most):
     rng = np.random.default_rng(3)
     centre = np.array([[0, 0], [6, 0], [0, 6]])[rng.integers(0, groups, 900)]
     x = centre + rng.normal(size=(900, 2))
@@ -169,7 +169,7 @@ def test_several_columns_are_drawn_together(fitted):
 
 
 @pytest.mark.parametrize("target", ["job", "z", *nightly("x", "y")])
-def test_restricted_draws_are_truncated_ones(target):
+def test_restricted_draws_are_truncated(target):
     frame, _ = frame_of()
     frame = frame[[*(c for c in frame if c != target), target]]
     given, column = encode(frame)
@@ -198,7 +198,7 @@ def test_restricted_draws_are_truncated_ones(target):
     assert nothing.rejected.all()
 
 
-def test_restricted_draws_come_from_the_components_that_lie_inside(fitted):
+def test_restricted_draws_come_from_feasible_components(fitted):
     """Of x alone, at 0 and 4: above 3 is hardly anything of the first, which has more rows."""
     mixture, _, _ = fitted
     n = 6000
@@ -221,7 +221,7 @@ def test_missing_values_are_drawn_by_their_probability(fitted):
 
 
 @pytest.mark.slow
-def test_draws_have_the_probabilities_that_the_density_says():
+def test_draws_follow_the_density():
     frame, _ = frame_of()
     given, column = encode(frame[["x", "job", "z", "y"]])
     fitted = mcce.MixtureSampler(max_components=4).fit(given, column)
@@ -238,7 +238,7 @@ def test_draws_have_the_probabilities_that_the_density_says():
 
 
 @pytest.mark.slow
-def test_what_was_never_seen_says_nothing():
+def test_unseen_values_are_uninformative():
     """A missing number, or a level without rows, where the training rows have none."""
     frame, _ = frame_of()
     frame = frame[["x", "job", "y"]].assign(job=pd.Categorical(frame["job"], ["a", "b", "c", "never"]))

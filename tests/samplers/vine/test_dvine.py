@@ -40,7 +40,7 @@ def intervals(kind, n=400):
 
 @pytest.mark.parametrize("types", ["cc", "cd", "dc", "dd"])
 @pytest.mark.parametrize(("name", "rotation"), [*((name, 0) for name in FAMILIES), ("clayton", 90), ("joe", 270)])
-def test_both_functions_are_those_of_the_library(name, rotation, types):
+def test_both_functions_match_the_library(name, rotation, types):
     pair = pair_of(name, types, rotation)
     one, other = intervals(types[0]), tuple(np.roll(each, 30) for each in intervals(types[1]))
     first, second = pair.both(one, other)
