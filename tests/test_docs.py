@@ -74,7 +74,7 @@ def check_picture(axes, shown, drawn):
         assert ImageStat.Stat(ImageChops.difference(now.convert("L"), new.convert("L"))).mean[0] < 0.5, copy
 
 
-def test_no_word_of_the_page_for_caseworkers_is_internal():
+def test_page_for_caseworkers_has_no_internal_words():
     assert_plain((ROOT / "vignettes" / "for-caseworkers.md").read_text(encoding="utf-8"))
 
 
@@ -87,7 +87,7 @@ def read_cells(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_vignette_is_python_that_imports_what_there_is(path):
+def test_vignette_is_python_with_valid_imports(path):
     cells = read_cells(path)
     assert bool(cells) == (path.stem not in WITHOUT_CELLS)
     for node in ast.walk(ast.parse("\n".join(cells))):
@@ -115,7 +115,7 @@ def test_vignette_runs(path, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_page_that_warns_fails_and_says_why_and_where(tmp_path):
+def test_page_that_warns_fails_with_cause_and_position(tmp_path):
     program = tmp_path / "page.py"
     program.write_text("import warnings\nopen('here', 'w').close()\nwarnings.warn('an old call', FutureWarning)\n")
     exit_code, said = pages.run(program, tmp_path)
@@ -135,7 +135,7 @@ def anchors(path):
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda path: path.stem)
-def test_links_lead_somewhere(path):
+def test_links_are_valid(path):
     for name, anchor in LINK.findall(re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)):
         target = path.parent / name if name else path
         assert target.exists(), name

@@ -170,7 +170,7 @@ METHODS = {
 }
 
 
-def test_the_names_are_those_that_we_mean():
+def test_public_names_match_the_list():
     meant = f"{EXPLAINING} {CHAIN} {SAMPLERS} {ERRORS} {MODULES}".split()
     assert sorted(meant) == sorted(mcce.__all__)
     assert dir(mcce) == sorted(meant)
@@ -187,7 +187,7 @@ def methods(cls):
 
 
 @pytest.mark.parametrize("name", KEYWORDS)
-def test_the_methods_and_keywords_are_those_that_we_mean(name):
+def test_methods_and_keywords_match_the_list(name):
     cls = getattr(mcce, name)
     assert keywords(cls) == KEYWORDS[name].split()
     assert sorted(methods(cls)) == sorted(METHODS[name])
@@ -203,7 +203,7 @@ def test_every_public_name_has_a_docstring():
     assert lacking == []
 
 
-def test_every_public_name_stands_on_the_api_page():
+def test_every_public_name_is_on_the_api_page():
     if not PAGE.exists():
         pytest.skip("the vignettes are not part of an installed package; test in a checkout")
     text = PAGE.read_text(encoding="utf-8")
@@ -236,7 +236,7 @@ NOT_FOR_MCCE = [  # loaded when one of them is used
 
 
 @pytest.mark.slow
-def test_importing_loads_nothing_that_takes_long():
+def test_import_loads_no_slow_modules():
     """Neither the package nor `MCCE` after it; of pyarrow a part, since pandas itself loads the rest.
 
     A module inside a folder is loaded when it is used.
@@ -248,7 +248,7 @@ def test_importing_loads_nothing_that_takes_long():
 
 
 @pytest.mark.slow
-def test_what_is_not_loaded_yet_is_found_by_name():
+def test_lazy_names_are_found():
     """By a chain, by a file, and by whoever would take the name."""
     kept = Path(__file__).parent / "fixtures" / "storage" / "v1"
     code = "print(mcce.ChainModel.load({!r}).samplers_['n'].__class__.__name__); "
@@ -263,18 +263,18 @@ def test_what_is_not_loaded_yet_is_found_by_name():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["", *nightly(f"import mcce; [getattr(mcce, name) for name in {mcce.__all__}]; ")])
-def test_every_name_is_loaded_when_it_is_first_used(before):
+def test_every_name_is_loaded_on_first_use(before):
     """All at once by the star; and one after the other, each where nothing but the ones before is loaded."""
     by_star = "from mcce import *; print(MCCE.__name__, diagnostics.stability.__name__)"
     assert fresh(before + by_star) == ["MCCE", "stability"]
 
 
-def test_a_name_that_does_not_exist_is_refused():
+def test_unknown_name_raises():
     with pytest.raises(AttributeError, match="No mcce attribute explian"):
         _ = mcce.explian
 
 
-def test_a_class_name_stands_for_one_thing():
+def test_class_names_are_unique():
     """Those with an underscore too, which counts for nothing."""
     homes = {}
     for path in [path for package in (mcce.__file__, r_bridge.__file__) for path in Path(package).parent.rglob("*.py")]:
@@ -290,7 +290,7 @@ OTHER_MEANING = {
 }
 
 
-def test_a_parameter_has_one_spelling():
+def test_parameter_has_one_spelling():
     """Of what the package, the datasets, the diagnostics and the test kit offer."""
     modules = (mcce, mcce.datasets, mcce.diagnostics, mcce.testing)
     offered = [getattr(module, name) for module in modules for name in module.__all__]

@@ -133,7 +133,7 @@ def test_listed_test_files_exist():
     assert [file for file in named if not (TESTS / file).is_file()] == []
 
 
-def test_a_file_is_about_the_longest_module_name():
+def test_file_belongs_to_the_longest_module_name():
     assert mirrored_by(Path("report/test_result_letters.py")) == Path("report/result_letters.py")
     assert mirrored_by(Path("generators/test_chain_density.py")) == Path("generators/chain.py")
     assert mirrored_by(Path("explainer/test_seeds.py")) == Path("explainer.py")

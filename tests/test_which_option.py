@@ -33,7 +33,7 @@ def test_every_leaf_has_a_call():
     assert [line for line in ends if not line.endswith("`") or "→" not in line] == []
 
 
-def test_a_leaf_without_a_call_is_found():
+def test_leaf_without_a_call_is_found():
     ends, calls = leaves("```{container} tree\n* a\n  * b → `f()`\n  * c\n* d → `g()`\n```")
     assert ends == ["  * b → `f()`", "  * c", "* d → `g()`"]
     assert calls == ["f()", "g()"]
@@ -55,5 +55,5 @@ def test_every_call_runs(tmp_path):
 
 
 @pytest.mark.parametrize("call", ["mcce demo", "mcce inspect loans.mcce"])
-def test_the_command_line_is_among_the_calls(call):
+def test_command_line_is_among_the_calls(call):
     assert call in leaves(PAGE.read_text(encoding="utf-8"))[1]

@@ -31,7 +31,7 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse ones are not asked for
 
 
-def test_ready_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
+def test_external_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
     monkeypatch.setattr(dp, "NEAREST", 2)
     rows = pd.DataFrame({"sex": ["f", "f", "f", "m"], "age": [30, 31, 60, 30], "pay": [1, 2, 3, 4]})
     ready = dp.ReadyRows(rows)
@@ -41,13 +41,13 @@ def test_ready_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
     assert set(ready.sample(50, {"sex": "x"}, random_state=1)["pay"]) == {1, 2, 3, 4}  # as none is alike
 
 
-def test_public_bounds_are_of_every_number():
+def test_every_number_has_public_bounds():
     data = mcce.datasets.load_loans(50).X
     numbers = [name for name in data if np.issubdtype(getattr(data[name].dtype, "type", object), np.integer)]
     assert set(numbers) == set(dp.BOUNDS["loans"])
 
 
-def test_other_packages_are_given_the_public_bins(tmp_path):
+def test_other_packages_get_the_public_bins(tmp_path):
     """What is coded comes back: levels as they are, numbers in their bins."""
     X = mcce.datasets.load_loans(500).X
     public = dp.public("loans", X)

@@ -10,7 +10,7 @@ from mcce.report.rows import held_back
 
 
 @pytest.mark.nightly
-def test_planted_errors_are_listed_and_few_answers_are():
+def test_planted_errors_are_listed_and_few_other_answers():
     question = make_question("loans", 1, 200, None)
     found = question.explainer().explain(question.factuals, sparse=True)
     assert len(found.suspicious()) <= 0.15 * len(found)

@@ -114,7 +114,7 @@ def test_adult():
 
 
 @pytest.mark.slow
-def test_fico_rows_without_a_record_are_told():
+def test_fico_rows_without_a_record_are_reported():
     """ExternalRiskEstimate = -9 is no record; a model that refuses all of them leaves nothing to find."""
     data = load_fico(paper_folder("fico"))
     no_record = (data.X["ExternalRiskEstimate"] == -9).to_numpy()

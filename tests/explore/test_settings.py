@@ -76,7 +76,7 @@ def rscript():
 
 
 @pytest.mark.nightly
-def test_the_r_call_gives_the_same_row(tmp_path):
+def test_r_call_gives_the_same_row(tmp_path):
     command = rscript()
     X = people()
     decision = mcce.Interval(0.55, np.inf, label="the loan is granted")

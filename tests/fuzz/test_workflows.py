@@ -21,7 +21,7 @@ QUICK, NIGHTLY = range(100_015, 100_020), range(20_000)
 @pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=5, suppress_health_check=list(HealthCheck))
-def test_workflows_that_hypothesis_makes_smaller(chance):
+def test_workflows_shrunk_by_hypothesis(chance):
     try_case(chance)
 
 

@@ -81,7 +81,7 @@ def test_no_answer_has_worst_cells_smaller_than_mean_cells():
 
 
 @pytest.mark.slow
-def test_a_survey_without_relations_has_none():
+def test_survey_without_relations_has_none():
     answers = fair.load_pandas().data
     X = answers.drop(columns="affairs")
     found = mcce.find_relations(X)

@@ -21,7 +21,7 @@ def _fitted(weights, n=600):
     return Plausibility.fit(matrix, features, np.array([0, 1]), n_jobs=1, weights=w), matrix, cluster, w
 
 
-def test_a_share_of_the_weight_lies_below_the_floor():
+def test_weighted_share_lies_below_the_floor():
     """Calibration against brute force: the weight of the training rows that score no more than each."""
     fitted, matrix, _, w = _fitted(0.25)
     scores = fitted.score(matrix, fitted.fold_of(matrix))
@@ -36,7 +36,7 @@ def test_a_share_of_the_weight_lies_below_the_floor():
     np.testing.assert_allclose(fitted.quantile(scores[:20]), brute, rtol=1e-12)
 
 
-def test_whole_weights_calibrate_as_repeated_scores():
+def test_integer_weights_calibrate_like_repeated_scores():
     fitted, _, _, _ = _fitted(3.0, n=200)
     scale = fitted.calibration
     times = np.diff(scale.upto, prepend=0.0).astype(int)
@@ -49,7 +49,7 @@ def test_whole_weights_calibrate_as_repeated_scores():
 
 
 @pytest.mark.slow
-def test_what_weighs_little_is_implausible():
+def test_rows_of_low_weight_are_implausible():
     """Rows along a falling line beside a rising one: real if they weigh as much, spoilt rows if they weigh nothing."""
     falling, rising = [], []
     for weights in (1.0, 0.02):
@@ -75,7 +75,7 @@ def _crossed(weights, n=800):
 
 
 @pytest.mark.slow
-def test_explain_sparse_uses_the_weights_and_survives_storage(tmp_path):
+def test_explain_sparse_uses_the_weights_and_round_trips(tmp_path):
     X = mcce.datasets.load_loans(300).X.select_dtypes("number")
     weights = np.random.default_rng(1).uniform(0.2, 3.0, 300)
 

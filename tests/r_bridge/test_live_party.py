@@ -176,7 +176,7 @@ def assert_same_tree(pair: Pair) -> bool:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
-def test_every_row_is_in_partys_node(party, fused, compared, missing):
+def test_every_row_is_in_the_node_of_party(party, fused, compared, missing):
     n_tables = N_WITH_MISSING if missing else N_TABLES
     ties = nodes = rows = tests = 0
     for seed in range(n_tables):
@@ -201,7 +201,7 @@ def test_every_row_is_in_partys_node(party, fused, compared, missing):
 
 
 @pytest.mark.nightly
-def test_logicals_and_variables_that_say_the_same(party, compared, has_our_lapack):
+def test_logicals_and_redundant_variables(party, compared, has_our_lapack):
     """R with the reference version of LAPACK has our last bits, and then only its p-values decide a tie otherwise."""
     ties = tests = 0
     for seed in range(N_LOGICAL):

@@ -58,7 +58,7 @@ def test_live_parity_of_half_a_million_normals(same, fused):
     same("rnorm(500000)", RGenerator(1, fused=fused).normal(500_000))
 
 
-def test_live_parity_of_a_stream_taken_over_from_r(same, fused):
+def test_live_parity_of_a_stream_continued_from_r(same, fused):
     same("set.seed(8)")
     same("invisible(rnorm(77))")
     ours = RGenerator.from_random_seed(same(".Random.seed"), fused=fused)

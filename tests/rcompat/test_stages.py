@@ -124,7 +124,7 @@ def test_parity_of_the_answer(name, table, k, remove):
 
 
 @pytest.mark.parametrize("engine", ["ctree", "rpart"])
-def test_parity_with_the_snapshot_that_mccer_keeps(engine):
+def test_parity_with_the_snapshot_of_mccer(engine):
     """K = 1000, the default call of mcceR's own tests; the predictions are those of the lm that they explain."""
     case = load(f"airquality_numeric_{engine}")
     coefficients = read_table(case.name, "model_coefficients", text=["term"])

@@ -256,7 +256,7 @@ def said() -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_r_is_shown_no_python(said):
+def test_r_messages_contain_no_python(said):
     messages = {text for texts in said.values() for text in texts}
     assert len(messages) >= 42
     assert [name for name, texts in said.items() if not texts] == []
@@ -297,7 +297,7 @@ def test_r_is_shown_no_python(said):
         ("rows: far outside", "newdata has 5 rows far outside the training data"),
     ],
 )  # fmt: skip
-def test_remedies_are_in_r(said, provoked, remedy):
+def test_fixes_are_in_r(said, provoked, remedy):
     assert any(remedy in text for text in said[provoked]), said[provoked]
 
 
@@ -330,14 +330,14 @@ def test_remedies_are_in_r(said, provoked, remedy):
         (Setting("relations", ()), "relations=()", "relations"),  # without a counterpart: the bare name
     ],
 )
-def test_parts_in_python_and_in_r(part, python, r):
+def test_message_parts_in_python_and_in_r(part, python, r):
     error = InputError("give ", part)
     assert error.worded(RDialect("explain")) == f"give {r}"
     if python is not None:
         assert str(error) == f"give {python}"
 
 
-def test_a_message_inside_of_another_keeps_its_parts():
+def test_nested_message_keeps_its_parts():
     inner = InputError("set ", Setting("sparse", True))
     outer = InputError("constraints: ", *inner.args)
     assert str(outer) == "constraints: set sparse=True"
@@ -361,6 +361,6 @@ def test_python_is_recognised(text):
     assert find_python(f"so it is; {text}.")
 
 
-def test_no_remedy_of_r_is_taken_for_python(said):
+def test_r_fixes_are_not_mistaken_for_python(said):
     assert not find_python("""the interval [0, 1) in [[allow]]: allow("a b", never = c('x', "y=1")), closed = TRUE""")
     assert all(re.search(r"[.?)']$|\w$", text) for texts in said.values() for text in texts)

@@ -33,14 +33,14 @@ def test_one_value_of_each_approximation():
 
 
 @pytest.mark.slow
-def test_the_same_numbers_as_pythons():
+def test_quantiles_match_python():
     rng = np.random.default_rng(0)
     p = np.concatenate([rng.random(50_000), np.exp(-700 * rng.random(2000)), 1 - np.exp(-30 * rng.random(2000))])
     theirs = [NormalDist().inv_cdf(value) for value in p]
     np.testing.assert_allclose(quantiles(p), theirs, rtol=2.3e-16, atol=0)  # the last bit
 
 
-def test_the_distribution_function_leads_back():
+def test_distribution_function_inverts_the_quantile():
     x = np.linspace(-37, 5, 5001)
     np.testing.assert_allclose(quantiles(special.ndtr(x)), x, rtol=1e-9)
     np.testing.assert_array_equal(quantiles([0.5]), [0.0])
@@ -60,6 +60,6 @@ def test_normals_of_an_r_with_fused_multiply_adds_to_the_bit():
     assert apart.max() <= 7
 
 
-def test_a_generator_taken_over_keeps_how_it_rounds():
+def test_continued_generator_keeps_its_rounding():
     taken = RGenerator.from_random_seed(RGenerator(1).random_seed, fused=True)
     np.testing.assert_array_equal(taken.normal(50), RGenerator(1, fused=True).normal(50))

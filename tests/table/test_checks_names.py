@@ -58,7 +58,7 @@ def test_fixed_of_an_explainer_and_a_chain(kind):
 
 
 @pytest.mark.parametrize("kind", REUSABLE)
-def test_fixed_features_stay_however_they_are_collected(kind):
+def test_fixed_features_are_equal_for_any_collection(kind):
     explainer = MCCE(model, decision=True, fixed=REUSABLE[kind](["a"]), random_state=1)
     for _ in range(2):
         found = explainer.fit(X).explain(X.head(30), n_samples=50)

@@ -204,7 +204,7 @@ SOUND = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", nightly_but(SOUND, "hot deck"))
-def test_a_sound_generator_passes(name):
+def test_correct_generator_passes(name):
     check_generator(SOUND[name])
 
 
@@ -236,7 +236,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("broken", "check", "message"), BROKEN, ids=lambda part: getattr(part, "__name__", None))
-def test_a_broken_generator_is_found(broken, check, message):
+def test_broken_generator_is_found(broken, check, message):
     run = {each.__name__: each for each in GENERATOR_CHECKS}[check]
     with pytest.raises(ConformanceError, match=f"{check}, {broken.__name__}: .*{message}"):
         run(broken())
@@ -246,7 +246,7 @@ def test_every_check_has_a_broken_generator():
     assert {check for _, check, _ in BROKEN} == {each.__name__ for each in GENERATOR_CHECKS}
 
 
-def test_what_is_no_generator():
+def test_non_generator_raises():
     for wrong in (3, HotDeck, object()):
         with pytest.raises(
             mcce.InputError, match=r"check_generator got .*object of a subclass of mcce\.generators\.Generator"
@@ -255,11 +255,11 @@ def test_what_is_no_generator():
 
 
 @pytest.mark.slow
-def test_the_registered_chain_passes_at_another_seed():
+def test_registered_chain_passes_at_another_seed():
     check_generator("chain", random_state=1)
 
 
-def test_a_registered_name_stands_for_a_generator(monkeypatch):
+def test_registered_name_is_resolved_to_a_generator(monkeypatch):
     with pytest.raises(mcce.InputError, match="there is no generator 'chian'; did you mean 'chain'"):
         check_generator("chian")
     monkeypatch.setitem(GENERATORS.known, "broken", WrongGivens)

@@ -60,25 +60,25 @@ BY_QUERIES = ["membership by repeated queries, AUC", "membership by repeated que
 
 
 @pytest.mark.parametrize("measure", [*FOUND, "singling out, one column"])
-def test_rows_drawn_of_leaves_of_one_person_leak(leaking, clean, measure):
+def test_rows_drawn_from_leaves_of_one_training_row_leak(leaking, clean, measure):
     assert leaking.table.loc[("generated", measure), "verdict"] == "leaks"
     assert clean.table.loc[("generated", measure), "verdict"] != "leaks"
 
 
 @pytest.mark.parametrize("measure", ["copies", "singling out, one column"])
-def test_counterfactuals_of_leaves_of_one_person_leak(leaking, clean, measure):
+def test_counterfactuals_from_leaves_of_one_training_row_leak(leaking, clean, measure):
     assert leaking.table.loc[("plain", measure), "verdict"] == "leaks"
     assert clean.table.loc[("plain", measure), "verdict"] != "leaks"
 
 
 @pytest.mark.parametrize("measure", BY_QUERIES)
-def test_repeated_queries_find_the_people_of_leaves_of_one_person(asked, measure):
+def test_repeated_queries_identify_leaves_of_one_training_row(asked, measure):
     leaks, cannot = asked
     assert leaks.loc[measure, "verdict"] == "leaks"
     assert cannot.loc[measure, "verdict"] != "leaks"
 
 
-def test_copies_are_counted_right(leaking, clean):
+def test_copies_are_counted_correctly(leaking, clean):
     assert leaking.table.loc[("generated", "copies"), "value"] > 0.95
     assert leaking.table.loc[("plain", "copies"), "value"] > 0.95
     assert (clean.table["value"].xs("copies", level="measure") == 0).all()
@@ -95,27 +95,27 @@ def test_every_line_has_figures_in_order_and_a_sentence(leaking):
     assert "membership by distance, AUC" in table.loc["plain"].index
 
 
-def test_it_prints_what_it_found(leaking):
+def test_printed_report(leaking):
     text = repr(leaking)
     assert text.startswith("Disclosure: 300 training rows, 150 control rows, 150 rows of the attacker; keys 'sex'")
     assert "copies of a training row are" in text
     assert "<table>" in leaking._repr_html_()
 
 
-def test_targets_have_the_counts(leaking):
+def test_targets_have_counts(leaking):
     X = people(300, 1)
     assert leaking.targets.index.names == ["release", "target"]
     assert leaking.targets.loc["generated"].index.tolist() == ["a", "b", "c", "d"]
     assert leaking.targets.loc[("generated", "a"), "UiO"] == 100 * (X["sex"].value_counts() == 1).sum() / 300
 
 
-def test_one_seed_gives_one_answer():
+def test_same_seed_gives_same_answer():
     X, settings = people(60, 1), {"holdout": people(60, 2), "releases": ["plain"], "n_samples": 30}
     tables = [disclosure(fit(X), X, n_attacks=20, max_factuals=20, **settings).table for _ in range(2)]
     pd.testing.assert_frame_equal(*tables)
 
 
-def test_rows_that_the_explainer_was_not_fitted_on_are_told(clean, leaking):
+def test_rows_outside_the_training_data_are_reported(clean, leaking):
     assert "100.0% of the rows of X are not training rows of the explainer." in clean.notes
     assert not any("fitted on" in note for note in leaking.notes)
 
@@ -132,7 +132,7 @@ class Memory:
 
 
 @pytest.mark.slow
-def test_distance_tells_members_of_a_model_that_remembers_them():
+def test_distance_attack_detects_members_of_a_memorising_model():
     X, holdout = people(300, 1), people(300, 2)
     fixed = ("sex", "a", "c", "d")  # so that only b can change, by as much as the model asks for
     sizes = {**FAST, "max_factuals": 100, "releases": ["plain"], "keys": ["sex"]}
@@ -159,7 +159,7 @@ BY_KEYS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("release", "measure"), BY_KEYS)
-def test_keys_that_are_copied_link_to_people(known_by_a_number, release, measure):
+def test_copied_keys_allow_linkage(known_by_a_number, release, measure):
     leaks, cannot = (table.loc[(release, measure), "verdict"] for table in known_by_a_number)
     assert leaks == "leaks"
     assert cannot != "leaks"
@@ -191,7 +191,7 @@ def by_distance():
 
 
 @pytest.mark.nightly
-def test_distance_tells_members_of_a_generator_that_treats_them_differently(by_distance):
+def test_distance_attack_detects_unequal_treatment_of_members(by_distance):
     leaks, cannot = (table.loc["membership by distance, AUC", "verdict"] for table in by_distance)
     assert leaks == "leaks"
     assert cannot != "leaks"
@@ -212,7 +212,7 @@ def by_plausibility(rows):
 
 
 @pytest.mark.nightly
-def test_plausibility_tells_nothing_of_members_since_it_has_not_seen_them(monkeypatch):
+def test_plausibility_reveals_no_membership_of_held_out_rows(monkeypatch):
     """The attack finds the people of a plausibility that has seen those whom it judges: how near the nearest row is.
 
     Ours is made of folds: what judges somebody's answers was learned without their row, so that the attack has nothing
@@ -228,7 +228,7 @@ def test_plausibility_tells_nothing_of_members_since_it_has_not_seen_them(monkey
     assert "leaks" not in by_plausibility(others)
 
 
-def test_what_judges_the_answers_of_a_person_is_the_same_without_the_person():
+def test_answers_are_judged_by_the_same_model_without_the_row():
     """Neighbours and trees of a person's fold, learned with the person and without; bins are those of the values."""
     X = people(300, 1).round(0).drop_duplicates(ignore_index=True)
     schema = mcce.Schema.from_data(X)
@@ -245,7 +245,7 @@ def test_what_judges_the_answers_of_a_person_is_the_same_without_the_person():
 
 
 @pytest.mark.nightly
-def test_explainers_fitted_on_others_are_accused_as_rarely_as_the_level_says():
+def test_false_positive_rate_matches_the_level():
     accused = lines = 0
     for seed in range(12):
         X, others, holdout = (people(160, 10 * seed + part) for part in range(3))
@@ -269,14 +269,14 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_told(name):
+def test_invalid_input_is_reported(name):
     X = people(60, 1)
     value, message = BAD[name]
     with pytest.raises(InputError, match=message):
         disclosure(fit(X), X, **{"holdout": people(60, 2), name: value})
 
 
-def test_a_holdout_of_training_rows_and_an_explainer_without_fixed_features_are_told():
+def test_holdout_of_training_rows_and_missing_fixed_features_are_reported():
     X = people(60, 1)
     with pytest.raises(InputError, match=r"60 of 60 rows of holdout are rows of X too"):
         disclosure(fit(X), X, holdout=X)
