@@ -135,7 +135,7 @@ def test_invalid_file_names(name, why):
             call(name)
 
 
-def test_output_name_of_a_folder():
+def test_saving_to_a_folder_raises():
     chain = ChainModel(random_state=1).fit(load_loans(60).X[["age", "salary"]])
     with pytest.raises(InputError, match=r"'\.' is a folder; give the name of a file"):
         chain.save(".")

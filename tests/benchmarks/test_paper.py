@@ -137,7 +137,7 @@ def case():
     [problems.TEXT, pytest.param(problems.CODE, marks=[needs_weights, pytest.mark.nightly])],
     ids=lambda how: how.name,
 )
-def test_worker_has_the_same_network(how, tmp_path):
+def test_worker_reads_the_same_network(how, tmp_path):
     case = next(problems.networks(problems.prepare("german", None, how, most=300), 5, 1))
     peers.store(case, case.problem, tmp_path)
     read = peers_worker.Problem(tmp_path)
@@ -295,7 +295,7 @@ def committed(name):
     return output.read(name, RESULTS)
 
 
-def test_target_is_met():
+def test_committed_figures_are_close_to_the_published_ones():
     """Published MCCE figures within 10 per cent with the authors' preparation; valid, actionable, complete."""
     ours = committed("experiment1").query("method == 'mcce, as in the code'")
     assert ours["data"].tolist() == list(DATA)
@@ -306,7 +306,7 @@ def test_target_is_met():
     assert (ours["N_CE"] == ours["n_test"]).all()
 
 
-def test_results_name_their_software_versions():
+def test_results_name_their_command_and_versions():
     pages = sorted(RESULTS.glob("paper_*.csv"))
     for page in pages:
         head = page.read_text(encoding="utf-8").splitlines()[:3]

@@ -93,7 +93,7 @@ def test_walk_is_greedy(held):
     assert run.asked > len(run.rows)
 
 
-def test_walk_without_fixed_features_is_unrestricted():
+def test_held_and_free_walk_agree_without_fixed_features():
     problem = replace(make(table()), fixed=[])
     held, free = (walk.run_walk(problem, held=held).rows for held in (True, False))
     pd.testing.assert_frame_equal(held, free)

@@ -44,7 +44,7 @@ def test_scorecard_equals_its_logistic_regression():
     np.testing.assert_allclose(scale.Scorecard(probability, X)(X), probability(X), rtol=1e-6)
 
 
-def test_workers_wait_for_the_single_writer():
+def test_many_workers_are_limited_by_the_single_writer():
     found = {"parts": 100, "part_seconds": 20.0, "overhead": 0.5}
     assert [scale.on_workers(found, n) for n in (1, 10, 40, 100)] == [2000.0, 200.0, 50.0, 50.0]
 

@@ -30,7 +30,7 @@ def test_decimal_steps_reach_decimal_values():
 
 
 @pytest.mark.parametrize("text", ["now", "today", "Now", " TODAY ", "10:00", "9:30 pm", "10:00:00.123456"])
-def test_date_does_not_depend_on_the_current_day(text):
+def test_date_that_depends_on_the_current_day_raises(text):
     message = "cannot be read as a date of 'hired' .it depends on the current day.*; write it as in '2024-05-31'"
     for said in (f"hired >= '{text}'", mcce.allow("hired", low=text), mcce.allow("hired", never=[text])):
         with pytest.raises(InputError, match=message):

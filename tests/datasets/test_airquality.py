@@ -41,7 +41,7 @@ def test_airquality_without_missing_values():
     assert air.y.mean() == pytest.approx(42.0990991)  # R: mean(na.omit(airquality)$Ozone)
 
 
-def test_airquality_has_no_default_decision():
+def test_airquality_has_no_desired_value():
     with pytest.raises(InputError, match=r"'airquality' has no desired value: its response 'Ozone' is numeric"):
         load_airquality().wanted  # noqa: B018
 

@@ -87,7 +87,7 @@ def test_copies_and_missing_rows_and_ranks():
     assert evaluate(ranked, FACTUALS, model, **WANTED).rows["copy"].to_list() == [True]
 
 
-def test_peer_may_return_other_dtypes():
+def test_peer_rows_may_have_other_dtypes():
     found = peer([20.5, 26.0, "castle", 0], index=["p"]).astype(object)
     e = evaluate(found, FACTUALS, lambda frame: frame["salary"].to_numpy(float), **WANTED)
     assert e.rows[["L0", "violation", "success"]].iloc[0].to_list() == [4, 1, True]
@@ -129,7 +129,7 @@ def explained():
 
 
 @pytest.mark.slow
-def test_counterfactuals_supply_the_arguments_of_a_frame(explained):
+def test_counterfactuals_need_no_further_arguments(explained):
     X, classifier, denied, found = explained
     e = evaluate(found, denied, classifier, training=X)
     best = found.measures.xs(1, level="rank")

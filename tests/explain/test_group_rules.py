@@ -160,7 +160,7 @@ def test_invalid_arguments_raise(small, call, message):
         call(small)
 
 
-def test_all_rows_accepted_gives_no_rules(small):
+def test_all_rows_accepted_raises(small):
     accepted_people = pd.DataFrame(
         {"a": [3], "b": [3], "c": [3], "g": pd.Categorical(["x"], ["x", "y", "z"]), "age": [30]}
     )

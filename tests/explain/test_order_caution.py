@@ -118,7 +118,7 @@ def explained(floor=0.1, **asked):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_job_change_accompanying_salary_is_reported_as_role():
+def test_accompanying_job_change_is_reported():
     found = explained()
     table = found.changes()
     roles = table.groupby("feature")["role"].agg(set).to_dict()

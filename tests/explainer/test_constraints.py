@@ -193,7 +193,7 @@ def test_both_steps_have_the_same_candidates(explainer):
 
 
 @pytest.mark.slow
-def test_factuals_with_equal_constraints_share_pools(explainer):
+def test_pools_are_shared_unless_constraints_are_narrow(explainer):
     free = explainer.explain(REFUSED, n_samples=20)
     for_all = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", low=10_000)])
     relative = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", direction="increase")])

@@ -329,7 +329,7 @@ def test_letters_do_not_list_derived_columns_among_the_facts(fitted):
 
 
 @pytest.mark.slow
-def test_ties_and_copies_are_not_proposed():
+def test_ties_and_copies_are_not_stated():
     X = bank().drop(columns=list(FORMULAS))
     X = X.assign(income_copy=X["income"], cost=X["rent"] + X["instalment"])
     model = lambda rows: rows["income"] / 20000 + rows["savings"] / 30000 - rows["cost"] / 1000  # noqa: E731

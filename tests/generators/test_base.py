@@ -110,7 +110,7 @@ def test_subclass_without_storage_raises(tmp_path):
         explainer.fit(TABLE, sample_weight=np.ones(len(TABLE)))
 
 
-def test_generators_differ_only_in_their_own_methods():
+def test_explainer_uses_the_overridden_generator_methods():
     class Told(RowBootstrap):
         """Says other things than its base class does, as a private generator would."""
 

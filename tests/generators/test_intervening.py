@@ -229,7 +229,7 @@ def test_conditioning_on_the_decision_makes_causes_dependent():
     assert np.polyfit(accepted["x"], accepted["y"], 1)[0] < 1.6
 
 
-def test_explainer_without_the_decision_offers_interventions():
+def test_explainer_without_conditioning_can_intervene():
     explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], condition_on_decision=False, random_state=1)
     after = explainer.fit(LOANS).generator_.intervene(LOANS[:2], {"education": "master"}, keep=1.0, n=100)
     assert after.shape == (200, LOANS.shape[1])
@@ -296,7 +296,7 @@ def test_means_and_counterfactuals_match_dowhy(name, do):
         assert abs(drawn[column].mean() - expected) <= 3.0 * spread * np.sqrt(1 / dowhy.TRAINING + 1 / dowhy.DRAWS)
 
 
-def test_levels_below_the_action_are_rejected_only_by_dowhy():
+def test_levels_below_the_action_are_drawn_although_dowhy_rejects_them():
     assert "ClassifierFCM" in RECORDED["classes"]
     rows = MODELS["classes"].rows(noise(3, 0))
     after = MODELS["classes"].chain(dowhy.TRAINING).intervene(rows, {"school": "degree"})

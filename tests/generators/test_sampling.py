@@ -40,7 +40,7 @@ def test_givens_are_in_data_order_with_the_decision_last(monkeypatch):
     np.testing.assert_array_equal(requests[1].givens, [[1.0, 25.0], [0.0, np.nan]])
 
 
-def test_only_row_numbers_are_given_without_fixed_features():
+def test_empty_givens_are_encoded_without_fixed_features():
     matrix, index = encode_given(pd.DataFrame(index=["p", "q", "r"]), SCHEMA, [])
     assert matrix.shape == (3, 0)
     assert len(index) == 3

@@ -91,7 +91,7 @@ def test_skill_and_sharpness_are_relative_to_the_marginal():
     assert large.sharpness == pytest.approx(1 / np.sqrt(2), abs=0.03)
 
 
-def test_skill_of_levels_is_relative_to_the_gini_impurity():
+def test_skill_of_levels_is_relative_to_the_share_of_differing_pairs():
     found, values = criticise(RIGHT_LEVELS, RIGHT_LEVELS, 1, n=80), table_of(RIGHT_LEVELS, 1, 80).matrix[:, 3]
     differ = np.mean([a != b for i, a in enumerate(values) for j, b in enumerate(values) if i != j])
     assert found.skill == pytest.approx(1 - found.score / differ)

@@ -75,11 +75,11 @@ class Broken:
 @pytest.mark.parametrize(
     "model", [None, lambda rows: rows, Broken(), LogisticRegression()], ids=lambda model: type(model).__name__
 )
-def test_unknown_models_have_unknown_columns(model):
+def test_models_without_column_names_have_unknown_columns(model):
     assert columns_of(model, list(X)) == mcce.model.columns.ModelColumns()
 
 
-def test_names_absent_from_the_table_are_ignored():
+def test_names_absent_from_the_table_give_unknown_columns():
     alone = LogisticRegression(max_iter=1000).fit(X[["wt", "hp"]], FAST)
     assert columns_of(alone, ["wt", "HP", "gear"]).read is None
     assert columns_of(alone, [0, 1]).read is None

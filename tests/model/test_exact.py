@@ -96,7 +96,7 @@ def test_unsupported_models_raise_with_a_reason(model: Any, decision: Any, messa
         read_model(resolved, X.head(1).to_numpy())
 
 
-def test_share_of_several_classes_is_not_linear() -> None:
+def test_probability_of_one_of_several_classes_is_not_linear() -> None:
     model = LogisticRegression().fit(X, THREE)
     decision = resolve_decision(Interval(0.5, 1, of=2), model)
     with pytest.raises(NotExactError, match="give a class as decision"):

@@ -194,7 +194,7 @@ def test_probability_of_a_function_is_an_upper_bound_over_permutations(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("decimals", [*nightly(0, 1), 2])
 @pytest.mark.parametrize("words", nightly_but(DIRECTIONS, *DIRECTIONS[::3]))
-def test_finest_column_is_the_determinant_in_every_column_order(words, decimals):
+def test_finest_column_is_determined_in_every_column_order(words, decimals):
     X = table(words, decimals)
     if words.startswith("left") and decimals == 2:
         words = "income == left + spent"  # as fine as the others: a sum says the same

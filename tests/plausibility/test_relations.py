@@ -73,7 +73,7 @@ def denied(n=60):
     return X[score(X) < 180].head(n)
 
 
-def test_table_keeps_the_given_relations():
+def test_table_satisfies_its_relations():
     X = people()
     assert keeps(X).all()
     assert sorted(said(X)) == [

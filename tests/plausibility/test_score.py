@@ -468,7 +468,7 @@ def test_single_mutable_feature_is_judged_by_the_fixed_ones():
     st.lists(st.integers(-5, 5), min_size=1, max_size=60),
     st.one_of(st.integers(0, 999).map(lambda i: i / 1000), st.floats(0, 1, exclude_max=True)),
 )
-def test_score_reaches_the_floor_only_if_its_quantile_does(calibration, floor):
+def test_score_reaches_the_floor_exactly_if_its_quantile_does(calibration, floor):
     scale = Scale(np.sort(np.array(calibration, dtype=float)))
     least = scale.least(floor)
     scores = np.arange(-6, 6.5, 0.5)

@@ -60,7 +60,7 @@ def test_conversions_are_inverse_and_below_the_known_bound(epsilon, delta):
     assert known < rho < epsilon
 
 
-def test_gaussian_is_not_overstated():
+def test_gaussian_conversion_is_above_the_analytic_delta():
     """The analytic delta of one Gaussian of variance 1 / (2 rho) (Balle and Wang 2018) is below that of its rho."""
     from scipy.stats import norm
 

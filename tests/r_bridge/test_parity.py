@@ -195,7 +195,7 @@ def test_repr_of_the_report(r, need, air):
         report.engine = "rpart"
 
 
-def test_stream_of_the_session_continues(r, need, air):
+def test_stream_of_the_session_is_unchanged(r, need, air):
     need("party")
     r.call("evaluate", "set.seed(3)", None)
     expected = list(r.call("evaluate", "runif(2)", None))

@@ -114,11 +114,11 @@ def test_predictions_must_be_one_number_per_row():
         fit_autoregressive(people(), [1, 2, 3])
 
 
-def test_infinite_ends_are_not_bounds():
+def test_infinite_interval_is_accepted():
     assert len(explain(c_int=(-math.inf, math.inf)).cf) == 3
 
 
-def test_differences_form_a_table():
+def test_documented_differences_form_a_table():
     rows = [line for line in rcompat.__doc__.splitlines() if line.startswith("|")]
     assert len(rows) > 20
     assert {row.count("|") for row in rows} == {4}

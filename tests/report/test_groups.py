@@ -94,7 +94,7 @@ def test_intervals_match_enumerated_resamples():
         assert below - 1e-9 <= row[end] <= above + 1e-9
 
 
-def test_two_groups_are_symmetric(small):
+def test_two_groups_have_opposite_differences(small):
     table = small.by(pd.Series(list("aabbabab"), index=small.factuals.index)).table
     a, b = table.loc["a"], table.loc["b"]
     np.testing.assert_allclose(a["difference"], -b["difference"])

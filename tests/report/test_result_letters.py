@@ -194,7 +194,7 @@ def test_page_has_the_same_text_and_is_escaped(explainer, table):
     assert "<h1>Your application</h1>" in mcce.report.letter(found, id, html=True, title="Your application")
 
 
-def test_letter_requires_a_known_factual(explainer, table):
+def test_letter_for_an_unknown_id_raises(explainer, table):
     found = explainer.explain(poor(table).head(2), sparse=True)
     with pytest.raises(InputError, match="no factual has the id 'nobody'"):
         mcce.report.letter(found, "nobody")

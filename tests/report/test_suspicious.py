@@ -80,7 +80,7 @@ OPPOSITE = "opposite to the usual direction"
         ({"debt": 20_000, "loan": 5_000}, "money from nowhere", "debt changes by -10,000, more than loan"),
     ],
 )
-def test_each_warning_reason(answer, reason, words):
+def test_each_stop_reason(answer, reason, words):
     told = judge(answer)
     assert told["severity"].tolist() == ["stop"]
     assert told["reasons"].tolist() == [reason]

@@ -223,7 +223,7 @@ def test_missing_values_go_where_they_are_counted():
     assert sampler.counts_[0].sum(axis=1).tolist() == np.bincount(leaves, minlength=16).tolist()
 
 
-def test_outside_values_count_as_the_bounds_and_unknown_levels_are_ignored():
+def test_outside_values_count_as_bounds_and_missing_values_are_ignored():
     frame = pd.DataFrame({"y": [-5.0, 0.5, 99.0, np.nan]})
     empty, target = encode(frame)
     sampler = DPSampler(epsilon=EXACT, bounds={"y": (0, 1, 2, 3)}, max_depth=0, testing_seed=1).fit(empty, target)

@@ -88,7 +88,7 @@ def test_separate_steps_equal_explain_for_the_other_rows(explainer, table):
         explainer.select(mine, people)
 
 
-def test_reasons_of_the_other_rows_are_unchanged(explainer, table):
+def test_reasons_of_the_other_rows_are_computed(explainer, table):
     people = table[table["pay"] < 20].head(4).astype({"job": object})
     people.iloc[0, 1] = "pilot"
     with pytest.warns(MCCEWarning, match="level that is not known"):

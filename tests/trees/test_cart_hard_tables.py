@@ -58,7 +58,7 @@ def test_one_class_of_many_is_one_leaf():
     assert tree.impurity[0] == 0
 
 
-def test_target_constant_in_a_deep_node_is_not_split():
+def test_target_constant_in_a_node_is_not_split_further():
     """Two groups of equal decimals: one split and no more, whatever the rounding of their means."""
     y = np.repeat([0.1, 0.7], 5000)
     x = np.arange(10_000.0)

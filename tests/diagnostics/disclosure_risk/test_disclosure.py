@@ -212,7 +212,7 @@ def by_plausibility(rows):
 
 
 @pytest.mark.nightly
-def test_plausibility_reveals_no_membership_of_held_out_rows(monkeypatch):
+def test_plausibility_reveals_no_membership(monkeypatch):
     """The attack finds the people of a plausibility that has seen those whom it judges: how near the nearest row is.
 
     Ours is made of folds: what judges somebody's answers was learned without their row, so that the attack has nothing

@@ -151,7 +151,7 @@ def test_single_allowed_value_is_treated_as_fixed(deck):
     assert (drawn.rows[:, 3] <= 20).all()
 
 
-def test_optional_change_keeps_the_value_if_nothing_else_is_feasible(deck):
+def test_value_is_kept_if_no_other_value_is_feasible(deck):
     n = 60
     own = np.where(np.arange(n) < 30, 77.0, np.nan)
     within = Within(low=np.full(n, 70.0), kept=own)

@@ -196,7 +196,7 @@ def test_invalid_use_raises(made, message):
         made().fit(X)
 
 
-def test_fewer_rows_than_requested_are_returned_if_infeasible():
+def test_fewer_rows_than_requested_reject_the_others():
     class Few(Alike):
         def sample(self, n, given, random_state=None):
             return super().sample(min(n, 30), given, random_state)

@@ -38,7 +38,7 @@ def test_name_equals_its_model(name):
     assert "formula : str or None" in type(named).__doc__
 
 
-def test_names_reject_unknown_parameters():
+def test_names_reject_the_family_parameter():
     with pytest.raises(TypeError, match="family"):
         mcce.GammaSampler(family="Poisson")
 

@@ -58,7 +58,7 @@ def test_closed_form_matches_the_pseudo_inverse(seed):
 
 
 @pytest.mark.slow
-def test_rounding_of_a_p_value_does_not_change_the_split():
+def test_rounding_of_a_p_value_does_not_matter():
     statistic = np.abs(np.random.default_rng(2).normal(size=20_000)) * 4
     for freedom in (1, 2, 6):
         above = statistic

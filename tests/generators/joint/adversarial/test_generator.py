@@ -252,7 +252,7 @@ def test_no_row_is_left_out_of_its_density(forest):
         forest.log_density(X, decision=WANTED, training=True)
 
 
-def test_only_one_thread_of_predictions_is_used():
+def test_same_seed_gives_same_rows_and_another_seed_differs():
     made = AdversarialForest(fixed=["group"], n_trees=3, random_state=2).fit(X)
     again = AdversarialForest(fixed=["group"], n_trees=3, random_state=2).fit(X)
     pd.testing.assert_frame_equal(made.sample(50), again.sample(50))
