@@ -1,4 +1,4 @@
-"""A real browser for tests: the system's Chromium without a window, told what to do through a pipe.
+"""A browser for tests: the system's headless Chromium, controlled through a pipe.
 
 1. It is started with `--remote-debugging-pipe`: commands and answers of its DevTools protocol are lines of JSON that
    end with a zero byte, on two file descriptors. No port, no driver and no package are needed.

@@ -1,4 +1,4 @@
-"""Settings for all tests, and the count of live comparisons with R, over all processes that test."""
+"""Settings for all tests, and the count of live comparisons with R over all test processes."""
 
 import contextlib
 import gc

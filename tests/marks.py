@@ -1,4 +1,4 @@
-"""What the quick run leaves to the slow one, and both leave to the nightly one.
+"""Marks that assign tests and parameters to the quick, slow or nightly run.
 
 - Parameters of a test that are slow or nightly: `parametrize("name", ["cart", *slow("forest"), *nightly("boosting")])`.
 - Most examples of hypothesis: `@examples(25)`. The quick run tries a fifth of them, the nightly run all.

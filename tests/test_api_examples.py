@@ -1,4 +1,4 @@
-"""Every public name has an example: those of `mcce.__all__`, and what stands on the API page.
+"""Every public name has an example: the names in `mcce.__all__` and on the API page.
 
 A method has one of its own, or stands in that of its class. tests/test_docs.py runs them all.
 """

@@ -1,4 +1,4 @@
-"""Every example in the README and in the docstrings runs and prints what it says."""
+"""Every example in the README and in the docstrings runs and prints the shown output."""
 
 import ast
 import doctest

@@ -1,4 +1,4 @@
-"""Texts of users: every pattern that meets one takes time in proportion to its length, and messages quote little of it.
+"""Long user texts: every pattern takes linear time, and messages quote only a short part.
 
 Each pattern is given a text that it nearly matches in as many ways as possible. Time is compared with time: eight times
 the text may take about eight times as long, not sixty-four.

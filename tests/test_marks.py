@@ -1,4 +1,4 @@
-"""Which run a test belongs to."""
+"""Assignment of tests to runs."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The public names that we mean: those of `mcce`, and the methods and keywords of its main classes.
+"""The public names of `mcce`, and the methods and keywords of its main classes.
 
 A name that is added, renamed or dropped fails here until the lists below say the same.
 """

@@ -1,4 +1,4 @@
-"""Every call in the decision trees of the page "Which sampler? Which option?" runs, in the order of the page."""
+"""Every call in the decision trees of the page "Which sampler? Which option?" runs in page order."""
 
 import re
 from pathlib import Path

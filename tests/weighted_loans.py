@@ -1,4 +1,4 @@
-"""Loans with missing salaries, and how often each row counts: for tests of weights."""
+"""Loans with missing salaries and row counts, for tests of weights."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The two colours of the pictures differ for readers who see fewer colours, and in grey."""
+"""The two colours of the plots differ for colour-blind readers and in grey."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""One check of whole numbers and one of numbers: what passes, and what the message says."""
+"""The checks of integers and of numbers: valid values and messages."""
 
 import re
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Kernels without a disk to keep them on."""
+"""Kernels without a writable cache."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""A file is written whole or not at all."""
+"""A file is written completely or not at all."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""An explainer, a chain and a sampler under scikit-learn's own checks."""
+"""An explainer, a chain and a sampler under the estimator checks of scikit-learn."""
 
 import pickle
 import warnings

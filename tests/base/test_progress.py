@@ -1,4 +1,4 @@
-"""Work that takes longer than a second is announced, also before its first step has ended."""
+"""Work of more than a second shows progress, also during its first step."""
 
 import io
 import time

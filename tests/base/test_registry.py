@@ -1,4 +1,4 @@
-"""One file of a user (`tests/fixtures/users_own.py`) adds one of each kind, which is then used by name everywhere."""
+"""A user's file (`tests/fixtures/users_own.py`) registers one part of each kind, used by name everywhere."""
 
 import importlib.util
 import inspect

@@ -1,4 +1,4 @@
-"""Work in threads: in order, complete, and with its errors."""
+"""Work in threads: ordered, complete, and with its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows and the explainer that the tests of batches share, and how folders are compared."""
+"""The rows and the explainer shared by the tests of batches, and the comparison of folders."""
 
 from __future__ import annotations
 

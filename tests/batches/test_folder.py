@@ -1,4 +1,4 @@
-"""One run at a time: the second is refused, a dead one locks nobody out, a removed lock holds nothing."""
+"""The lock of a folder: concurrent runs raise, dead runs and removed locks do not block."""
 
 import os
 import subprocess

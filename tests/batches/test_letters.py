@@ -1,4 +1,4 @@
-"""Letters of batches: those of `explain`, one for each person, whatever interrupts the run."""
+"""Letters of batches equal those of `explain`, one per factual, after any interruption."""
 
 from dataclasses import replace
 

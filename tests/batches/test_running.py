@@ -1,4 +1,4 @@
-"""Batches give what `explain` gives for all rows at once, whoever does the work and however often it is begun."""
+"""Batches equal one `explain` for any backend and after any number of restarts."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""Killed at random moments and begun again, a run ends with the bytes of an undisturbed one."""
+"""A run that is killed at random times and resumed writes the bytes of an undisturbed run."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Bad rows, files that cannot be read and full disks: named, or listed; what is finished stays good."""
+"""Bad rows, unreadable files and full disks are named or listed; finished parts are kept."""
 
 import gzip
 import resource

@@ -1,4 +1,4 @@
-"""A Dask cluster of two processes, one of which is killed in the middle, writes the same bytes."""
+"""A Dask cluster of two processes, one of which is killed, writes the same bytes."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The benchmark of constraints: it runs, and its own reader finds rows that break one."""
+"""The benchmark of constraints runs, and its independent reader finds violations."""
 
 import re
 from dataclasses import replace

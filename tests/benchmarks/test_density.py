@@ -1,4 +1,4 @@
-"""The benchmark of densities runs, and plain numpy finds the same numbers."""
+"""The benchmark of densities runs, and plain numpy gives the same numbers."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The benchmark of differential privacy runs, writes its page, and measures rows that others drew."""
+"""The benchmark of differential privacy runs, writes its page, and measures external rows."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The benchmark of the floor: exact levels, wrong rows that are wrong as they say, scorers that find them."""
+"""The benchmark of the floor: exact levels, corrupted rows, and scorers that detect them."""
 
 from __future__ import annotations
 

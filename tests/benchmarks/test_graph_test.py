@@ -1,4 +1,4 @@
-"""The benchmark of the test behind `check_graph` runs, and writes what it says."""
+"""The benchmark of the test behind `check_graph` runs and writes its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of importing runs; how long it takes is never asserted."""
+"""The benchmark of import times runs; seconds are never asserted."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of `benchmarks.lice` on a table of its own in the layout of the stored results."""
+"""`benchmarks.lice` on a constructed table in the layout of the stored results."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""The paper's numbers are copied right, the data are prepared as said, and every experiment's command runs."""
+"""The numbers of the paper are copied correctly, data are prepared as stated, and every command runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of quality judges rightly, its walk is the greedy one, and it runs on the loans."""
+"""The benchmark of quality scores correctly, its walk is greedy, and it runs on the loans."""
 
 from __future__ import annotations
 

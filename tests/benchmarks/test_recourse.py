@@ -1,4 +1,4 @@
-"""The benchmark of recourse runs, and writes what it says."""
+"""The benchmark of recourse runs and writes its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of scale: it runs, its factuals are other rows of the same table, its exponent is one."""
+"""The benchmark of scale runs, its factuals are new rows, and its exponent is correct."""
 
 import json
 import re

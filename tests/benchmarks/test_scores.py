@@ -1,4 +1,4 @@
-"""Scores of the benchmark of samplers: those of a known process, and paired differences by hand."""
+"""Scores of the benchmark of samplers: a known process, and paired differences by hand calculation."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The plain method is a fair yardstick, and the benchmark runs."""
+"""The plain method is a fair baseline, and the benchmark runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of listed answers: planted errors are listed, few other answers are, and pairs of real rows."""
+"""The benchmark of suspicious answers: planted errors are listed, and few other answers."""
 
 from __future__ import annotations
 

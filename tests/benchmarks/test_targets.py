@@ -1,4 +1,4 @@
-"""The benchmark of conditionals on the targets that they can model."""
+"""The benchmark of conditionals on the targets that they support."""
 
 import numpy as np
 import pandas as pd

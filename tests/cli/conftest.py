@@ -1,4 +1,4 @@
-"""A folder with the loans and a model, and files of which the values read are known."""
+"""A folder with the loans and a model, and files with known values."""
 
 import joblib
 import numpy as np

@@ -1,4 +1,4 @@
-"""`mcce explain-batches`: a saved explainer, files, a folder; and what goes wrong."""
+"""`mcce explain-batches`: a saved explainer, files, a folder, and errors."""
 
 import joblib
 import pandas as pd

@@ -1,4 +1,4 @@
-"""`mcce card`: a card printed or written."""
+"""`mcce card`: a printed or written card."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""`mcce demo`: its story, its files, and where it cannot write."""
+"""`mcce demo`: its text, its files, and folders that cannot be written."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`mcce disclosure`: the sentences and the table of a saved explainer, and what goes wrong."""
+"""`mcce disclosure`: the sentences and the table of a saved explainer, and errors."""
 
 import joblib
 import pandas as pd

@@ -1,4 +1,4 @@
-"""`mcce explain`: what it reads, trains, asks and writes."""
+"""`mcce explain`: input, training, queries and output."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Files that the command line writes, and those that it must not: inputs, earlier results, halves of files."""
+"""Files that the command line writes, and files that it must not overwrite or leave unfinished."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`mcce explain --recourse`, and letters and batches with it: what `MCCE.recourse` says of the same files."""
+"""`mcce explain --recourse`, letters and batches match `MCCE.recourse` for the same files."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`mcce explain`: what it refuses, in one line and with exit code 2."""
+"""`mcce explain`: invalid input gives one line and exit code 2."""
 
 import re
 

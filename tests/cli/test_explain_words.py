@@ -1,4 +1,4 @@
-"""Words for people from the command line: labels, units, formats, letters."""
+"""Texts from the command line: labels, units, formats, letters."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""`mcce explore`: the people of a file, read as the explainer knows their columns."""
+"""`mcce explore`: the rows of a file are read with the kinds of the explainer."""
 
 import joblib
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Models from files: joblib's, which run code, and those that do not."""
+"""Models from files: joblib, which executes code, and formats that do not."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""One TOML file holds any of the options; the job as run repeats the run to the byte."""
+"""A TOML job holds any of the options; the job as run repeats the run byte for byte."""
 
 import argparse
 import re

@@ -1,4 +1,4 @@
-"""Files of results: missing cells of every kind, formulas, and what is read back."""
+"""Result files: missing cells of every kind, formulas, and round trips."""
 
 import io
 from functools import cache

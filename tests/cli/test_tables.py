@@ -1,4 +1,4 @@
-"""CSV files in and out of the command line: nothing is recoded in silence."""
+"""CSV input and output of the command line: no value is recoded silently."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""Broken files: a message with file, line, value and what to do."""
+"""Broken files raise with file, line, value and fix."""
 
 import re
 

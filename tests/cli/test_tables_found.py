@@ -1,4 +1,4 @@
-"""Files as people have them: the right values, whatever they are written with.
+"""Real-world files are read with the right values in any format.
 
 The model is a rule that remembers what it was trained on, so that the values that were read can be compared with those
 that were written.

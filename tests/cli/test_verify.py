@@ -1,4 +1,4 @@
-"""`mcce explain --records` and `mcce verify`: records written, continued, verified, reproduced; changes are told."""
+"""`mcce explain --records` and `mcce verify`: records are written, continued, verified and reproduced."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""From files to letters as a caseworker goes: Excel in, letters in Norwegian out, batches killed and resumed."""
+"""From files to letters: Excel in, letters in Norwegian out, batches killed and resumed."""
 
 from __future__ import annotations
 

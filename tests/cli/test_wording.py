@@ -1,4 +1,4 @@
-"""Messages on the command line: options as they are typed and constraints as in a file, whatever was provoked."""
+"""Command line messages name options as typed and constraints as in a file."""
 
 from __future__ import annotations
 

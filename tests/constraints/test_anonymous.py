@@ -1,4 +1,4 @@
-"""Counterfactuals that k training people share, counted again on the tables that the user sees."""
+"""Counterfactuals shared by k training rows, counted again on the returned tables."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Values in constraints: steps, dates, durations and levels, as users write them."""
+"""Values in constraints: steps, dates, durations and levels as users write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of a chain within constraints, read by the independent reader."""
+"""Draws of a chain within constraints, checked by the independent reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Principal reasons of a result: what is asked of it, and what is refused."""
+"""Principal reasons of a result: requests and errors."""
 
 from __future__ import annotations
 

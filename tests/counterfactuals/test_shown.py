@@ -1,4 +1,4 @@
-"""A result in a terminal, as a page and as a picture."""
+"""A result in a terminal, as a page and as a plot."""
 
 from __future__ import annotations
 

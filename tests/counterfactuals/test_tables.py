@@ -1,4 +1,4 @@
-"""The tables of a result: summary, sentences, ids, the floor, and what is refused."""
+"""The tables of a result: summary, sentences, ids, the floor, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's four data sets, where they are at hand."""
+"""The paper's four data sets, if available."""
 
 from __future__ import annotations
 

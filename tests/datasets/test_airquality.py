@@ -1,4 +1,4 @@
-"""Data sets: what all have in common, and airquality against R's facts."""
+"""Common properties of the data sets, and airquality compared with R."""
 
 from __future__ import annotations
 

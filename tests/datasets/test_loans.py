@@ -1,4 +1,4 @@
-"""The loan process against its documented formulas."""
+"""The loan process compared with its documented formulas."""
 
 from __future__ import annotations
 

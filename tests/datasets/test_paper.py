@@ -1,4 +1,4 @@
-"""The paper's four data sets against published facts."""
+"""The paper's four data sets compared with published facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's data sets: valid, unviolated, and as near as the plain method gets with as many draws.
+"""The paper's data sets: valid counterfactuals, as near as those of the plain method.
 
 The plain method is `benchmarks.plain`: scikit-learn's trees, every candidate asked, no code of the package.
 """

@@ -1,4 +1,4 @@
-"""Reading data sets: small files made here, and OpenML's layouts."""
+"""Reading data sets: small constructed files and the layouts of OpenML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that R computed for pairs of tables (tests/fixtures/utility)."""
+"""Numbers computed by R for pairs of tables (tests/fixtures/utility)."""
 
 from __future__ import annotations
 

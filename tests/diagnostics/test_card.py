@@ -1,4 +1,4 @@
-"""The card of an explainer: its parts, both forms, and nothing of training rows."""
+"""The card of an explainer: its parts, both formats, and no training rows."""
 
 import html.parser
 

@@ -1,4 +1,4 @@
-"""Conditionals judged out of fold: rows are judged by fits that have not seen them."""
+"""Out-of-fold evaluation of conditionals: rows are judged by fits without them."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Samplers compared on every feature: scores, ranks, joint scores, and what would be chosen."""
+"""Comparison of samplers on every feature: scores, ranks, joint scores, and the choice."""
 
 import matplotlib
 import numpy as np

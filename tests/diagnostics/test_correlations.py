@@ -1,4 +1,4 @@
-"""Correlations of mixed tables against scipy and statsmodels."""
+"""Correlations of mixed tables compared with scipy and statsmodels."""
 
 from __future__ import annotations
 

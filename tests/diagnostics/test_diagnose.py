@@ -1,4 +1,4 @@
-"""All diagnostics of an explainer: against brute force on its own public parts."""
+"""All diagnostics of an explainer compared with brute force on its public parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The discriminator against samples whose distributions are known."""
+"""The discriminator on samples of known distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's columns against a hand-made example and brute force."""
+"""The columns of the paper compared with a hand-made example and brute force."""
 
 from __future__ import annotations
 

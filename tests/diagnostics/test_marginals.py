@@ -1,4 +1,4 @@
-"""Distances of columns against scipy and by hand."""
+"""Distances of columns compared with scipy and hand calculation."""
 
 from __future__ import annotations
 

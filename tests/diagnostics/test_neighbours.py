@@ -1,4 +1,4 @@
-"""Nearest training rows against all pairs."""
+"""Nearest training rows compared with all pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of the logistic regression against R's glm."""
+"""Scores of the logistic regression compared with R's glm."""
 
 from __future__ import annotations
 

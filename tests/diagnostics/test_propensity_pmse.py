@@ -1,4 +1,4 @@
-"""pMSE against synthpop's utility.gen."""
+"""pMSE compared with synthpop's utility.gen."""
 
 from __future__ import annotations
 

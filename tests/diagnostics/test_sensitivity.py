@@ -1,4 +1,4 @@
-"""Tests of `MCCE.sensitivity`, against figures computed another way from the same counterfactuals."""
+"""`MCCE.sensitivity` compared with figures computed in another way from the same counterfactuals."""
 
 import dataclasses
 

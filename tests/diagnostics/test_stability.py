@@ -1,4 +1,4 @@
-"""Stability over redraws: what stays the same, by brute force over explanations, and where nothing can vary."""
+"""Stability over redraws compared with brute force over explanations, and without variation."""
 
 from __future__ import annotations
 

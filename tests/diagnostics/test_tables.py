@@ -1,4 +1,4 @@
-"""Tables of counts against synthpop's own numbers."""
+"""Tables of counts compared with synthpop."""
 
 from __future__ import annotations
 

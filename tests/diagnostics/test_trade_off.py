@@ -1,4 +1,4 @@
-"""The trade-off against figures recomputed row by row."""
+"""The trade-off compared with figures recomputed row by row."""
 
 from __future__ import annotations
 

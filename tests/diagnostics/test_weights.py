@@ -1,4 +1,4 @@
-"""Diagnostics that fit chains anew do so with the explainer's weights."""
+"""Diagnostics that refit chains use the explainer's weights."""
 
 from __future__ import annotations
 

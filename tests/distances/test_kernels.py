@@ -1,4 +1,4 @@
-"""The kernels that rank and search, against sorting and all pairs in plain Python."""
+"""The kernels for ranking and searching, compared with sorting and all pairs in plain Python."""
 
 from __future__ import annotations
 

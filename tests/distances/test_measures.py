@@ -1,4 +1,4 @@
-"""Measures against values worked out by hand and against a plain loop over the cells of the frames."""
+"""Measures compared with hand calculation and a plain loop over the cells of the frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances against values worked out by hand and against their definitions, value by value, in plain Python."""
+"""Distances compared with hand calculation and their definitions in plain Python."""
 
 from __future__ import annotations
 

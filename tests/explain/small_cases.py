@@ -1,4 +1,4 @@
-"""Small tables, models and pools that a sparse search is tried on, and every crossing of them, by plain loops."""
+"""Small tables, models and pools for the sparse search, and all their crossings by plain loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The acceptance rule: the model is queried about no row twice, whichever part of the factuals a row is for."""
+"""The acceptance rule: the model is never queried twice for the same row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crossings against sets, sorted lists and rows written out by hand."""
+"""Crossings compared with sets, sorted lists and rows written by hand."""
 
 from __future__ import annotations
 

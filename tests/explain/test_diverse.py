@@ -1,4 +1,4 @@
-"""The greedy choice of counterfactuals that differ, against brute force over all candidates."""
+"""The greedy selection of diverse counterfactuals, compared with brute force over all candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools of candidates: who shares one, in which blocks they come, and what is drawn."""
+"""Pools of candidates: which factuals share a pool, how pools form blocks, and what is drawn."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Pools inside constraints, against passing over unconstrained draws one by one."""
+"""Pools drawn within constraints, compared with filtering unconstrained draws one by one."""
 
 import numpy as np
 import pandas as pd

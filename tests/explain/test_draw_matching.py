@@ -1,4 +1,4 @@
-"""Candidates that a user brings: whose they are, and what is refused."""
+"""Candidates given by the user: how they are matched to factuals, and invalid ones."""
 
 import numpy as np
 import pandas as pd

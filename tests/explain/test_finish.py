@@ -1,4 +1,4 @@
-"""Numbers that a sparse counterfactual prints are those that the model was asked about."""
+"""The numbers printed for a sparse counterfactual are those with which the model was queried."""
 
 from __future__ import annotations
 

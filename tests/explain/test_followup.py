@@ -1,4 +1,4 @@
-"""Stability of the answers by `summary`, beside that of many real redraws."""
+"""Stability reported by `summary`, compared with many real redraws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Few rules for many: coverage against enumeration, and each changed row by the model itself."""
+"""Rules for groups: coverage compared with enumeration, and changed rows checked with the model."""
 
 import itertools
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What is learned from training rows: each part once, when it is first needed, and kept where the rows are not."""
+"""Parts learned from training rows: each is learned once, on first use, and kept without the rows."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Options without effect beside others are errors that say what is missing; given ones are never overridden."""
+"""Options without effect raise and name what is missing; given options are never overridden."""
 
 from __future__ import annotations
 

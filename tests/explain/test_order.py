@@ -1,4 +1,4 @@
-"""Orders of candidates: what may be named, and what is chosen, against sorting in plain Python."""
+"""Orders of candidates: valid names, and the chosen rows compared with sorting in plain Python."""
 
 from __future__ import annotations
 

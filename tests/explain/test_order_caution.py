@@ -1,4 +1,4 @@
-"""A step away from the edge: the cost that is minimised, by brute force, and what a change is there for."""
+"""`caution`: the minimised cost compared with brute force, and the roles of changes."""
 
 from __future__ import annotations
 

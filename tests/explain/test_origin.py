@@ -1,4 +1,4 @@
-"""Fingerprints: the same for the same model and explainer, others for others; probes are no training rows."""
+"""Fingerprints are equal for the same model and explainer only; probes are not training rows."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Blocks of factuals: what is sent to another process comes back the same, in any order."""
+"""Blocks of factuals can be pickled and give the same result in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection against the paper's plain way: filter, sort, walk down."""
+"""Selection compared with the algorithm of the paper: filter, sort, take the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Principal reasons: against conditional Shapley values that are known exactly, and against enumeration."""
+"""Principal reasons compared with exact conditional Shapley values and with enumeration."""
 
 from itertools import combinations, permutations
 from math import comb, factorial

@@ -1,4 +1,4 @@
-"""The rows to explain: encoded, named, and asked about once, with some training rows."""
+"""The factuals are encoded, named, and queried once together with some training rows."""
 
 import numpy as np
 import pandas as pd

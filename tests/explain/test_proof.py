@@ -1,4 +1,4 @@
-"""Proofs against enumeration: all rows of a small domain, the model's own answers, and constraints as plain pandas."""
+"""Proofs compared with enumeration of a small domain, the model's answers, and constraints in plain pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recourse: the cheapest actions whose consequences reach the decision with the wanted probability."""
+"""Recourse: the cheapest actions whose consequences reach the decision with the given probability."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Warnings of factuals that the training rows say little about; quiet for the data sets that we have."""
+"""Warnings about factuals far from the training rows; the included data sets do not warn."""
 
 import warnings
 

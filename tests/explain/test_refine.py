@@ -1,4 +1,4 @@
-"""Refinement, against the same steps taken one row at a time."""
+"""Refinement compared with the same steps for one row at a time."""
 
 from __future__ import annotations
 

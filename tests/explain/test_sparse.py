@@ -1,4 +1,4 @@
-"""The sparse search against brute force: every crossing of every draw, each asked and scored by itself."""
+"""The sparse search compared with brute force over every crossing of every draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sparse search where there are too many crossings to try all of them, by cases made for it."""
+"""The sparse search with too many crossings to try all, on constructed cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From encoded winners to the tables of a result."""
+"""Conversion of the encoded selected rows to the tables of a result."""
 
 import numpy as np
 import pandas as pd

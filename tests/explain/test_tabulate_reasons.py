@@ -1,4 +1,4 @@
-"""Why a factual has no counterfactual."""
+"""Reasons why a factual has no counterfactual."""
 
 import re
 

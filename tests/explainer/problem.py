@@ -1,4 +1,4 @@
-"""The table, the models and the comparisons that the tests of the explainer share."""
+"""The table, the models and the comparisons shared by the tests of the explainer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice fit to send: what `fit` warns of, which answers are listed, and who gets no letter."""
+"""Advice: warnings of `fit`, suspicious answers, and factuals without a letter."""
 
 from __future__ import annotations
 

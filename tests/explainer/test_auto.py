@@ -1,4 +1,4 @@
-"""`n_samples="auto"`: each factual has the draws that the documented rule gives it, whatever stands beside it."""
+"""`n_samples="auto"`: the draws of each factual follow the documented rule in any batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints: nothing that is returned breaks a constraint, as another reader of the constraints sees it."""
+"""No returned row violates a constraint, as checked by an independent reader of constraints."""
 
 import matplotlib
 

@@ -1,4 +1,4 @@
-"""Derived columns: whatever is asked for, pandas computes the same columns from the other ones of every answer."""
+"""Derived columns of every answer equal those that pandas computes from the other columns."""
 
 import pickle
 import re

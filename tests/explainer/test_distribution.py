@@ -1,4 +1,4 @@
-"""The draws against a brute-force truth."""
+"""The draws compared with the exact distribution by brute force."""
 
 from __future__ import annotations
 

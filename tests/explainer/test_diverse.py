@@ -1,4 +1,4 @@
-"""Counterfactuals that differ, and copies of training rows, as users ask for them."""
+"""Diverse counterfactuals, and copies of training rows, with the options of the user."""
 
 from __future__ import annotations
 

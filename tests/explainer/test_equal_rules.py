@@ -1,4 +1,4 @@
-"""The same demand, said by `allow` or by a rule of any form, explains the same people: keeping a value obeys it."""
+"""Equivalent constraints, by `allow` or by any form of rule, explain the same factuals."""
 
 import functools
 

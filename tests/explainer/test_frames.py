@@ -1,4 +1,4 @@
-"""polars and pyarrow in, the same kind out; the model is asked with what it was fitted on; one row as a Series."""
+"""polars and pyarrow frames are returned as given; the model gets its own type; a Series is one row."""
 
 import datetime as dt
 

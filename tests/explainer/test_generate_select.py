@@ -1,4 +1,4 @@
-"""The steps apart: what is generated, and what is selected from it."""
+"""The separate steps `generate` and `select`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another generator in the chain's place: a bootstrap of whole rows, which knows nothing of chains."""
+"""Another generator in place of the chain: a bootstrap of whole rows."""
 
 from __future__ import annotations
 

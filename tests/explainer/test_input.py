@@ -1,4 +1,4 @@
-"""Bad input is refused before anything is done."""
+"""Invalid input raises before any work is done."""
 
 from __future__ import annotations
 

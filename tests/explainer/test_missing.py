@@ -1,4 +1,4 @@
-"""Missing is not advice: a known value does not become missing unless that is allowed."""
+"""A known value does not become missing unless this is allowed."""
 
 from __future__ import annotations
 

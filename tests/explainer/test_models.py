@@ -1,4 +1,4 @@
-"""Decisions of all sorts, and models that misbehave."""
+"""All kinds of decisions, and models with invalid or random answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One seed, one answer: for any threads, blocks, order and batches of factuals, lazy or exhaustive."""
+"""The same seed gives the same result for any threads, blocks, order and batches, lazy or exhaustive."""
 
 from __future__ import annotations
 

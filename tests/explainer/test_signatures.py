@@ -1,4 +1,4 @@
-"""The signatures of the explainer: few keywords, and constraints where candidates are given."""
+"""Signatures of the explainer: few keywords, and constraints for given candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse counterfactuals, end to end: few changes, valid, plausible, the same for any threads, batches and order."""
+"""Sparse counterfactuals end to end: few changes, valid, plausible, and independent of threads and batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of all sorts: arrays, dates, missing values, any names and index."""
+"""All kinds of tables: arrays, dates, missing values, any names and index."""
 
 from __future__ import annotations
 

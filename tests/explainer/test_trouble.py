@@ -1,4 +1,4 @@
-"""Trouble while explaining, plain, sparse or constrained: models, interrupts, threads, processes; all stays usable."""
+"""Failing models, interrupts, threads and processes leave the explainer usable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has no counterfactual, and why."""
+"""Factuals without a counterfactual, and the reasons."""
 
 from __future__ import annotations
 

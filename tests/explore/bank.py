@@ -1,4 +1,4 @@
-"""A small bank: an explainer, its people, and the messages about them."""
+"""A small bank: an explainer, its customers, and the messages about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer in a real browser: sliders, keys, bookmarks, exports, 2,000 people, and all that goes wrong.
+"""The explorer in a browser: sliders, keys, bookmarks, exports, 2,000 rows, and errors.
 
 One server and one browser for all tests; each opens the page anew.
 """

@@ -1,4 +1,4 @@
-"""Axes: even where they can be, and such that what is told apart can be seen apart."""
+"""Axes: linear where possible, with marks separated."""
 
 import numpy as np
 import pytest

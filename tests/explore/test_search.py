@@ -1,4 +1,4 @@
-"""The search for text: compared with a loop over the table, with its work counted, and while others ask."""
+"""The text search compared with a loop over the table, with its work counted, and concurrent requests."""
 
 import sys
 from threading import Event, Thread

@@ -1,4 +1,4 @@
-"""The server: who may ask, what it hands out, that it writes nothing, how it starts and stops."""
+"""The server: access control, served files, no writing, start and stop."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The session: every answer is compared with what the explainer, the model or the table says by itself."""
+"""The session: every answer compared with the explainer, the model or the table."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The R call of an export, run by R with the R package: the row is that of the explorer, value for value.
+"""The R call of an export, run by R with the R package, gives the row of the explorer.
 
 R has the explainer by the file that Python wrote, and the model as a function of its own.
 """

@@ -1,4 +1,4 @@
-"""A right result in plain Python, one value at a time: shares no code with `mcce`.
+"""Expected results in plain Python, one value at a time, without code of `mcce`.
 
 1. Values are compared as Python values; missing equals missing.
 2. The measures are recomputed from the definition: L0 counts what differs; Gower's step is the difference over the

@@ -1,4 +1,4 @@
-"""Defects that random workflows have found, each as small as it could be made."""
+"""Defects found by random workflows, each reduced to a minimal case."""
 
 from __future__ import annotations
 

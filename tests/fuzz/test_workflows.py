@@ -1,4 +1,4 @@
-"""Whole workflows with random tables and settings end in a right result or in a reason."""
+"""Complete workflows with random tables and settings give a correct result or an error with a reason."""
 
 from __future__ import annotations
 

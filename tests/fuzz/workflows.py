@@ -1,4 +1,4 @@
-"""Whole workflows with random tables and settings: ``python -m tests.fuzz.workflows FIRST LAST [CONDITIONAL]``.
+"""Complete workflows with random tables and settings: ``python -m tests.fuzz.workflows FIRST LAST [CONDITIONAL]``.
 
 1. Draw a table, a model, fixed features, a sampler, constraints and the settings of `explain`.
 2. Fit and explain. An `MCCEError` with a message is an answer; any other exception or warning is a failure.

@@ -1,4 +1,4 @@
-"""Choosing samplers by evidence: known processes choose their own model, and the seed decides, not the machine."""
+"""`Auto`: known processes choose their own model, reproducibly for a seed."""
 
 import pickle
 

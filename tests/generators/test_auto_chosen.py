@@ -1,4 +1,4 @@
-"""The chosen samplers, in words and tables."""
+"""Texts and tables of the chosen samplers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What every generator inherits; one object for all that a draw depends on."""
+"""The base class of generators, and the request that a draw depends on."""
 
 import dataclasses
 import pickle

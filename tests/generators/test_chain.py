@@ -1,4 +1,4 @@
-"""The chain draws the distribution that it was fitted to, the same for any threads, blocks and company."""
+"""The chain draws its fitted distribution, independent of threads, blocks and batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truncated conditionals are not the conditioned joint; weighted, or resampled, they are. Against known answers."""
+"""Weighted or resampled truncated draws follow the conditioned joint distribution."""
 
 from contextlib import nullcontext
 

@@ -1,4 +1,4 @@
-"""The criticism of a fitted chain: what it is given, what it refuses, what it may not depend on."""
+"""The criticism of a fitted chain: its input, errors, and invariance."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Chains with a causal graph: order, predictors, draws of known processes, storage, and the test of the graph."""
+"""Chains with a causal graph: order, predictors, known processes, storage, and the graph test."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Input that a chain refuses, and its messages."""
+"""Invalid input of a chain and the messages."""
 
 from __future__ import annotations
 

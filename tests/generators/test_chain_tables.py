@@ -1,4 +1,4 @@
-"""The tables that a chain draws: columns, dtypes, ids; and restricted draws."""
+"""The tables drawn by a chain: columns, dtypes, ids; and restricted draws."""
 
 from __future__ import annotations
 

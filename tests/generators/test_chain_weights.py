@@ -1,4 +1,4 @@
-"""Chains of weighted rows: whole weights draw what the repeated rows draw, zeros are absent, others are relative."""
+"""Chains of weighted rows: counts are repeated rows, zeros are absent, others are relative."""
 
 from __future__ import annotations
 

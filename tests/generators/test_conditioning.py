@@ -1,4 +1,4 @@
-"""Draws of some features given others, before and after them in the chain, against enumeration."""
+"""Draws of some features given earlier and later ones, compared with enumeration."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""A block of rows, drawn inside restrictions and rules: the same bytes beside whatever stands there, deaths counted."""
+"""A block of rows drawn within restrictions and rules: independent of other rows, rejections counted."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""One conditional, drawn inside what is allowed for each row."""
+"""One conditional drawn within the restriction of each row."""
 
 import numpy as np
 import pandas as pd

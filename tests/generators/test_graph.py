@@ -1,4 +1,4 @@
-"""Causal graphs: what they say, against networkx and brute force."""
+"""Causal graphs compared with networkx and brute force."""
 
 import itertools
 import pickle

@@ -1,4 +1,4 @@
-"""Where each column stands in the chain."""
+"""The position of each column in the chain."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Which columns a feature is modelled on: chosen, completed by the decision, and refused."""
+"""The predictors of a feature: given, completed by the decision, and invalid ones."""
 
 import numpy as np
 import pandas as pd

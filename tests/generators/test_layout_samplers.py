@@ -1,4 +1,4 @@
-"""Which sampler models which feature."""
+"""The assignment of samplers to features."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Givens of draws: encoded from the user's table, or drawn from the training rows."""
+"""Givens of draws: encoded from the user's table or drawn from the training rows."""
 
 import numpy as np
 import pandas as pd

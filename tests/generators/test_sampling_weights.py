@@ -1,4 +1,4 @@
-"""Drawing inside what a user allows, weights, and resampling by them."""
+"""Drawing within restrictions, weights, and resampling by weight."""
 
 import numpy as np
 import pandas as pd

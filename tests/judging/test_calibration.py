@@ -1,4 +1,4 @@
-"""Level probabilities against chi-squared tests done otherwise, and simulated levels."""
+"""Level probabilities compared with independent chi-squared tests and simulated levels."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The smooth test against polynomials written out and simulated levels; bands against simulated histograms."""
+"""The smooth test compared with explicit polynomials and simulated levels; bands with histograms."""
 
 import numpy as np
 import pytest

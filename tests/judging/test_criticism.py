@@ -1,4 +1,4 @@
-"""The criticism of several features: table, text, page, pictures."""
+"""The criticism of several features: table, text, page, plots."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Cross-validated scores: rows held out once, densities of one measure, races that end early."""
+"""Cross-validated scores: held-out rows, densities of one measure, early stopping of races."""
 
 import numpy as np
 import pandas as pd

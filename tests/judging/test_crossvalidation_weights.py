@@ -1,4 +1,4 @@
-"""Means of held-out scores by weight, and the choice of samplers on weighted rows."""
+"""Weighted means of held-out scores, and the choice of samplers on weighted rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Right conditionals pass at their level, wrong ones are found with the power stated; figures against brute force.
+"""Correct conditionals pass at their level; wrong ones are detected with the stated power.
 
 At level 0.05, 300 new rows and 40 draws, over 200 seeds: too narrow (sd 0.75 for 1) 1.00, biased (by 0.3 sd) 0.99,
 heteroscedastic (log sd 0.5 z) 1.00, a missing interaction (0.6 sd) 1.00, wrong atoms (20 for 30 per cent) 0.94.

@@ -1,4 +1,4 @@
-"""Sentences: what is said of figures that are set by hand."""
+"""Sentences for given figures."""
 
 import dataclasses
 

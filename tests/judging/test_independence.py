@@ -1,4 +1,4 @@
-"""The test of conditional independence, on processes for which the truth is known."""
+"""The test of conditional independence on known processes."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Regions: the rows that lie inside by the words, and the conditions that there are."""
+"""Regions: the rows inside match the description."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Where a conditional fails: the search against loops, its p-values against all permutations."""
+"""The search for regions of misfit compared with loops, and p-values with all permutations."""
 
 import numpy as np
 import pandas as pd

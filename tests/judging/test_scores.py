@@ -1,4 +1,4 @@
-"""Scores of fitted samplers on new rows: closed forms, and what they may not depend on."""
+"""Scores of fitted samplers on new rows: closed forms and invariance."""
 
 import dataclasses
 

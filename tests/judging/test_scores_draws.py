@@ -1,4 +1,4 @@
-"""Scores from draws against double sums, the closed form of the normal's CRPS, and what makes a score proper."""
+"""Scores from draws compared with double sums and closed forms, and propriety of the scores."""
 
 import numpy as np
 import pytest

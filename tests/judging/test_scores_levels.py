@@ -1,4 +1,4 @@
-"""Levels, and numbers with point mass, counted by hand."""
+"""Levels, and numbers with point masses, counted by hand."""
 
 import numpy as np
 

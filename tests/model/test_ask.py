@@ -1,4 +1,4 @@
-"""Asking in parts of bounded size, and asking twice."""
+"""Queries in parts of bounded size, and repeated queries."""
 
 import re
 import warnings

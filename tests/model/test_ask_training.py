@@ -1,4 +1,4 @@
-"""The training rows after fit: kept by reference, checked before they are used again, and left out when saved."""
+"""The training rows after fit: kept by reference, checked before reuse, and not saved."""
 
 import pickle
 

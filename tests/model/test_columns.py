@@ -1,4 +1,4 @@
-"""What models of scikit-learn and statsmodels say of their columns, however these are given."""
+"""The columns that scikit-learn and statsmodels models read, for all kinds of input."""
 
 from __future__ import annotations
 

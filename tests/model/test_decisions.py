@@ -1,4 +1,4 @@
-"""The desired decision: its edges, its text, what is refused, and answers that are compared."""
+"""The desired decision: its bounds, its text, errors, and compared answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of functions that are decisions: accepted in any container, or refused."""
+"""Answers of decision functions: accepted in any container, or invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which class a score is of, against hand-computed scores."""
+"""The class of a score, compared with hand-computed scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals with a margin or in the user's own words, against scores compared by hand."""
+"""Intervals with a margin or a label, compared with scores by hand."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""Wanted classes, against the model's own labels and probabilities compared by hand."""
+"""Wanted classes compared with the model's labels and probabilities by hand."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The decision of fitted models, against the libraries' own columns."""
+"""The decision of fitted models compared with the columns of the libraries."""
 
 from __future__ import annotations
 

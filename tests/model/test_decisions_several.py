@@ -1,4 +1,4 @@
-"""Several models at once, against each of them asked by itself."""
+"""Several models at once, compared with separate queries of each."""
 
 import math
 import pickle

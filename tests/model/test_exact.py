@@ -1,4 +1,4 @@
-"""Readings of models against the models' own scores, and what is refused."""
+"""Exact models compared with the original scores, and unsupported models."""
 
 from __future__ import annotations
 

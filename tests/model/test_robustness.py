@@ -1,4 +1,4 @@
-"""Counterfactuals that last, against asking every model about every row."""
+"""Robust counterfactuals compared with querying every model for every row."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Models of many libraries, end to end: the rows returned have the decision asked for."""
+"""Models of many libraries end to end: the returned rows have the wanted decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas of derived columns: rounded like the training rows, in order, stored, and kept in every answer."""
+"""Formulas of derived columns: rounded like the training rows, ordered, stored, and satisfied."""
 
 import math
 import re

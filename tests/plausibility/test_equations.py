@@ -1,4 +1,4 @@
-"""Equations of several columns are found with the coefficients that made them, also if some rows are wrong."""
+"""Equations of several columns are found with the true coefficients, also with some wrong rows."""
 
 import numpy as np
 import pandas as pd

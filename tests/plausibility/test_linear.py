@@ -1,4 +1,4 @@
-"""Normal scores, residuals and Mahalanobis distances, against numpy."""
+"""Normal scores, residuals and Mahalanobis distances compared with numpy."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Numbers near a formula of others: ratios in a narrow band, and results that were rounded unequally."""
+"""Numbers near a formula of others: ratios in a narrow band, and inconsistently rounded results."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Columns that the others predict are named; those that they do not predict are not."""
+"""Columns that the others predict are named; other columns are not."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Relations are found where they are true and chance does not explain them, in the direction that says most."""
+"""True relations that chance does not explain are found, in the most informative direction."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Relations of public data: those that the columns' meaning gives are found, and no answer breaks one."""
+"""Relations of public data: known relations are found, and no answer violates one."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Relations between columns: kept in every answer, given by the user, stored."""
+"""Relations between columns: satisfied by every answer, given by the user, stored."""
 
 import functools
 import pickle

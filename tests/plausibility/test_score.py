@@ -1,4 +1,4 @@
-"""Plausibility: it keeps its level on new rows of known processes, and sees what does not belong together."""
+"""Plausibility keeps its level on new rows of known processes and detects inconsistent rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The floor of plausibility by weight: a share of the population that the weights stand for."""
+"""The floor of plausibility by weight: a share of the weighted population."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders with exceptions are told from correlated columns of unequal level."""
+"""Orders with exceptions are distinguished from correlated columns of unequal level."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The account: composition and conversion against closed forms, the budget, storage and words."""
+"""The account: composition and conversion compared with closed forms, the budget, storage and text."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The audit accuses three broken variants of the private sampler, and not the right one, alone or in a chain."""
+"""The audit flags three broken variants of the private sampler, and not the correct one."""
 
 import itertools
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Exact noise: each distribution against its analytic probabilities, and the sources."""
+"""Exact noise: each distribution compared with its analytic probabilities, and the sources."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""A private explainer: one account for all of it, nothing of the training rows afterwards, and what it refuses."""
+"""A private explainer: one account, no training data after fit, and errors."""
 
 import pickle
 import warnings

@@ -1,4 +1,4 @@
-"""Fixtures that the tests of the bridge share: R, or a reason to skip."""
+"""Fixtures shared by the tests of the bridge: R, or a reason to skip."""
 
 import functools
 import os

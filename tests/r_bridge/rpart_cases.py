@@ -1,4 +1,4 @@
-"""Random data sets for rpart, mixed as real ones are not, and what R's rpart makes of them."""
+"""Random mixed data sets for rpart, and the trees of R's rpart for them."""
 
 from __future__ import annotations
 

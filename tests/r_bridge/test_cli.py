@@ -1,4 +1,4 @@
-"""`mcce parity`, run in this process with the command that the entry point names."""
+"""`mcce parity`, run in this process by its entry point."""
 
 import argparse
 import re

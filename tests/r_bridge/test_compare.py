@@ -1,4 +1,4 @@
-"""Distribution parity: calibrated where samplers are the same, powerful where they are not."""
+"""Distribution parity: calibrated for equal samplers, powerful for different ones."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""The scripts that make the fixtures still make what is stored: a small case of each family, by this machine's R."""
+"""The fixture scripts reproduce the stored files: a small case of each family with the installed R."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Tables across the bridge: every dtype arrives as R's type, and comes back as it was."""
+"""Tables across the bridge: every dtype becomes R's type and round-trips."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""R's functions as conditionals: the conformance suite, R's own predictions, and what is refused."""
+"""R functions as conditionals: conformance, predictions of R, and errors."""
 
 import threading
 

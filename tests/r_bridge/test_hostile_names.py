@@ -1,4 +1,4 @@
-"""Names and levels that are R code, through every entry point to R: they are data, and no part of them is run."""
+"""Names and levels that are R code are treated as data at every entry point to R."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Conditional inference trees beside the real party: random tables, every node of every row."""
+"""Conditional inference trees compared with the installed party: random tables, every node of every row."""
 
 from __future__ import annotations
 

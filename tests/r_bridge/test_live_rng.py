@@ -1,4 +1,4 @@
-"""`RGenerator` beside the R of this machine, fused if it is: 50 seeds, every kind of draw, in one stream."""
+"""`RGenerator` compared with the installed R, fused or not: 50 seeds, every kind of draw, in one stream."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Our trees in rpart's dialect beside those of the rpart of this machine, on random data: every number, to the bit.
+"""Trees in the rpart dialect compared with the installed rpart on random data, bit for bit.
 
 Where R was compiled with fused multiply-adds, ours are grown with them too (`mcce.base.fused`).
 """

@@ -1,4 +1,4 @@
-"""mcceR's own call through the bridge, beside `mcce.rcompat.explain_mcce`; skipped where mcceR is not installed."""
+"""mcceR through the bridge compared with `mcce.rcompat.explain_mcce`; skipped without mcceR."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Models fitted in R, asked from Python: R's own predictions, computed in R on R's own table, are the truth."""
+"""Models fitted in R and queried from Python, compared with R's predictions on R's table."""
 
 import numpy as np
 import pandas as pd

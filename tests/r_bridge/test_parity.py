@@ -1,4 +1,4 @@
-"""R and mcce stage by stage: they agree on data that nobody chose, and a report sees where they do not."""
+"""R and mcce agree stage by stage on random data, and the report shows disagreements."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The documentation and metadata of the R package: what it shows is run, and its index is complete."""
+"""Documentation and metadata of the R package: examples are run, and the index is complete."""
 
 import os
 import re

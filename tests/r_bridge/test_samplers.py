@@ -1,4 +1,4 @@
-"""Conditionals fitted by R: the conformance suite, R's own leaves, and the arrays that stand in for them."""
+"""Conditionals fitted by R: conformance, R's leaves, and the equivalent arrays."""
 
 import numpy as np
 import pandas as pd

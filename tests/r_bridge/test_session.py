@@ -1,4 +1,4 @@
-"""R in this process, and what is said where it is missing."""
+"""R in this process, and the messages without R."""
 
 import logging
 import os

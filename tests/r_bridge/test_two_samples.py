@@ -1,4 +1,4 @@
-"""Two-sample tests beside R's and scipy's."""
+"""Two-sample tests compared with R and scipy."""
 
 import numpy as np
 import pytest

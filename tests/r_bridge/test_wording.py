@@ -1,4 +1,4 @@
-"""Remedies in R's syntax: R parses them, and reads the values that were written."""
+"""Fixes in R syntax: R parses them and reads the written values."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Reading the tables that R wrote (tests/fixtures/parity): every number comes back as the same double."""
+"""Reading the tables written by R (tests/fixtures/parity): every number is the same double."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the R package, played by Python: functions of plain values and bytes, errors and warnings as text."""
+"""Calls of the R package, simulated in Python: plain values and bytes, errors and warnings as text."""
 
 from __future__ import annotations
 

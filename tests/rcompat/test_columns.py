@@ -1,4 +1,4 @@
-"""Columns of R as bytes: every value comes back, whatever it is; the R half is tested by testthat in r_bridge/r."""
+"""Columns of R as bytes: every value round-trips; the R half is tested by testthat in r_bridge/r."""
 
 from __future__ import annotations
 

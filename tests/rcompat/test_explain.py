@@ -1,4 +1,4 @@
-"""mcceR's call: arguments, types, seeds, and what makes sense where mcceR fails."""
+"""The mcceR call: arguments, types, seeds, and results where mcceR fails."""
 
 from __future__ import annotations
 

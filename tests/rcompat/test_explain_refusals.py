@@ -1,4 +1,4 @@
-"""mcceR's call: what it prints, and what it says to bad input."""
+"""The mcceR call: printed output, and messages for invalid input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R's names and ours: complete, and translated."""
+"""Names of R and of mcce: complete and translated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mcceR's call against mcceR's own runs (tests/fixtures/parity/cases), bit for bit."""
+"""The mcceR call compared with runs of mcceR (tests/fixtures/parity/cases), bit for bit."""
 
 from __future__ import annotations
 

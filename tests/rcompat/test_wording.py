@@ -1,4 +1,4 @@
-"""Messages that R shows: in R's syntax, whatever was provoked."""
+"""Messages shown by R are in R syntax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical JSON and hashes, computed again by the documented definition."""
+"""Canonical JSON and hashes, recomputed by the documented definition."""
 
 import hashlib
 import json

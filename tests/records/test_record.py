@@ -1,4 +1,4 @@
-"""What a record holds, and what it must not hold."""
+"""The contents of a record, and what it must not contain."""
 
 import json
 

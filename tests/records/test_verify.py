@@ -1,4 +1,4 @@
-"""Verification: every change of a folder is found and named; answers are reproduced, or it is told what differs."""
+"""Verification: every change of a folder is detected and named; answers are reproduced or differences reported."""
 
 import json
 import shutil

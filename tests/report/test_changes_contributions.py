@@ -1,4 +1,4 @@
-"""Which changes carry the decision, against asking about rows written by hand."""
+"""Contributions of changes to the decision, compared with queries of rows written by hand."""
 
 import pickle
 

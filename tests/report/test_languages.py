@@ -1,4 +1,4 @@
-"""Letters in every language, through all branches; texts of one's own; rules in words."""
+"""Letters in every language through all branches; custom texts; rules in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels, units and formats: what is refused, what is written, and where it shows."""
+"""Labels, units and formats: invalid ones, the written texts, and where they are used."""
 
 from __future__ import annotations
 

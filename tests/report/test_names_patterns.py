@@ -1,4 +1,4 @@
-"""How values are to be written, by an example, by codes, by words."""
+"""Formats of values by example, by codes and by words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in the words of a reader."""
+"""Values as text for readers."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Letters: one person, only what changes, in sentences, with what they are not."""
+"""Letters to one recipient: the changes in sentences, with the disclaimers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that a person should read before sending: each reason by hand, with answers that have it and that do not."""
+"""Suspicious answers: each reason by hand, with answers that have it and answers that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The normal quantile against Python's own AS 241, published values and the distribution function."""
+"""The normal quantile compared with Python's AS 241, published values and the cdf."""
 
 from statistics import NormalDist
 

@@ -1,4 +1,4 @@
-"""R's random stream, against numbers that R drew (tests/fixtures/parity/rng.zip); live against R in tests/r_bridge."""
+"""R's random stream compared with numbers drawn by R (tests/fixtures/parity/rng.zip)."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The random streams, against Random123's known answers and a big-integer Philox; a row's numbers are its own."""
+"""The random streams compared with the known answers of Random123 and a big-integer Philox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The random streams, against statistical tests.
+"""The random streams under statistical tests.
 
 Every test runs at a fixed seed and rejects at level ALPHA; there are about fifty of them.
 """

@@ -1,4 +1,4 @@
-"""Keys and hashes: stable, different for different rows, equal for equal ones."""
+"""Keys and hashes: stable, different for different rows, equal for equal rows."""
 
 from __future__ import annotations
 

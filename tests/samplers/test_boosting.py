@@ -1,4 +1,4 @@
-"""Gradient boosting: the contract; trees as arrays, cross-fitting, quantiles on training values, missing targets."""
+"""Gradient boosting: conformance; trees as arrays, cross-fitting, quantiles, missing targets."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The table of conditionals in the documentation agrees with what the samplers declare and do.
+"""The table of conditionals in the documentation matches what the samplers declare and do.
 
 Expected entries are read from the classes' attributes and parameters, and each declaration is tried out: a target of
 each kind, with and without missing values, its density, a restricted draw.

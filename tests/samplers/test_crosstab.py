@@ -1,4 +1,4 @@
-"""`catall` and `nested`: the joint distribution of a chain against the table itself, by brute force."""
+"""`catall` and `nested`: the joint distribution of a chain compared with the table by brute force."""
 
 import itertools
 

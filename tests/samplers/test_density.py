@@ -1,4 +1,4 @@
-"""Densities of one column by different samplers: one base measure, mass 1, finite in the range, near the truth."""
+"""Densities of one column by different samplers: one base measure, mass 1, finite, near the truth."""
 
 from __future__ import annotations
 

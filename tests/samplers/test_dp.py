@@ -1,4 +1,4 @@
-"""The private sampler: the contract with public statements, shares by hand, what it refuses, and its budget."""
+"""The private sampler: conformance, shares by hand calculation, errors, and the privacy budget."""
 
 from fractions import Fraction
 

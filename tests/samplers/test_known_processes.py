@@ -1,4 +1,4 @@
-"""Samplers criticised on known processes: their own model, a skewed one, one with atoms; those of levels on levels.
+"""Samplers tested on known processes: their own model, a skewed one, one with atoms, and levels.
 
 New rows of a process are ranked among 19 draws given the same row, ties at random: the ranks of a right conditional are
 uniform (randomised PIT). `miscalibration` is the largest distance of their distribution function from the uniform one,

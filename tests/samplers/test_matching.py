@@ -1,4 +1,4 @@
-"""Predictive mean matching against a search of all donors, row by row."""
+"""Predictive mean matching compared with a search over all donors, row by row."""
 
 from __future__ import annotations
 

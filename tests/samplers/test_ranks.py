@@ -1,4 +1,4 @@
-"""Ranks of values and values at ranks: brute force, analytic distributions, missing values, and refusals."""
+"""Ranks of values and values at ranks: brute force, analytic distributions, missing values, errors."""
 
 from __future__ import annotations
 

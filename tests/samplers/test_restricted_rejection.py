@@ -1,4 +1,4 @@
-"""Drawing again until a draw is allowed: the estimate of its probability, over all that can happen."""
+"""Rejection sampling: the estimate of the acceptance probability over all outcomes."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Draws are checked and put on the column's grid by the chain, whatever sampler they come from."""
+"""Draws of every sampler are checked and rounded to the column's grid by the chain."""
 
 from __future__ import annotations
 

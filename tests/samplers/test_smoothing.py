@@ -1,4 +1,4 @@
-"""Kernel smoothing of donors, decimals, and normal draws inside an interval. Level of all tests: 1e-4."""
+"""Kernel smoothing of donors, decimals, and truncated normal draws. Level of all tests: 1e-4."""
 
 import gzip
 import json

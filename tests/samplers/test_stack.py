@@ -1,4 +1,4 @@
-"""Stacking against an analytic mixture of two normals; the contract, refusals, storage."""
+"""Stacking compared with an analytic mixture of two normals; conformance, errors, storage."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Every built-in sampler: its state is arrays and JSON, and a sampler made of it does the same."""
+"""The state of every built-in sampler is arrays and JSON and restores an equivalent sampler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fitted conditional shows of itself."""
+"""Summaries of fitted conditionals."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Weights in the copula, in boosting and in scikit-learn's estimators; and which samplers take them."""
+"""Weights in the copula, boosting and scikit-learn's estimators; samplers that accept weights."""
 
 from __future__ import annotations
 

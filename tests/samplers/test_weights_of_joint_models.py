@@ -1,4 +1,4 @@
-"""Weights in the empirical conditional, the mixture and the vine: counts are repeated rows, others a known process."""
+"""Weights in the empirical conditional, the mixture and the vine."""
 
 from __future__ import annotations
 

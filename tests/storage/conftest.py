@@ -1,4 +1,4 @@
-"""Good files, to be spoilt."""
+"""Valid files, to be corrupted."""
 
 import pytest
 

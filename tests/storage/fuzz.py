@@ -1,4 +1,4 @@
-"""Spoil good files and use them: ``python -m tests.storage.fuzz FIRST LAST``; a line for each kind of outcome.
+"""Corrupt valid files and use them: ``python -m tests.storage.fuzz FIRST LAST``; one line per kind of outcome.
 
 A case that raises anything but an `MCCEError` is printed with its number, which makes it again. Each case has some
 seconds and some gigabytes; a case that takes more ends the process with its number in the log.

@@ -1,4 +1,4 @@
-"""Small objects of every kind that can be saved, for round trips, for files to keep, and for files to spoil."""
+"""Small objects of every kind that can be saved, for round trips, kept files and corrupted files."""
 
 from __future__ import annotations
 

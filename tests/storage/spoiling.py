@@ -1,4 +1,4 @@
-"""Good files, spoilt: as bytes, or entry by entry with the checksums made right again.
+"""Corrupted files: as bytes, or entry by entry with corrected checksums.
 
 What comes of a spoilt file is an `MCCEError` when it is loaded, or an object that draws or refuses by an `MCCEError`.
 """

@@ -1,4 +1,4 @@
-"""Good files, changed and signed again; and the refusal of them."""
+"""Valid files that are modified and signed again, and their rejection."""
 
 import tracemalloc
 

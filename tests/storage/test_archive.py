@@ -1,4 +1,4 @@
-"""Saved and loaded objects draw the same, in this process and in another."""
+"""Saved and loaded objects draw the same in this process and in another."""
 
 import dataclasses
 import hashlib

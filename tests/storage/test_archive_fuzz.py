@@ -1,4 +1,4 @@
-"""Spoilt files never crash, hang or raise anything but an `MCCEError`; see `tests.storage.fuzz`."""
+"""Corrupted files never crash, hang or raise anything but an `MCCEError`; see `tests.storage.fuzz`."""
 
 import os
 import subprocess

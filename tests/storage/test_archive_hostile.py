@@ -1,4 +1,4 @@
-"""Archives that somebody made to do harm, one by one: each is refused with what is wrong, and makes no room for it."""
+"""Malicious archives raise with the cause and allocate no memory."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Arrays, JSON and numbers that somebody made to do harm: each is refused with what is wrong."""
+"""Malicious arrays, JSON and numbers raise with the cause."""
 
 import gc
 import io

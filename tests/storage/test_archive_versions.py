@@ -1,4 +1,4 @@
-"""Files of every version of the format load, and what they hold draws as it did when they were made."""
+"""Files of every format version load and draw as recorded."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""Declared fields: what each may hold, and what is refused when it is read."""
+"""Declared fields: valid values, and errors when reading others."""
 
 from dataclasses import dataclass, replace
 

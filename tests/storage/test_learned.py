@@ -1,4 +1,4 @@
-"""What a sampler declares of its state, and what the storage layer makes of it."""
+"""The declared state of a sampler and how the storage layer uses it."""
 
 import numpy as np
 import pytest

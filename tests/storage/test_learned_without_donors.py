@@ -1,4 +1,4 @@
-"""Files that hold no training row, where the samplers allow it; and R's trees as arrays."""
+"""Files without training rows, where the samplers allow it; and R's trees as arrays."""
 
 import numpy as np
 import pandas as pd

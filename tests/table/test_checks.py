@@ -1,4 +1,4 @@
-"""Checks of a table before anything is learned from it or drawn for it."""
+"""Checks of a table before fitting or drawing."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Column names from an iterator, which is empty once it is read: refused wherever names are taken."""
+"""Column names from a one-shot iterator raise wherever names are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings of identifiers and of levels seen once: said where they are, quiet for ordinary columns."""
+"""Warnings about identifiers and levels seen once; ordinary columns do not warn."""
 
 import warnings
 

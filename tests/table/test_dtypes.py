@@ -1,4 +1,4 @@
-"""Values that dtypes hold, against pandas' own conversions."""
+"""Values held by dtypes, compared with the conversions of pandas."""
 
 import numpy as np
 import pandas as pd

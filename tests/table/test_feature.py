@@ -1,4 +1,4 @@
-"""One column: its kind, its levels, its values as floats and back."""
+"""One column: its kind, its levels, and its conversion to floats and back."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Frames of other libraries: written as pandas and back without loss, for every type that a column may have."""
+"""Frames of other libraries: lossless conversion to pandas and back for every supported type."""
 
 import datetime as dt
 import pickle

@@ -1,4 +1,4 @@
-"""The grid of a column, by what its own dtype writes and reads back."""
+"""The grid of a column, compared with what its dtype writes and reads back."""
 
 from __future__ import annotations
 

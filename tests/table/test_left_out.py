@@ -1,4 +1,4 @@
-"""A level that no training row has: its row is unexplained, with the reason, and all others get the same answer."""
+"""Rows with an unknown level are unexplained with the reason; other rows are unaffected."""
 
 from __future__ import annotations
 

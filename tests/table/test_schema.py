@@ -1,4 +1,4 @@
-"""Schema and table: kinds, columns, and a table that does not fit is refused."""
+"""Schema and table: kinds, columns, and inconsistent tables."""
 
 from __future__ import annotations
 

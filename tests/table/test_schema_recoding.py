@@ -1,4 +1,4 @@
-"""Values that the training table cannot hold are refused, equal ones are the same: nothing is recoded in silence."""
+"""No value is recoded silently: unsupported values raise, and equal values are equal."""
 
 from __future__ import annotations
 

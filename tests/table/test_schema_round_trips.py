@@ -1,4 +1,4 @@
-"""Every dtype comes back from a schema exactly."""
+"""Every dtype round-trips exactly through a schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames and their indexes as state: every dtype and every way to be missing comes back."""
+"""Stored frames and indexes: every dtype and every missing value round-trips."""
 
 import datetime
 import decimal

@@ -1,4 +1,4 @@
-"""Every dtype that the schema accepts is saved and loaded: the schema itself says which of all dtypes these are."""
+"""Every dtype accepted by the schema can be saved and loaded."""
 
 import datetime
 from functools import cache

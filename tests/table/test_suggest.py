@@ -1,4 +1,4 @@
-"""Features that look like facts nobody can change: what is found, why, and what is not."""
+"""`suggest_fixed`: features that cannot be changed are found with the reason."""
 
 from __future__ import annotations
 

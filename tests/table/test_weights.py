@@ -1,4 +1,4 @@
-"""Weights of rows: what is refused, how they are scaled, and statistics against those of repeated rows."""
+"""Row weights: invalid ones, scaling, and statistics compared with repeated rows."""
 
 from __future__ import annotations
 

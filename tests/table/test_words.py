@@ -1,4 +1,4 @@
-"""Words of column names: what a name says, and what it does not."""
+"""Words of column names and their meanings."""
 
 from __future__ import annotations
 

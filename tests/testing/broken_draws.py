@@ -1,4 +1,4 @@
-"""Broken samplers, each of which fails one check: missing values, restricted draws, densities, supports, state."""
+"""Broken samplers that each fail one check: missing values, restricted draws, densities, supports, state."""
 
 from __future__ import annotations
 

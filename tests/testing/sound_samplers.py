@@ -1,4 +1,4 @@
-"""Samplers that keep the contract with as little as it takes."""
+"""Minimal conforming samplers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every check of generators passes for sound ones and finds a broken one."""
+"""Every check of generators passes for correct ones and detects a broken one."""
 
 import random
 from dataclasses import replace

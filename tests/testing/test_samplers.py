@@ -1,4 +1,4 @@
-"""The conformance suite: sound samplers pass, and each broken one fails its check alone."""
+"""The conformance suite: correct samplers pass, and each broken one fails only its check."""
 
 from __future__ import annotations
 

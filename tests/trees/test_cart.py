@@ -1,4 +1,4 @@
-"""CART, against scikit-learn's trees on numbers and the enumeration of all splits on everything else."""
+"""CART compared with scikit-learn's trees on numbers and with enumeration of all splits otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CART on degenerate tables, and what may not change a tree."""
+"""CART on degenerate tables, and invariances of a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of weighted rows, against trees of repeated rows."""
+"""Trees of weighted rows compared with trees of repeated rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees to look at: print against R's own, tables against the arrays, pictures measured."""
+"""Display of trees: text compared with R, tables with the arrays, and measured plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No kernel reads or writes outside its arrays, whatever the table; and compiling runs nothing of the working folder.
+"""Kernels stay within their arrays for any table, and compiling executes no file of the working folder.
 
 Both need kernels that are compiled anew, with checks and with nothing optimised away, so one process shows both.
 """

@@ -1,4 +1,4 @@
-"""Rank codes and sorted columns, against numpy's `unique` and `lexsort`."""
+"""Rank codes and sorted columns compared with numpy's `unique` and `lexsort`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routing, against a walk of the tree in plain Python."""
+"""Routing compared with a walk of the tree in plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks: against anonymeter's counts and brute force."""
+"""Attacks compared with anonymeter's counts and brute force."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Counts on keys: against synthpop's output, tables counted by hand, a brute force, and the paper on synthpop's."""
+"""Counts on keys compared with synthpop's output, hand counts, brute force, and its paper."""
 
 import gzip
 import io

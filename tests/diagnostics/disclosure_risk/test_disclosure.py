@@ -1,4 +1,4 @@
-"""The whole table: attacks find what leaks by construction, and accuse nobody whose rows nothing was fitted on.
+"""The disclosure report: attacks detect constructed leaks and keep their level otherwise.
 
 People have four numbers and a level; the model accepts those whose second number is large. Trees with leaves of one row
 hand out one person's values together. What cannot leak is an explainer that was fitted on other people.

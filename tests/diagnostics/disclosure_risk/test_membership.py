@@ -1,4 +1,4 @@
-"""Membership: the surprise of returned values, by hand."""
+"""Membership: the surprise of returned values by hand calculation."""
 
 import numpy as np
 import pytest

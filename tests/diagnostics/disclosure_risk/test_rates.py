@@ -1,4 +1,4 @@
-"""Areas, chances and intervals of attacks: against scikit-learn, enumeration and known distributions."""
+"""AUC, rates and intervals of attacks compared with scikit-learn, enumeration and known values."""
 
 from math import comb
 

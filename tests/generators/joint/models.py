@@ -1,4 +1,4 @@
-"""Small models as others make them: a generator, synthesizers with SDV's interface, samplers of their own manners."""
+"""Small third-party models: a generator, synthesizers with the interface of SDV, custom samplers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known processes: what a generator learns of them can be compared with the truth."""
+"""Known processes to compare with what a generator learns."""
 
 from __future__ import annotations
 

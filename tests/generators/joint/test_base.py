@@ -1,4 +1,4 @@
-"""The base of every joint generator: brute force over the donors of a hot deck."""
+"""The base class of joint generators, compared with brute force over the donors of a hot deck."""
 
 import pickle
 from dataclasses import replace

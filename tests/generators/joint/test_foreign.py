@@ -1,4 +1,4 @@
-"""Models of other packages: what can be reproduced is, what cannot is refused."""
+"""Models of other packages: reproducible ones are accepted, others raise."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The mixture as a joint model: the distribution of a chain that shares its fit, by another way."""
+"""The mixture as a joint model has the distribution of a chain that shares its fit."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""The vine as a joint model: the path against the library, known processes, levels, missing values, storage."""
+"""The vine as a joint model: the path compared with the library, known processes, storage."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Joint generators of weighted rows: counts are repeated rows, zeros absent, others relative; refusals by name."""
+"""Joint generators of weighted rows: counts are repeated rows, zeros absent, others relative; errors."""
 
 from __future__ import annotations
 

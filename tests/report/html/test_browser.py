@@ -1,4 +1,4 @@
-"""The pages in a real browser: what changed is in sight, nothing overlaps or runs, dark and print styles hold.
+"""The pages in a browser: changes are visible, nothing overlaps or is executed, dark and print styles work.
 
 The pages take some seconds to make, so few tests look at many pages each: workers that share tests make them twice.
 """

@@ -1,4 +1,4 @@
-"""The picture of groups shows what the table holds."""
+"""The plot of groups matches the table."""
 
 import matplotlib
 

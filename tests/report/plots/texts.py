@@ -1,4 +1,4 @@
-"""Texts of a picture: none leaves the figure, no two overlap, all are legible on a telephone."""
+"""Texts of a plot: inside the figure, without overlap, legible on a phone."""
 
 from __future__ import annotations
 

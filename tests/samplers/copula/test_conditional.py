@@ -1,4 +1,4 @@
-"""The conditional of a target's latents, against normal theory, quadrature and rejection."""
+"""The conditional of the target's latents, compared with normal theory, quadrature and rejection."""
 
 import numpy as np
 import pandas as pd

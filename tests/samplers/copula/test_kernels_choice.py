@@ -1,4 +1,4 @@
-"""The integrals over normal utilities, against quadrature and the normal distribution function."""
+"""Integrals over normal utilities, compared with quadrature and the normal cdf."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Latents drawn inside bounds, against rejection from the free distribution."""
+"""Latents drawn within bounds, compared with rejection from the unrestricted distribution."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Latent variables given an observed value, against counts and integrals."""
+"""Latent variables given an observed value, compared with counts and integrals."""
 
 import numpy as np
 import pandas as pd

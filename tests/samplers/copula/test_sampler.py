@@ -1,4 +1,4 @@
-"""The copula as a sampler: conditionals against brute force, densities, odd data, refusals."""
+"""The copula as a sampler: conditionals by brute force, densities, degenerate data, errors."""
 
 from __future__ import annotations
 

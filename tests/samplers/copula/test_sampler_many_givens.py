@@ -1,4 +1,4 @@
-"""Many discrete givens and few rows: densities that can be compared, and that are those of the draws."""
+"""Many discrete givens and few rows: densities are comparable and match the draws."""
 
 import numpy as np
 import pandas as pd

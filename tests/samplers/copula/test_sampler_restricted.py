@@ -1,4 +1,4 @@
-"""The copula's restricted draws against brute force, and what it supports."""
+"""Restricted draws of the copula compared with brute force, and its support."""
 
 from __future__ import annotations
 

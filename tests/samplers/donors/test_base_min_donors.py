@@ -1,4 +1,4 @@
-"""No value is drawn from fewer distinct training rows than `min_donors`: leaves are counted, not trusted."""
+"""No value is drawn from fewer distinct training rows than `min_donors`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees that are proper or honest: which rows grow them, which are donors, and that nothing else has changed."""
+"""Proper and honest trees: the rows that grow them, the donors, and what stays unchanged."""
 
 import numpy as np
 import pandas as pd

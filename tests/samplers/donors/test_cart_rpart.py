@@ -1,4 +1,4 @@
-"""Donors from the leaves of a tree in the dialect of rpart."""
+"""Donors from the leaves of a tree in the rpart dialect."""
 
 from __future__ import annotations
 

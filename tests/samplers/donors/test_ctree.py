@@ -1,4 +1,4 @@
-"""The ctree sampler: the contract, the donors, its place in chain and explainer."""
+"""The ctree sampler: conformance, donors, and its use in chain and explainer."""
 
 from __future__ import annotations
 

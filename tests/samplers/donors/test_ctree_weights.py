@@ -1,4 +1,4 @@
-"""Conditional inference trees of counted rows, against R's party and against repeated rows."""
+"""Conditional inference trees of weighted rows, compared with R's party and with repeated rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Densities of the donor samplers: they are distributions, and those of known processes."""
+"""Densities of the donor samplers integrate to one and match known processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Densities of the donor samplers by hand, with a row left out."""
+"""Densities of the donor samplers by hand calculation, with a row left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supports and densities against their definitions, donor by donor in plain numpy: small tables, and huge leaves."""
+"""Supports and densities compared with their definitions in plain numpy: small tables and huge leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing from the pools of one tree and of several: chi-square tests at a fixed seed, and pools made by hand."""
+"""Draws from the pools of one tree and of several: chi-squared tests at a fixed seed."""
 
 from __future__ import annotations
 

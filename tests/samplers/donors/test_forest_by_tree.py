@@ -1,4 +1,4 @@
-"""A forest whose trees count the same: Meinshausen's weights by brute force, in draws, restrictions and densities."""
+"""Forests with equal weight per tree: Meinshausen's weights by brute force."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The trees of a forest: bootstrap samples, columns tried at each node, parameters."""
+"""The trees of a forest: bootstrap samples, candidate columns at each node, parameters."""
 
 from __future__ import annotations
 

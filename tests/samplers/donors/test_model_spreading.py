@@ -1,4 +1,4 @@
-"""Trees with smoothing: draws around donors have the kernel density of the leaf, on the grid, inside the range."""
+"""Trees with smoothing: draws follow the kernel density of the leaf, on the grid, within the range."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""`survctree`: party's survival trees (tests/fixtures/ctree/make_survival.R), and draws of a known process."""
+"""`survctree`: survival trees of party (tests/fixtures/ctree/make_survival.R) and a known process."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Weighted donors: the contract; weights, draws, densities and bandwidth by brute force; ties, missing values."""
+"""Weighted donors: conformance; weights, draws, densities and bandwidth by brute force; ties, missing."""
 
 import numpy as np
 import pandas as pd

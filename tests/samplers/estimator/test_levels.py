@@ -1,4 +1,4 @@
-"""Levels drawn with the probabilities that a classifier predicts."""
+"""Levels drawn with the predicted probabilities of a classifier."""
 
 from __future__ import annotations
 

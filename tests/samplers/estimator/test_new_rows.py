@@ -1,4 +1,4 @@
-"""Predictions that a fit has not seen: draws as wide as the errors on new rows, the same every time."""
+"""Held-out predictions: draws have the spread of errors on new rows and are reproducible."""
 
 from __future__ import annotations
 

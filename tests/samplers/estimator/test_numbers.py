@@ -1,4 +1,4 @@
-"""Numbers drawn around what a regressor predicts: residuals, matching, quantiles, against known processes."""
+"""Numbers drawn around the predictions of a regressor, compared with known processes."""
 
 from __future__ import annotations
 

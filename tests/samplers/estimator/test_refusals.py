@@ -1,4 +1,4 @@
-"""The sampler around an estimator: the contract, use in a chain, and what is refused."""
+"""The estimator sampler: conformance, use in a chain, and errors."""
 
 from __future__ import annotations
 

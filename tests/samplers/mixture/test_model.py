@@ -1,4 +1,4 @@
-"""The mixture: weights, means and densities against scipy; what EM finds; draws and restrictions."""
+"""The mixture: weights, means and densities compared with scipy; EM; draws and restrictions."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The mixture as a sampler: the contract, its place in a chain, odd targets, refusals."""
+"""The mixture as a sampler: conformance, use in a chain, degenerate targets, errors."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Formulas: against formulaic's own matrices, on a known process, and as an attacker writes them."""
+"""Formulas compared with formulaic's matrices and a known process, and malicious formulas."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Weighted regressions against R's weighted lm, glm, multinom and polr, and against repeated rows."""
+"""Weighted regressions compared with R's lm, glm, multinom and polr, and with repeated rows."""
 
 from __future__ import annotations
 

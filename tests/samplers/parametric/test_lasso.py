@@ -1,4 +1,4 @@
-"""`lasso.norm` and `lasso.logreg`: sparse known processes, among many columns of noise."""
+"""`lasso.norm` and `lasso.logreg`: sparse known processes with many noise columns."""
 
 import numpy as np
 import pandas as pd

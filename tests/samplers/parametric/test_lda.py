@@ -1,4 +1,4 @@
-"""`lda`: the posterior probabilities of MASS::lda."""
+"""`lda`: posterior probabilities compared with MASS::lda."""
 
 import numpy as np
 import pandas as pd

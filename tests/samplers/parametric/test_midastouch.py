@@ -1,4 +1,4 @@
-"""`midastouch`: the probabilities of mice's own code, draws and restricted draws by them."""
+"""`midastouch`: probabilities compared with mice; draws and restricted draws follow them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`norm.boot`: the parameters of one bootstrap sample, as mice computes them."""
+"""`norm.boot`: the parameters of one bootstrap sample compared with mice."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The joint Gaussian: conditionals by the formula, one joint for every order, collinear and constant columns."""
+"""The joint Gaussian: closed-form conditionals, one joint for every order, collinear columns."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Tests that all parametric samplers share: the contract, odd designs, state, use in a chain."""
+"""Tests shared by all parametric samplers: conformance, degenerate designs, state, use in a chain."""
 
 import functools
 import itertools

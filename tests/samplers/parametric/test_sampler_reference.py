@@ -1,4 +1,4 @@
-"""The parametric samplers against R's numbers (tests/fixtures/synthpop)."""
+"""The parametric samplers compared with numbers of R (tests/fixtures/synthpop)."""
 
 import gzip
 import json

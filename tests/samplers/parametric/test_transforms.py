@@ -1,4 +1,4 @@
-"""`lognorm`, `sqrtnorm`, `cubertnorm`: densities and restricted draws against scipy's distributions and numbers."""
+"""`lognorm`, `sqrtnorm`, `cubertnorm`: densities and restricted draws compared with scipy."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""`2l.norm`: estimates of nlme (tests/fixtures/nlme/make_lme.R) and statsmodels, and draws of a known process."""
+"""`2l.norm`: estimates compared with nlme (make_lme.R) and statsmodels, and a known process."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Predictive distributions: they integrate to one, and restricted draws are those of rejection."""
+"""Predictive distributions integrate to one, and restricted draws match rejection."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Fits: R's parameters, statsmodels' own distributions, and what is reported of fits that are none."""
+"""Fits: parameters of R, distributions of statsmodels, and reports of failed fits."""
 
 import json
 from pathlib import Path

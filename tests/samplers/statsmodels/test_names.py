@@ -1,4 +1,4 @@
-"""The short names: each keeps the contract, and is the model of statsmodels that it stands for."""
+"""The short names: each conforms and equals its statsmodels model."""
 
 import numpy as np
 import pytest

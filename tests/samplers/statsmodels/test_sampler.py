@@ -1,4 +1,4 @@
-"""Models of statsmodels as conditionals: conformance, calibration on known processes, proper draws, storage."""
+"""statsmodels models as conditionals: conformance, calibration, proper draws, storage."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The two-part model of amounts: the share of zeros and the rest, on a known process."""
+"""The two-part model of amounts: the share of zeros and the positive part, on a known process."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pair copulas of points and intervals against the library's own conditional functions."""
+"""Pair copulas of points and intervals compared with the library's conditional functions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The vine: the contract; H against that of a normal, given points and intervals; densities, restrictions, storage."""
+"""The vine: conformance; H compared with the normal; densities, restrictions, storage."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Reading the cases that party grew (tests/fixtures/ctree)."""
+"""Reading the cases grown by party (tests/fixtures/ctree)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decompositions of small matrices: R's to the last bit, and what any decomposition must be."""
+"""Decompositions of small matrices: equal to R bit for bit, and mathematically valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditional inference trees: against the trees that R's party grew, growing, and odd input."""
+"""Conditional inference trees compared with R's party, tree growth, and unusual input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of independence: moments of all permutations, known distributions, no favour."""
+"""Independence tests: moments of all permutations, known distributions, no selection bias."""
 
 from __future__ import annotations
 

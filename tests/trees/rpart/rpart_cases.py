@@ -1,4 +1,4 @@
-"""Trees that R's rpart grew (tests/fixtures/rpart), and how ours are compared with them: to the bit."""
+"""Trees grown by R's rpart (tests/fixtures/rpart), and the bitwise comparison with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees in rpart's dialect: settings, small tables, missing values, and the tree as others use it."""
+"""Trees in the rpart dialect: settings, small tables, missing values, and the interface of the tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of an R with fused multiply-adds: Debian's R on ARM, recorded, on the data sets where it differs from x86."""
+"""Trees of an R with fused multiply-adds (Debian on ARM), on data sets where it differs from x86."""
 
 import numpy as np
 import pytest

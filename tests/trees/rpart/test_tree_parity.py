@@ -1,4 +1,4 @@
-"""Trees in rpart's dialect against what R's rpart grew, to the bit."""
+"""Trees in the rpart dialect compared with R's rpart, bit for bit."""
 
 from __future__ import annotations
 

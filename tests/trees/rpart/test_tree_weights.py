@@ -1,4 +1,4 @@
-"""Trees of weighted rows in rpart's dialect: R's own, to the bit."""
+"""Weighted trees in the rpart dialect compared with R's rpart, bit for bit."""
 
 from __future__ import annotations
 

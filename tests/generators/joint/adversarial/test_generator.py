@@ -1,4 +1,4 @@
-"""Adversarial forests against brute force over their own leaves."""
+"""Adversarial forests compared with brute force over their leaves."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Known processes learned by an adversarial forest, beside a tree's chain."""
+"""Known processes learned by an adversarial forest, compared with a chain of trees."""
 
 import numpy as np
 import pytest

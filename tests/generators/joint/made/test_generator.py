@@ -1,4 +1,4 @@
-"""Masked networks against brute force: masks, densities, draws, restrictions."""
+"""Masked networks compared with brute force: masks, densities, draws, restrictions."""
 
 import subprocess
 import sys
