@@ -84,7 +84,7 @@ def explain(ending, *more, new=None):
 
 
 def raw(edit):
-    """The same file with other bytes."""
+    """The same file in another encoding."""
 
     def put(path, table):
         csv()(path, table)

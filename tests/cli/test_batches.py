@@ -101,7 +101,7 @@ def test_explainer_saved_without_pickle_accepts_a_model(saved, tmp_path, capsys)
 
 @pytest.mark.slow
 def test_files_are_read_as_by_explain(saved, tmp_path, capsys):
-    """Semicolons, decimal commas and an Excel sheet give what a plain CSV gives."""
+    """Semicolons, decimal commas and an Excel sheet give the same result as a plain CSV."""
     numbers = ROWS.select_dtypes("float").columns
     rows = ROWS.fillna(dict.fromkeys(numbers, 1.5)).head(30)
     rows.to_csv(tmp_path / "plain.csv", index=False)
@@ -121,7 +121,7 @@ def test_files_are_read_as_by_explain(saved, tmp_path, capsys):
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
 def test_letters_equal_those_of_the_letters_command(saved, tmp_path, capsys):
-    """Also for somebody with an unknown level; what is about letters is refused without them."""
+    """Also for a row with an unknown level; letter options raise without letters."""
     rows = ROWS.fillna(dict.fromkeys(ROWS.select_dtypes("float").columns, 1.5)).head(30)
     rows.loc[4, "job"] = "astronaut"
     rows.to_csv(tmp_path / "rows.csv", index=False, sep=";")

@@ -23,7 +23,7 @@ says = "rent <= was(rent)"
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Customers who get a loan if their income exceeds three rents and some savings."""
+    """Accept customers whose income exceeds three rents and some savings."""
     table = customers(400).drop(columns="size")
     table["loan"] = np.where(table["income"] + table["savings"] > 3 * table["rent"], "yes", "no")
     table.drop(columns="who").to_csv(tmp_path / "train.csv", index=False)

@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folder):
-    """What Python says."""
+    """The result of Python."""
     explainer = mcce.MCCE(
         joblib.load(folder / "model.joblib"), fixed=["age"], graph=GRAPH, sampler="parametric", random_state=1
     ).fit(pd.read_csv(folder / "train.csv"))
@@ -51,7 +51,7 @@ def found(folder):
 
 @pytest.fixture
 def run(folder, tmp_path, monkeypatch, capsys):
-    """Return a function that runs a command on the saved explainer, and returns its exit code and what it says."""
+    """Return a function that runs a command on the saved explainer and returns its exit code and output."""
     monkeypatch.chdir(folder)
 
     def run_command(command, *more):

@@ -12,7 +12,7 @@ COLUMNS = ["age", "salary", "savings", "sex", "defaulted_last_year"]
 
 
 class Paid:
-    """Who has savings pays back."""
+    """Accept rows with savings."""
 
     def predict(self, X):
         return (X["savings"] + X["salary"] > 60_000).to_numpy()
@@ -30,7 +30,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Sessions that would have been served."""
+    """Record the sessions that would be served."""
     served = []
 
     def serve(session, port, tell):

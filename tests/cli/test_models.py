@@ -17,7 +17,7 @@ GET_SKOPS = "pip install 'mcce[skops]'"
 
 
 class Own(DecisionTreeClassifier):
-    """A type that skops does not know."""
+    """A type unknown to skops."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def fitted(table):
 
 
 def onnx_of(model, path, *, named=False, scores="map", labels=("no", "yes")):
-    """Write a logistic regression as ONNX by hand: the truth is scikit-learn's own answer."""
+    """Write a logistic regression as ONNX by hand; the truth is scikit-learn's answer."""
     pytest.importorskip("onnxruntime", reason=GET_ONNX)
     onnx = pytest.importorskip("onnx", reason=GET_ONNX)
     helper, kinds = onnx.helper, onnx.TensorProto

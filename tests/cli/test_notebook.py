@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "vignettes" / "getting-started.md"
 
 @pytest.fixture
 def started(monkeypatch):
-    """Programs that the command would start instead of itself."""
+    """Record the programs that the command would start."""
     programs = []
     monkeypatch.setattr(os, "execv", lambda program, arguments: programs.append(arguments))
     return programs

@@ -50,7 +50,7 @@ says = "rent <= was(rent)"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with data in another one, and a job."""
+    """A folder with data in a subfolder, and a job."""
     table = customers(150).drop(columns="savings")
     table["loan"] = np.where(table["income"] > 3 * table["rent"], "yes", "no")
     (tmp_path / "data").mkdir()
@@ -185,7 +185,7 @@ def test_file_options_are_checked_before_training(options, message, folder, no_t
 
 
 class Affordable:
-    """Accept whose income is more than three rents."""
+    """Accept rows whose income exceeds three rents."""
 
     classes_ = np.array(["no", "yes"])
 

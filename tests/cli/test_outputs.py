@@ -138,7 +138,7 @@ LEVELS = ["=1+1", "+cmd|' /C calc'!A0", "'=quoted", "clerk"]
 
 
 class Shop:
-    """Says yes to a cost of 1000 or more."""
+    """Accept a cost of 1000 or more."""
 
     def predict(self, X):
         return np.where(X[COST].to_numpy(float) >= 1000, "yes", "no")
@@ -159,7 +159,7 @@ def shop_explainer(dtype):
 
 @pytest.fixture(params=[object, *nightly(ARROW)], ids=str)
 def shop(request, tmp_path, monkeypatch):
-    """A saved explainer of formulas, and eight people as Parquet and as a CSV that is written as it is."""
+    """A saved explainer of formulas, and eight rows as Parquet and as an unescaped CSV."""
     monkeypatch.chdir(tmp_path)
     joblib.dump(shop_explainer(request.param), "shop.joblib")
     people = (

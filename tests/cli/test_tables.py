@@ -23,7 +23,7 @@ def column(cells, header="v"):
 
 
 def read(tmp_path, text, name="t.csv", missing=(), kind=None):
-    """Return the first column as a training file's is read."""
+    """Return the first column as read from a training file."""
     opened = gzip.open if name.endswith(".gz") else open
     with opened(tmp_path / name, "wt", encoding="utf-8", newline="") as file:
         file.write(text)
@@ -270,7 +270,7 @@ def test_error_value_of_a_workbook_is_not_missing(tmp_path):
 
 
 def test_rows_to_explain_have_the_kinds_of_the_training_data(tmp_path, capsys):
-    """1.500 alone could be read in two ways; the kinds and marks of the training file decide."""
+    """1.500 alone is ambiguous; the kinds and marks of the training file decide."""
     (tmp_path / "de.csv").write_text(GERMAN_FILE)
     train = read_table("--train", str(tmp_path / "de.csv"), ReadOptions(date_format={"": "%d.%m.%Y"}))
     readings = train.find_readings(train.table.columns)
@@ -290,7 +290,7 @@ def test_rows_to_explain_have_the_kinds_of_the_training_data(tmp_path, capsys):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Codes, levels that look missing, prices, numbers with holes, truths in R's spelling, ids with zeros."""
+    """Codes, levels that look missing, prices, numbers with missing cells, booleans of R, ids with zeros."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(
         {

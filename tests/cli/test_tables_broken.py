@@ -19,7 +19,7 @@ from tests.cli.files_of_people import (
 
 
 def changed(**columns):
-    """The same file with other cells, each put on its row (from 0)."""
+    """The same file with other cells, by row number (from 0)."""
 
     def put(path, table):
         cells = as_cells(table)

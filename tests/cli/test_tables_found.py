@@ -123,7 +123,7 @@ def test_read_values_equal_written_values(name, seen, tmp_path, capsys):
 
 
 def check_written(path, cells, refused, table):
-    """Text and dates are written as in the file that was read, numbers with their values and its decimal mark."""
+    """Text and dates are written as in the input file, numbers by value with its decimal mark."""
     raw = path.read_bytes()
     sep = next(c for c in ",;\t|" if c in raw.decode("utf-8-sig").splitlines()[0])
     found = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False, encoding="utf-8-sig")
@@ -189,7 +189,7 @@ def test_exact_class_match_takes_precedence(wanted, found):
 
 @pytest.mark.slow
 def test_class_from_a_typing_error_is_not_the_wanted_class(tmp_path, monkeypatch, capsys):
-    """`--decision paid` once took `Paid`, the first that is spelled so but for capitals, and explained nobody."""
+    """`--decision paid` once matched `Paid`, the first match ignoring case, and explained no row."""
     monkeypatch.chdir(tmp_path)
     table = pd.concat([truth()] * 2, ignore_index=True)[["amount", "rooms", "paid"]].replace({"yes": "paid"})
     table.loc[table.index[table["paid"] == "paid"][:3], "paid"] = "Paid"
@@ -205,7 +205,7 @@ def test_class_from_a_typing_error_is_not_the_wanted_class(tmp_path, monkeypatch
 
 @pytest.mark.slow
 def test_built_in_model_accepts_and_returns_dates(tmp_path, monkeypatch):
-    """Who was born before 1985 gets it: dates are found, trained on, drawn, and written as they were."""
+    """Rows born before 1985 are accepted: dates are detected, trained on, drawn, and written in their format."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     born = pd.Series(pd.Timestamp("1970-01-01") + pd.to_timedelta(rng.integers(0, 11000, 150), "D"))

@@ -17,7 +17,7 @@ NUMBERS = ["income", "rent", "savings"]
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
-    """A folder with an explainer, its model and people."""
+    """A folder with an explainer, its model and rows to explain."""
     folder = tmp_path_factory.mktemp("bank")
     table = customers(150)
     model = LogisticRegression().fit(table[NUMBERS], table["income"] + table["savings"] > 80)

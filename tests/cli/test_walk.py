@@ -39,7 +39,7 @@ says = "years_employed <= was(years_employed) + 2"
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory):
-    """A folder with customers, a model and refused people, and an explainer that `mcce fit` has made of them."""
+    """A folder with customers, a model and rejected rows, and an explainer made by `mcce fit`."""
     folder = tmp_path_factory.mktemp("office")
     loans = load_loans(400)
     X = loans.X[COLUMNS]

@@ -136,7 +136,7 @@ def tables_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def say(tmp_path_factory):
-    """Return a function: what the command line says when something is provoked."""
+    """Return a function that returns the command line output for a provoked message."""
     folder = tmp_path_factory.mktemp("wording")
     rows = table()
     rows.to_csv(folder / "train.csv", index=False)

@@ -15,7 +15,7 @@ ROWS = np.arange(48.0).reshape(8, 6)
 
 
 class Model:
-    """Scores a row by its first value, and keeps what it was queried about."""
+    """A model that scores a row by its first value and records its queries."""
 
     def __init__(self) -> None:
         self.queries: list[list[float]] = []

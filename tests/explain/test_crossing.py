@@ -44,7 +44,7 @@ pools = st.lists(rows, min_size=1, max_size=12).map(np.array)
 
 
 def oracle_tuples(pool, mutable, size):
-    """(draw, set) of every tuple that no earlier draw has in these columns, without missing values."""
+    """Return (draw, set) of every tuple that no earlier draw has in these columns, without missing values."""
     sets = list(combinations(range(len(mutable)), size))
     found, seen = [], set()
     for draw, row in enumerate(pool):
@@ -64,7 +64,7 @@ def step(j, value, factual, squared):
 
 
 def changed(cells, own):
-    """Whether every cell is another one than the factual's."""
+    """Return whether every cell differs from the factual's."""
     return all(cell != x for cell, x in zip(cells, own, strict=True))
 
 
@@ -87,7 +87,7 @@ def test_distinct_tuples_equal_python_set(pool, size):
     squared=st.booleans(),
 )
 def test_large_crossings_keep_half_nearest_and_half_spread(pool, factual, size, most, before, squared):
-    """The pool is one of several: others stand before it."""
+    """The pool is one of several: other pools precede it."""
     draws, sets = oracle_tuples(pool, MUTABLE, size)
     factual = np.array(factual)
     expected = []
@@ -160,7 +160,7 @@ def test_oversized_crossings_are_skipped_except_single_features(monkeypatch):
 
 @pytest.mark.parametrize("n_values", [128, 1_000])
 def test_long_tuples_that_differ_in_one_column_stay_apart(n_values):
-    """128 ** 10 is a multiple of 2 ** 64, and so is 1000 ** 22: numbered in one integer, the first column would go."""
+    """128 ** 10 and 1000 ** 22 are multiples of 2 ** 64: numbered in one integer, the first column would be lost."""
     n_columns = 24
     pool = np.tile(np.arange(n_values, dtype=float)[:, None], (1, n_columns))
     pool = np.vstack([pool, pool[:1]])

@@ -39,7 +39,7 @@ def gower(a, b) -> float:
 
 
 def brute_force(rows, factual, k: int, model: Model, measures: tuple[str, ...]) -> list[tuple[float, ...]]:
-    """The definition, word for word: at each step look at all valid rows that are left, take the largest gain."""
+    """The definition literally: at each step consider all remaining valid rows and take the largest gain."""
     valid: list[tuple[float, ...]] = []
     for row in rows:
         if model.is_valid(row) and all(differing(row, other) for other in valid):
@@ -193,7 +193,7 @@ def test_diversity_table_matches_brute_force(seed, sizes):
 
 
 class Total:
-    """Wanted is a large enough sum of some columns: which sets of changes can lead there is known."""
+    """The decision requires a large sum of some columns, so the sufficient sets of changes are known."""
 
     def __init__(self, weights, least):
         self.weights = weights
@@ -213,7 +213,7 @@ def plans(weights, least, factuals):
 
 
 def test_sparse_plans_change_different_features_where_possible():
-    """Any of three features can do it alone; the best of each comes, and not three values of one."""
+    """Each of three features suffices alone; the best value of each is returned, not three values of one."""
     factuals = pd.DataFrame([[4.0, 5, 5, 5], [5, 3.5, 5, 5], [5, 5, 5, 0.1]], columns=list("abcd"))
     asked, found, sets = plans(dict.fromkeys("abc", 1), 17, factuals)
     assert [sorted(each) for each in sets] == [["a", "b", "c"]] * 3
@@ -227,7 +227,7 @@ def test_sparse_plans_change_different_features_where_possible():
 
 
 def test_pair_of_features_is_preferred_to_another_value_of_one():
-    """With the second feature the first has to change less; without it, two of three plans were values of one."""
+    """With the second feature the first changes less; without it, two of three plans were values of one."""
     factuals = pd.DataFrame([[5.0, 2, 5, 5], [6.0, 1, 5, 5], [4.0, 3, 5, 5]], columns=list("abcd"))
     _, found, sets = plans({"a": 3, "b": 1}, 23, factuals)
     assert [{*each} for each in sets.iloc[:2]] == [{"a", "b", "ab"}] * 2
@@ -237,7 +237,7 @@ def test_pair_of_features_is_preferred_to_another_value_of_one():
 
 
 def test_plans_do_not_differ_by_unneeded_changes():
-    """Either of two features can do it, or both together; the others have no say, and are in no problem."""
+    """Either of two features suffices, or both together; the other features have no effect."""
     factuals = pd.DataFrame([[4.0, 3.5, 5, 5], [2.5, 3.0, 5, 5]], columns=list("abcd"))
     asked, found, sets = plans(dict.fromkeys("ab", 1), 12, factuals)
     assert set("".join("".join(each) for each in sets)) <= {"a", "b"}

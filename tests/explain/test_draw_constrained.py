@@ -24,7 +24,7 @@ def explainer():
 
 
 def accepted(explainer, holds, shared=()):
-    """The first K draws of each person, those that hold of them, and how many of the first 100 do."""
+    """Return the first K draws of each factual, the accepted ones, and how many of the first 100 are accepted."""
     draws = explainer.generate(PEOPLE, n_samples=100, constraints=list(shared))
     found, n_held = {}, {}
     for id in PEOPLE.index:
@@ -96,7 +96,7 @@ def test_unchangeable_feature_is_kept(explainer):
 
 @pytest.mark.slow
 def test_factual_without_feasible_draw_keeps_its_values():
-    """A loan that may only fall, for people who ask for less than anybody who was granted one."""
+    """A loan may only decrease, for factuals with a smaller loan than every accepted row."""
     table = LOANS.assign(loan_amount=np.where(WANTED, LOANS["loan_amount"] + 50_000, LOANS["loan_amount"]))
     explainer = mcce.MCCE(
         None, decision=lambda rows: (rows["savings"] > 8_000) & (rows["salary"] > 30_000), random_state=5
@@ -116,7 +116,7 @@ def test_factual_without_feasible_draw_keeps_its_values():
 
 @pytest.mark.slow
 def test_factual_without_accepted_shared_draw_gets_individual_draws():
-    """Of what a person allows, half of the draws, few are granted: often none of 30, rarely none of 30 own ones."""
+    """Half of the draws are allowed and few are accepted: often none of 30, rarely none of 30 individual ones."""
     table = pd.DataFrame({"savings": np.tile(np.arange(100.0), 6), "loan": np.arange(600) / 2})
     person, below = table.iloc[[320]], mcce.allow("loan", direction="decrease")
     in_shared, in_own, nowhere = 0, 0, 0

@@ -33,7 +33,7 @@ def people() -> pd.DataFrame:
 
 
 def score(rows) -> np.ndarray:
-    """A score that a fine comb goes through: neighbours in the third digit differ in the decision."""
+    """A score with many small steps: neighbours in the third digit differ in the decision."""
     plain = 3 * (np.log(rows["income"]) - 10.2) - rows["debt"] / 4000 - 20 * rows["rate"] + rows["narrow"]
     plain = plain + rows["cents"] / 1000 + 0.7 * (rows["job"] == "b") + 2e5 * rows["tiny"]
     comb = 0.05 * np.sin(np.asarray(rows["income"], dtype=float) * 3) + 0.05 * np.sin(40_000 * rows["rate"])
@@ -41,7 +41,7 @@ def score(rows) -> np.ndarray:
 
 
 def read_back(text: str, name: str, names: Names) -> float:
-    """The number that a text says, by a reader who knows the unit and the marks."""
+    """Return the number in a text, parsed with the unit and the separators."""
     pattern = names.patterns.get(name)
     text = text.removesuffix(" EUR")
     if pattern is None:
@@ -52,7 +52,7 @@ def read_back(text: str, name: str, names: Names) -> float:
 
 
 def told_rows(found, X) -> pd.DataFrame:
-    """The rows that sentences tell: those of the factuals, with what is printed in place of what changes."""
+    """Return the rows stated by the sentences: the factuals with the printed new values."""
     rows = X.loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
     places = {key: place for place, key in enumerate(found.frame.index)}
     for change in found.changes(words=True).itertuples(index=False):

@@ -33,7 +33,7 @@ def changed_sets(found):
     ],
 )
 def test_stability_is_the_agreement_rate_of_two_redraws(name, n, how):
-    """Eight answers from two drawings each, against all pairs of eight drawings: 40 factuals, so within 0.1."""
+    """Eight answers from two redraws each, compared with all pairs of eight redraws: 40 factuals, so within 0.1."""
     explainer = fitted(*MODELS[name])
     X = DENIED.iloc[:40]
     first = explainer.explain(X, n_samples=n, **how)

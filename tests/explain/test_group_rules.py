@@ -16,7 +16,7 @@ VALUES = range(4)
 
 
 def accepted(rows):
-    """Return who is accepted: people of group x by a and b, others by c."""
+    """Return which rows are accepted: group x by a and b, others by c."""
     return np.where(rows["g"] == "x", rows["a"] + rows["b"] >= 5, rows["c"] >= 3).astype(float)
 
 
@@ -33,7 +33,7 @@ def small():
 
 
 def best_coverage_of_two(people):
-    """Return the largest number of people that two rules reach: all changes of a, b and c to values, by group."""
+    """Return the largest number of rows covered by two rules: all changes of a, b and c to values, by group."""
     covers = set()
     for to in itertools.product([None, *VALUES], repeat=3):
         moved = people.assign(**{name: value for name, value in zip("abc", to) if value is not None})
@@ -68,7 +68,7 @@ def test_greedy_choice_compared_with_all_candidate_sets():
 
 
 def test_changed_rows_satisfy_the_rule_and_the_decision(small):
-    """By the model and the constraint themselves; fixed columns stay, and so do all that a rule does not name."""
+    """Checked with the model and the constraint; fixed columns and columns not named by a rule are unchanged."""
     rules, people = small.rules, small.people
     moved = rules.found.frame.droplevel("rank")
     assert (accepted(moved) == 1).all()

@@ -55,7 +55,7 @@ def test_crossed_rows_are_not_queried_exhaustively(explainer):
 
 @pytest.mark.slow
 def test_given_measures_define_the_order(explainer):
-    """("L0", "gower") given explicitly is that order, as any other: caution does not alter it."""
+    """("L0", "gower") given explicitly is used as is: caution does not alter it."""
     options = {"n_samples": 200, "sparse": True}
     given = explainer.explain(DENIED, measures=("L0", "gower"), **options)
     nearest = explainer.explain(DENIED, caution=0.0, **options)

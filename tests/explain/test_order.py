@@ -41,7 +41,7 @@ def resolve(measures, **more) -> Ordering:
 
 
 def by_hand(candidates: pd.DataFrame, factual: pd.Series) -> np.ndarray:
-    """A user's own measure: the grade's distance, and whether the level stays."""
+    """A custom measure: the grade's distance, and whether the level stays."""
     grade = candidates["grade"].astype(object).map(int) - int(factual["grade"])
     return (grade.abs() + (candidates["level"].astype(object) != factual["level"])).to_numpy()
 
@@ -151,7 +151,7 @@ def test_rows_beyond_factual_specific_bounds_are_not_queried():
 
 @pytest.mark.parametrize("p", [3, 7, 10])
 def test_distance_equal_to_the_bound_is_accepted(p):
-    """The bound is on the mean as it is reported, to the last digit, though sums are compared."""
+    """The bound applies to the mean as reported, to the last digit, although sums are compared."""
     rng = np.random.default_rng(p)
     X = rng.random((50, p))
     features = Schema.from_data(X).features

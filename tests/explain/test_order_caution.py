@@ -86,7 +86,7 @@ def test_margins_refer_to_the_interval_ends_that_are_exceeded():
 
 
 def people(n=2_000):
-    """Nobody without a job has a salary, everybody with one does; what else there is has nothing to do with it."""
+    """Exactly the rows with a job have a salary; other columns are independent of both."""
     rng = np.random.default_rng(0)
     job = rng.random(n) < 0.7
     return pd.DataFrame(
@@ -100,7 +100,7 @@ def people(n=2_000):
 
 
 def score(rows):
-    """The salary helps, the loan harms, and nothing else counts."""
+    """The salary helps, the loan harms, and other features have no effect."""
     return rows["salary"].to_numpy() / 40_000 - rows["loan"].to_numpy() / 100_000
 
 

@@ -29,7 +29,7 @@ def explainer(request):
 
 
 def plan_and_blocks(explainer, monkeypatch, X=FEW, **asked):
-    """Return the problem, small blocks and the factuals of a call of `explain`, as its search gets them."""
+    """Return the problem, small blocks and the factuals of a call of `explain`, as passed to its search."""
     seen = []
 
     def watched(*arguments):
@@ -46,7 +46,7 @@ def plan_and_blocks(explainer, monkeypatch, X=FEW, **asked):
 
 
 def joined(parts, factuals):
-    """Join what was found for blocks, and the costs."""
+    """Join the results of blocks, and the costs."""
     found = join_blocks([winners for winners, _, _ in parts], factuals)
     return found, Cost.total([cost for _, _, cost in parts])
 

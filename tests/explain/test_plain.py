@@ -33,7 +33,7 @@ VALUES = [[0.0, 1.0, 2.0, 4.0, NAN], [0.0, 1.0, 2.0, NAN], [0.0, 1.0, 2.0], [1.0
 
 
 class Model:
-    """Answers by a table of scores, one for each distinct row, and remembers what it was asked."""
+    """A model that answers from a table of scores, one for each distinct row, and records its queries."""
 
     def __init__(self, seed: int, share_valid: float) -> None:
         self.seed, self.share_valid = seed, share_valid
@@ -58,7 +58,7 @@ def same(a, b) -> bool:
 
 
 def plain_way(pools: Candidates, factuals, k: int, model: Model) -> list[list[int]]:
-    """Section 2.3, word for word: valid rows, then by (L0, Gower, draw), each row once, the first k."""
+    """Section 2.3 literally: valid rows, sorted by (L0, Gower, draw), each row once, the first k."""
     answer = []
     for f, factual in enumerate(factuals):
         ranked = []
@@ -81,7 +81,7 @@ def plain_way(pools: Candidates, factuals, k: int, model: Model) -> list[list[in
 
 
 def random_pools(rng, n_factuals: int, n_draws: int, shared: bool, spread: int) -> tuple[Candidates, np.ndarray]:
-    """Candidates with few distinct values, so that ties and duplicates abound."""
+    """Return candidates with few distinct values, which give many ties and duplicates."""
     n_pools = 1 if shared else n_factuals
     columns = [rng.choice(values[:spread] + values[-1:], n_pools * n_draws) for values in VALUES]
     factuals = np.column_stack([rng.choice(values, n_factuals) for values in VALUES])
@@ -90,7 +90,7 @@ def random_pools(rng, n_factuals: int, n_draws: int, shared: bool, spread: int) 
 
 
 def places(chosen: Winners, pools: Candidates) -> np.ndarray:
-    """Where the winners stand among the candidates; of equal rows the earlier one is chosen."""
+    """Return the positions of the winners among the candidates; of equal rows the earlier one is chosen."""
     found = []
     for f, row in zip(chosen.owner, chosen.rows, strict=True):
         own = range(pools.begin[f], pools.end[f])
@@ -135,7 +135,7 @@ def test_lazy_and_exhaustive_selection_agree_with_plain_algorithm(
 
 
 def numbered_pools(rng, n_factuals: int, n_draws: int, shared: bool) -> tuple[Candidates, np.ndarray]:
-    """Candidates most of which are distinct: the number has many values on a grid of exact fractions."""
+    """Return mostly distinct candidates: the number has many values on a grid of exact fractions."""
     pools, factuals = random_pools(rng, n_factuals, n_draws, shared, 4)
     pools.rows[:, 0] = rng.integers(0, 4 * n_draws, len(pools.rows)) / 1024
     return pools, factuals
@@ -151,7 +151,7 @@ class NumberModel(Model):
 @pytest.mark.parametrize("k", [2, *nightly(1, 5)])
 @pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, *nightly(0.05)])
 def test_rarely_valid_pools_are_searched_completely(share_valid, k, shared, monkeypatch):
-    """More than 256 candidates are asked about: the last rounds and the full ranking take part."""
+    """More than 256 candidates are queried: the last rounds and the full ranking are used."""
     monkeypatch.setitem(globals(), "Model", NumberModel)
     rng = np.random.default_rng(17)
     pools, factuals = numbered_pools(rng, 2, 800, shared)
@@ -276,7 +276,7 @@ def test_scores_may_be_labels(labels):
 
 
 def test_measures_coincide_if_all_columns_are_categorical():
-    """L0 and Gower's sum were then kept in one place, and moved twice."""
+    """L0 and Gower's sum once shared a buffer and were moved twice."""
     rng = np.random.default_rng(0)
     table = Schema.from_data(pd.DataFrame({c: rng.choice(list("xyz"), 300) for c in "abcd"}))
     rows = np.asfortranarray(rng.integers(0, 3, (300, 4)).astype(float))

@@ -176,7 +176,7 @@ class German:
         return rows.astype(self.X.dtypes)
 
     def repairs(self, own: pd.DataFrame, name: str, another: str | None = None) -> bool:
-        """Say whether a plausible value flips the decision, in pairs one that the decision needs."""
+        """Return whether a plausible value flips the decision, in pairs one that the decision needs."""
         values = {name: self.values(name, None if another is None else VALUES)}
         if another is not None:
             values[another] = self.values(another, VALUES)

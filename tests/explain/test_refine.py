@@ -48,7 +48,7 @@ def number_of(name, seed, row) -> float:
 
 @dataclass
 class Origins:
-    """Rows from which the plausibility of others is found; here it is computed anew."""
+    """Rows from which the plausibility of others is derived; here it is recomputed."""
 
     rows: np.ndarray
 
@@ -57,7 +57,7 @@ class Origins:
 
 
 class Scale:
-    """What a refinement needs of a scale of plausibility, beside `score`."""
+    """The part of a scale of plausibility that a refinement needs, beside `score`."""
 
     fold = np.zeros(1, dtype=np.int64)
 
@@ -86,7 +86,7 @@ def refiner(scale, factuals, numbers):
 
 @dataclass
 class World(Scale):
-    """A model and a score of plausibility, which depends on the fold too."""
+    """A model and a score of plausibility that depends on the fold."""
 
     seed: int
     share: float
@@ -149,7 +149,7 @@ def n_changed(row, factual) -> int:
 
 
 def take(world, starts, factuals, fold, pools, numbers, best=None):
-    """Take starts, pairs of (position of the factual, row), inwards."""
+    """Refine starts, pairs of (position of the factual, row)."""
     owner = np.array([f for f, _ in starts], dtype=np.int64)
     drawn = np.array([row for _, row in starts]).reshape(-1, 4)
     scores, _ = world.ask(drawn)
@@ -242,7 +242,7 @@ def test_of_many_intermediate_values_some_are_tried_including_the_nearest(n_valu
 
 
 def test_number_with_smaller_step_does_not_take_the_turn_of_another():
-    """Both numbers move: first the one with the larger step, which is the smaller one afterwards."""
+    """Both numbers move: first the one with the larger step, which is smaller afterwards."""
     factual, start = np.array([[0.0, 0.0, 0.0, 1.0]]), np.array([[8.0, 0.0, 3.0, 1.0]])
 
     class Always(Scale):

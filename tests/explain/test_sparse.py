@@ -51,7 +51,7 @@ BY_DISTANCE = ("default", "weighted", "gower")
 
 
 def is_needed(row, factual, model, floor):
-    """Say whether no change can be set back so that the row stays valid and at or above the floor."""
+    """Return whether no change can be undone so that the row stays valid and at or above the floor."""
     changed = [j for j in range(6) if not same(row[j], factual[j])]
     without = [tuple(factual[i] if i == j else row[i] for i in range(6)) for j in changed] if len(changed) > 1 else []
     return not any(
@@ -60,7 +60,7 @@ def is_needed(row, factual, model, floor):
 
 
 def check(case, f, found, k, floor, bound, name):
-    """Compare what was found for one factual with brute force."""
+    """Compare the result for one factual with brute force."""
     factual, pool, model = tuple(case.factuals[f].tolist()), case.pool(f), case.model
     crossed = [row for row in crossings(pool, factual) if model.wants(row) and within(row, factual, bound)]
     crossed = [row for row, q in zip(crossed, quantiles(crossed, factual), strict=True) if q >= floor]
@@ -127,7 +127,7 @@ HARMFUL = {  # the only rows at or above the floor have a change that makes the 
 @example(HARMFUL, UNBOUNDED, 1.0)
 @given(cases, bounds, st.sampled_from([0.0, 1.0]))
 def test_no_row_is_below_the_floor_if_a_candidate_reaches_it(settings, bound, strength):
-    """Also where every candidate has a change that makes the score worse, as scores at random often have it."""
+    """Also where every candidate has a change that lowers the score, as random scores often have."""
     case = Case.of(**settings)
     k, floor, wants = settings["k"], settings["floor"], case.model.wants
     margins = Margins(-np.inf, settings["share"], Scale.of(np.linspace(0.0, settings["share"], 5), None))
@@ -143,7 +143,7 @@ def test_no_row_is_below_the_floor_if_a_candidate_reaches_it(settings, bound, st
 
 
 def plain(case, f, k, bound):
-    """Changes of the published method's choice from the same draws, of those that withhold nothing known."""
+    """Return the changes of the plain method's choice from the same draws, without known values set to missing."""
     factual = case.factuals[f]
     draws = np.array(case.pool(f))
     draws = np.asfortranarray(draws[(np.isnan(draws) <= np.isnan(factual)).all(axis=1)])
@@ -174,7 +174,7 @@ def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
 
 
 def test_few_factuals_need_few_queries():
-    """No single change is enough, so that all single crossings and many pairs are queried."""
+    """No single change suffices, so all single crossings and many pairs are queried."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({f"x{j}": rng.integers(0, 30, 300).astype(float) for j in range(4)})
     queries = []

@@ -30,7 +30,7 @@ from tests.explain.small_cases import (
 
 
 def test_large_set_does_not_beat_a_draw_with_fewer_changes():
-    """Of 12 features, sets of 4 to 10 are too many to try, and those of 11 and 12 are few again."""
+    """Of 12 features, sets of 4 to 10 are too many to try; those of 11 and 12 are few."""
     X = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (40, 12)).astype(float), columns=list("abcdefghijkl"))
     features, mutable = Schema.from_data(X).features, np.arange(12)
     draws = np.ones((80, 12))
@@ -49,7 +49,7 @@ def test_large_set_does_not_beat_a_draw_with_fewer_changes():
 
 @pytest.mark.parametrize("floor", [0.0, 0.01])
 def test_pair_outside_the_nearest_beats_three_changes(floor, monkeypatch):
-    """Draw 1 changes two features by far; with it, no more than the nearest pair is tried, and three near ones do."""
+    """Draw 1 changes two features by far; only the nearest pair is tried with it, and three near changes suffice."""
     monkeypatch.setattr(sparse, "NEAREST", 1)
     factual = (0.0, 0.0, 0.0, 0.0, 5.0, 0.0)
     near, far, withholding = (1.0, 1.0, 1.0, 0.0, 5.0, 0.5), (8.0, 0.0, 0.0, 0.0, 5.0, 4.0), (NAN, *factual[1:])
@@ -68,7 +68,7 @@ def test_pair_outside_the_nearest_beats_three_changes(floor, monkeypatch):
 
 
 def test_skipped_single_value_beats_two_changes():
-    """Of 300 values of a number a third are tried at first; one draw has nothing but a valid one of the others."""
+    """A third of 300 values of a number is tried first; one draw has only a valid value among the others."""
     X = pd.DataFrame({"a": np.arange(300.0), "b": np.arange(300.0) % 2})
     features, mutable = Schema.from_data(X).features, np.arange(2)
     scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
@@ -118,7 +118,7 @@ def test_number_of_crossings_held_in_memory_does_not_matter(crossed_bytes, monke
 
 @pytest.mark.slow
 def test_more_features_than_can_be_combined(monkeypatch):
-    """Of 320 features, pairs are too many to look through; single features are not."""
+    """Of 320 features, pairs are too many to try; single features are not."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 4, (30, 320)).astype(float), columns=[f"x{j}" for j in range(320)])
     features, mutable = Schema.from_data(X).features, np.arange(320)

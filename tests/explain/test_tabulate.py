@@ -30,7 +30,7 @@ def generator():
 
 
 class Scale:
-    """A scale of plausibility on which a score is its own quantile."""
+    """A scale of plausibility on which each score equals its quantile."""
 
     def quantile(self, scores):
         return scores

@@ -26,7 +26,7 @@ GRANTED = mcce.Interval(0, 0.1, closed="left", of=True)
 
 @cache
 def bank():
-    """A logistic model of the loans, an explainer of it, and the refused."""
+    """Return a logistic model of the loans, an explainer of it, and the rejected rows."""
     loans = mcce.datasets.load_loans()
     numbers = make_column_selector(dtype_include="number")
     encode = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder(handle_unknown="ignore"))
@@ -247,7 +247,7 @@ def test_factual_without_counterfactual_gets_the_matching_letter():
 
 @pytest.mark.nightly
 def test_larger_loan_is_rarely_advised_beside_a_higher_salary():
-    """A loan as small as the factual's is rare beside a high salary; other features reach the floor as well."""
+    """A small loan is rare beside a high salary; other features reach the floor as well."""
     explainer, refused = bank()
     fixed = mcce.MCCE(explainer.model, decision=GRANTED, fixed=["age", "sex", PAST], random_state=1)
     found = fixed.fit(mcce.datasets.load_loans().X).explain(refused.head(300), sparse=True)

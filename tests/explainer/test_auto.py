@@ -24,13 +24,13 @@ ANY_MISSING = mcce.allow("*", missing=True)
 
 @pytest.fixture
 def short_rounds(monkeypatch):
-    """Rounds of 20 to 320 draws, so that the rule can be followed by brute force."""
+    """Use rounds of 20 to 320 draws, so that the rule can be followed by brute force."""
     monkeypatch.setattr(mcce.explain.pipeline, "FIRST_DRAWS", 20)
     monkeypatch.setattr(mcce.explain.pipeline, "MOST_DRAWS", 320)
 
 
 def assert_follows_the_rule(explainer, X, **how):
-    """The rule as the documentation states it, from explanations with each number of draws, made from scratch."""
+    """The rule as documented, from separate explanations with each number of draws."""
     how["constraints"] = [ANY_MISSING]  # who finds nothing that withholds nothing gets draws of his own as well
     found = explainer.explain(X, n_samples="auto", **how)
     with_draws = {20 * 2**i: explainer.explain(X, n_samples=20 * 2**i, **how) for i in range(5)}
@@ -121,7 +121,7 @@ def test_each_row_is_drawn_once(short_rounds, monkeypatch):
 
 @pytest.mark.slow
 def test_sparse_rounds_never_get_worse(explainer, short_rounds):
-    """Each round's crossings are candidates: the result is at least as good as that of the first round alone."""
+    """The crossings of each round are candidates: the result is at least as good as that of the first round."""
     first = explainer.explain(DENIED, n_samples=20, sparse=True).measures
     found = explainer.explain(DENIED, n_samples="auto", sparse=True).measures
     both = first.index.intersection(found.index)
@@ -133,7 +133,7 @@ def test_sparse_rounds_never_get_worse(explainer, short_rounds):
 
 
 def test_factual_without_counterfactual_uses_all_rounds(short_rounds):
-    """No candidate of group b is ever valid: the reason counts all draws; group a settles before."""
+    """No candidate of group b is ever valid: the reason counts all draws; group a stops earlier."""
     X = pd.DataFrame({"group": ["a"] * 40 + ["b"] * 40, "x": np.tile(np.arange(40.0), 2)})
     X["x"] += np.where(X["group"] == "b", 100, 0)
     explainer = MCCE(
@@ -206,7 +206,7 @@ def test_pooled_error_matches_hand_calculation(data):
 
 
 def spread_over_redraws(explainer, X, n_redraws, **how):
-    """What the standard errors estimate: standard deviations of the means over many real redraws."""
+    """The target of the standard errors: standard deviations of the means over many real redraws."""
     one = explainer.explain(X, **how)
     redraws = (one.redrawn(1000 + r) for r in range(n_redraws))
     means = [found.measures[["L0", "gower"]].mean() for found in redraws]
@@ -227,7 +227,7 @@ def loans():
 
 @pytest.fixture(scope="module")
 def one_large_pool():
-    """Three pools, of 100, 10 and 10 factuals: errors that took factuals as independent would be far too small."""
+    """Three pools of 100, 10 and 10 factuals: errors for independent factuals would be far too small."""
     rng = np.random.default_rng(5)
     X = pd.DataFrame({"group": np.repeat(["a", "b", "c"], 200)})
     for name in "uvw":
@@ -253,7 +253,7 @@ def test_standard_errors_match_the_spread_of_real_redraws(loans):
 
 @pytest.mark.nightly
 def test_standard_errors_account_for_shared_pools(one_large_pool):
-    """Over 25 standard errors the variance is right within 35 per cent; as if independent it is several times less."""
+    """Over 25 standard errors the variance is correct within 35 per cent; under independence it is far smaller."""
     explainer, X = one_large_pool
     truth = spread_over_redraws(explainer, X, 100, n_samples=100)
     how = {"n_samples": 100}

@@ -94,7 +94,7 @@ READINGS = {
 
 
 def broken(found, names):
-    """Return (id, name) for every counterfactual that breaks a constraint."""
+    """Return (id, name) for every counterfactual that violates a constraint."""
     faults = []
     for (id, _), row in found.frame.iterrows():
         faults += [(id, name) for name in names if not READINGS[name][1](row, REFUSED.loc[id])]
@@ -108,7 +108,7 @@ def ask(explainer, names, **options):
 
 @pytest.fixture(scope="module")
 def free(explainer):
-    """What is found without constraints, by whether it is sparse."""
+    """Results without constraints, by `sparse`."""
     return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
@@ -143,7 +143,7 @@ SAVED_NOTHING = REFUSED.assign(savings=0)  # for whom savings can only rise
 
 @pytest.fixture(scope="module")
 def unconstrained(explainer):
-    """What is found for those who saved nothing, by whether it is sparse."""
+    """Results for factuals without savings, by `sparse`."""
     how = {"n_samples": 80}
     return {sparse: explainer.explain(SAVED_NOTHING, sparse=sparse, **how) for sparse in (False, True)}
 
@@ -233,7 +233,7 @@ def test_constraints_of_explainer_and_call_both_hold():
 
 
 class Marginals(mcce.generators.Generator):
-    """A generator that knows nothing of restrictions: it draws whole training rows, and puts the given ones in."""
+    """A generator without restrictions: it draws whole training rows and sets the given values."""
 
     def __init__(self):
         self.seed_ = 1

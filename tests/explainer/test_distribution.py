@@ -34,13 +34,13 @@ DISCRETE = discrete_table()
 
 
 def agree(frame: pd.DataFrame) -> np.ndarray:
-    """Some level of c is wanted with every a, b and f, so that every conditional of the chain has donors."""
+    """Some level of c is accepted with every a, b and f, so that every conditional of the chain has donors."""
     a, b, c = (frame[name].str[1].astype(int) for name in ("a", "b", "c"))
     return ((a * b + c + (frame["f"] == "y")) % 3 != 0).to_numpy()
 
 
 def chain_probabilities(rows: pd.DataFrame, everyone: pd.DataFrame, order, marginal=()) -> dict:
-    """Equation 2 by counting: the product of relative frequencies, feature after feature."""
+    """Equation 2 by counting: the product of relative frequencies over the features."""
     combinations = {}
     for values in itertools.product(*(sorted(everyone[name].unique()) for name in order)):
         probability, alike = 1.0, rows

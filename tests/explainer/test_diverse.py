@@ -119,7 +119,7 @@ def test_result_is_identical_for_any_threads_batch_and_order(coarse, seed, k, sp
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_excluded_copies_exist_without_the_option(coarse, sparse):
-    """What is excluded would have been chosen: the test above is not empty."""
+    """The excluded copies would have been chosen, so the test above is not vacuous."""
     free = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse)
     assert free.copies > 10
     without = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse, constraints=[mcce.no_copies()])

@@ -30,7 +30,7 @@ def people(n=300):
 
 
 class Strict:
-    """A model that takes the frames of one library alone, with the types that it knows."""
+    """A model that accepts only frames of one library, with its types."""
 
     def __init__(self, kind, schema):
         self.kind, self.schema = kind, schema

@@ -99,7 +99,7 @@ def test_derived_column_in_the_graph_raises(people):
 
 
 def test_relations_hold_with_a_graph(people):
-    """The graph draws both independently; counterfactuals keep what is given as a relation."""
+    """The graph draws both independently; counterfactuals satisfy the given relation."""
     rows = people.assign(highest=people["salary"] + people["pets"] % 3)
     explained = MCCE(score, graph="salary; highest -> savings", random_state=1).fit(
         rows, relations=["salary <= highest"]

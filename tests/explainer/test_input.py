@@ -122,7 +122,7 @@ def test_invalid_factuals_raise(explainer, change, message):
 
 
 def test_column_kinds_are_available_before_fitting():
-    """Integers beyond 2**53 are levels if the user says so."""
+    """Integers beyond 2**53 are levels if the user declares them as such."""
     X = SMALL.assign(account=2**60 + np.arange(80) % 3)
     found = (
         MCCE(lambda f: f["x"].to_numpy(), decision=(40, 99), kinds={"account": "categorical"}, random_state=1)

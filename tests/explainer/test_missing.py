@@ -15,7 +15,7 @@ HOLED = [name for name in TABLE if TABLE[name].isna().any() and name not in FIXE
 
 
 def withheld(found):
-    """The features that are missing in some counterfactual and known of its factual."""
+    """Return the features that are missing in some counterfactual and known in its factual."""
     own = DENIED.loc[found.frame.index.get_level_values("id")]
     gone = found.frame.isna().to_numpy() & own.notna().to_numpy()
     return set(TABLE.columns[gone.any(axis=0)])
@@ -55,7 +55,7 @@ def test_single_features_may_become_missing_if_allowed(explainer):
 
 
 def test_factual_value_is_kept_if_hardly_any_known_value_can_be_drawn():
-    """Nearly everybody with the decision withholds the column: draws would be missing, or die."""
+    """The column is missing in nearly all accepted rows: draws would be missing or rejected."""
     X = pd.DataFrame({"x": np.arange(200) / 2, "told": 5.0})
     X.loc[X["x"] >= 50, "told"] = float("nan")
     explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 50, random_state=1).fit(X)
@@ -73,7 +73,7 @@ def test_factual_value_is_kept_if_hardly_any_known_value_can_be_drawn():
 @pytest.mark.parametrize("said", [[], [mcce.allow("told", direction="increase", step=5.0)]])
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_kept_values_do_not_depend_on_the_batch(sparse, said):
-    """The values of the first of those who share a pool stood in the draws of all."""
+    """The values of the first factual of a pool were once used in the draws of all."""
     X = pd.DataFrame({"x": np.arange(200) / 2, "told": 3.0 + np.arange(200) % 7})
     X.loc[X["x"] >= 48, "told"] = float("nan")
     explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 50, random_state=1).fit(X)

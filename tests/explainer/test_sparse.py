@@ -30,7 +30,7 @@ def explainer_of(name):
 
 
 def wanted(name, frame):
-    """Ask the model again."""
+    """Query the model again."""
     model, decision = MODELS[name]
     if model is None:
         return decision(frame)
@@ -46,7 +46,7 @@ def factuals_of(found):
 
 
 def withholds(rows, factuals):
-    """Whether something known is missing in each row."""
+    """Return whether a known value is missing in each row."""
     return (rows.isna().to_numpy() & factuals.notna().to_numpy()).any(axis=1)
 
 
@@ -138,7 +138,7 @@ def test_rows_are_valid_distinct_sorted_and_within_bounds(
 @pytest.mark.parametrize("name", ["score", *nightly("rare", "label")])
 @pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, independent):
-    """The plain method chooses among the draws that withhold nothing: to withhold is no advice."""
+    """The plain method chooses among draws that keep known values known."""
     explainer = explainer_of(name)
     for n_samples, k in ((5, 1), (60, 4)):
         draws = explainer.generate(DENIED, n_samples=n_samples, independent=independent)
@@ -419,7 +419,7 @@ def test_invalid_options_raise(options, message):
 
 
 def long_tailed(**options):
-    """Return a fitted explainer of two numbers of which one has a long tail, and a factual for whom either will do."""
+    """Return a fitted explainer of two numbers, one with a long tail, and a factual for which either suffices."""
     rng = np.random.default_rng(4)
     X = pd.DataFrame({"salary": rng.uniform(20_000, 80_000, 600), "savings": rng.exponential(12_000.0, 600)}).round(-2)
     X.loc[0, "savings"] = 760_000.0
@@ -432,7 +432,7 @@ def tailed_score(rows):
 
 
 def test_step_into_a_long_tail_has_a_large_distance():
-    """30,000 more savings are a twentieth of the range, 6,000 more salary a tenth; few have such savings."""
+    """30,000 more savings are a twentieth of the range, 6,000 more salary a tenth; such savings are rare."""
     explainer, factual = long_tailed()
     found = explainer.explain(factual, sparse=True, floor=0.0)
     assert found.frame["savings"].tolist() == [300.0]

@@ -29,7 +29,7 @@ def asked(request):
 
 
 class Troubled:
-    """A model that answers rightly until it is in trouble, then as `how` says."""
+    """A model that answers correctly for some queries, then fails as `how` says."""
 
     def __init__(self, how):
         self.how, self.trouble = how, False

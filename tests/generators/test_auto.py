@@ -64,7 +64,7 @@ def test_tree_is_chosen_for_a_step_and_not_for_a_line():
 
 
 class Memory(ConditionalSampler):
-    """Repeats the value of the training row with the very givens: perfect for rows that it has seen."""
+    """A sampler that repeats the value of the training row with equal givens: perfect for training rows."""
 
     handles = frozenset({"numeric"})
     thread_safe = True
@@ -97,7 +97,7 @@ def test_candidate_without_density_is_judged_by_draws():
 
 
 def test_three_donors_of_counts_are_judged_by_draws():
-    """Their shares are thirds, so that most counts are nearly impossible: the log score says nothing of the draws."""
+    """Their shares are thirds, so that most counts are nearly impossible: the log score does not reflect the draws."""
     rng = np.random.default_rng(4)
     x = rng.uniform(0, 10, 400)
     X = pd.DataFrame({"x": x, "y": rng.poisson(5 + 4 * x).astype(float)})
@@ -139,7 +139,7 @@ def test_brier_scores_judge_levels_from_draws():
 
 
 class Doubled(MarginalSampler):
-    """The linear process of these tests, known beforehand: what a domain expert would register."""
+    """The true linear process of these tests, as a domain expert would register it."""
 
     handles = frozenset({"numeric"})
     draws_observed = False

@@ -112,7 +112,7 @@ def test_subclass_without_storage_raises(tmp_path):
 
 def test_explainer_uses_the_overridden_generator_methods():
     class Told(RowBootstrap):
-        """Says other things than its base class does, as a private generator would."""
+        """A generator with other answers than its base class, as a private generator has."""
 
         def describe(self):
             return {"random_state": 7, "sampler": "told"}
@@ -131,7 +131,7 @@ def test_explainer_uses_the_overridden_generator_methods():
 
 def test_non_generator_raises_and_names_the_base_class():
     class Duck:
-        """Has the methods, and not the base class."""
+        """An object with the methods but not the base class."""
 
         fit = draw = givens_of = feature_log_densities = sample = lambda self: None
 

@@ -84,7 +84,7 @@ def test_features_sum_to_the_density(chain, loans, training):
 
 
 def test_densities_of_samplers_are_summed(loans):
-    """In an order that is not the data's, with fixed columns in its middle, by hand."""
+    """In an order different from the data, with fixed columns in the middle, by hand calculation."""
     train, test = loans
     order = [name for name in reversed(train.columns) if name not in ("salary", "sex")]
     chain = ChainModel(fixed=["salary", "sex"], visit_sequence=order, random_state=1).fit(train)
@@ -108,7 +108,7 @@ def test_rows_do_not_depend_on_each_other(chain, loans):
 
 
 def test_realistic_rows_rank_above_shuffled_ones():
-    """Three numbers that nearly determine each other; shuffled, they fit no more."""
+    """Three numbers that nearly determine each other; shuffled rows are inconsistent."""
     rng = np.random.default_rng(1)
 
     def draw(n):
@@ -188,7 +188,7 @@ def test_training_rows_are_left_out_under_their_own_decision(truth):
 
 @pytest.mark.parametrize("sampler", ["parametric", "copula", "polyreg"])
 def test_training_rows_raise_if_they_cannot_be_left_out(loans, sampler):
-    """Else a row would vouch for itself in one feature and not in the others."""
+    """Otherwise a row would support itself in one feature and not in the others."""
     train = loans[0][["age", "education", "salary"]]
     chain = ChainModel(fixed=["age"], sampler={"education": sampler, "*": "cart"}, random_state=1).fit(train)
     with pytest.raises(SamplerError, match=r"Sampler\(\) for 'education' cannot leave a training row out"):
@@ -312,7 +312,7 @@ def test_visit_sequence_determines_the_preceding_features(truth):
 
 @pytest.mark.slow
 def test_explainer_accepts_predictors():
-    """Without predictors of its own, the salary of the candidates does not follow the education any more."""
+    """Without its predictors, the salary of the candidates does not follow the education."""
     loans = load_loans(1000)
     X = loans.X[["age", "education", "salary", "loan_amount"]]
 

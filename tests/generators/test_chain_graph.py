@@ -21,7 +21,7 @@ X = linear()
 
 
 def modelled_on(chain):
-    """Return what each mutable feature is modelled on."""
+    """Return the predictors of each mutable feature."""
     layout = chain._layout
     names = [feature.name for feature in layout.features]
     return {names[k]: [names[j] for j in layout.columns_given(k)] for k in range(layout.n_given, len(names))}
@@ -35,7 +35,7 @@ def test_order_and_predictors_match_the_graph():
 
 
 def test_features_outside_the_graph_come_last_given_all_before():
-    """And a fixed feature outside the graph is given to them only."""
+    """A fixed feature outside the graph is given only to them."""
     chain = ChainModel(sampler="norm", fixed=["e"], graph="b -> c", random_state=1).fit(X)
     assert modelled_on(chain) == {"b": [], "c": ["b"], "a": ["e", "b", "c"]}
 
@@ -47,7 +47,7 @@ def test_decision_is_always_given():
 
 
 def test_draws_follow_a_linear_structural_model():
-    """Covariances are those of the true process; without the edge a -> c they are those of that other process."""
+    """Covariances match the true process; without the edge a -> c they match the process without it."""
     drawn = ChainModel(sampler="norm", graph="a -> b -> c; a -> c", random_state=1).fit(X).sample(n=40_000)
     weights = np.array([[0, 0, 0], [0.8, 0, 0], [-0.5, 0.7, 0]])
     inverse = np.linalg.inv(np.eye(3) - weights)

@@ -54,7 +54,7 @@ EXACT = {
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("name", nightly_but(EXACT, "small leaves", "proper cart", "marginal"))
 def test_integer_weights_draw_the_same_as_repeated_rows(name, X, counts):
-    """Bit for bit: the same trees, the same random numbers, the same donors; densities too."""
+    """Bit for bit: the same trees, random numbers and donors, and the same densities."""
     weighted = mcce.ChainModel(sampler=EXACT[name], fixed=FIXED, random_state=1).fit(X, sample_weight=counts)
     repeated = mcce.ChainModel(sampler=EXACT[name], fixed=FIXED, random_state=1).fit(_repeated(X, counts))
     given = X[FIXED].iloc[:40]
@@ -85,7 +85,7 @@ def test_integer_weights_support_the_same_as_repeated_rows(name, X, counts):
 
 
 def test_leave_one_out_removes_the_weight(X, counts):
-    """A row of weight 3 is three rows in its own density: without them the others are left."""
+    """A row of weight 3 is three rows in its own density: all three are left out."""
     numbers = X[["age", "salary"]].dropna().reset_index(drop=True)
     weights = np.random.default_rng(8).integers(1, 4, len(numbers))
     for sampler in (mcce.CartSampler(max_depth=0), "marginal"):
@@ -170,7 +170,7 @@ def test_weighted_chain_round_trips(sampler, X, counts, tmp_path):
 
 
 class Unweighted(mcce.ConditionalSampler):
-    """A plug-in written before there were weights."""
+    """A plug-in without support for weights."""
 
     def fit(self, given, target):
         self.values_ = target.values

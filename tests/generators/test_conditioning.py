@@ -14,7 +14,7 @@ from mcce.generators.joint.mixture_generator import MixtureGenerator
 
 @pytest.fixture(scope="module")
 def chain() -> mcce.ChainModel:
-    """A chain of three columns of levels, of which each depends on the one before, and on the decision."""
+    """A chain of three categorical columns, each depending on the preceding one and on the decision."""
     rng = np.random.default_rng(1)
     a = rng.integers(0, 3, 600)
     b = np.where(rng.uniform(size=600) < 0.7, a, rng.integers(0, 3, 600))
@@ -24,7 +24,7 @@ def chain() -> mcce.ChainModel:
 
 
 def joint(chain: mcce.ChainModel, wanted: float) -> dict[tuple[int, ...], float]:
-    """Return the probability of every row, whatever the decision."""
+    """Return the probability of every row, marginal over the decision."""
     rows = np.array(list(product(range(3), repeat=3)), dtype=float)
     by_decision = [sum(chain.feature_log_densities(rows, y).values()) for y in (False, True)]
     total = np.exp(by_decision).T @ [1 - wanted, wanted]

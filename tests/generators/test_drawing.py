@@ -44,7 +44,7 @@ def request_of(n=N, **more):
 
 
 def constrained(n=N, **more):
-    """Some rows are free of each restriction; a rule sets bounds, another does not."""
+    """Some rows are free of each restriction; one rule has bounds, another has none."""
     numbers = np.arange(n)
     few, none = numbers % 4 == 0, numbers % 44 == 0  # nothing between two whole numbers
     levels = np.ones((n, 3), dtype=bool)
@@ -181,7 +181,7 @@ def test_rejected_row_is_counted_at_its_cause(families):
 
 @dataclass(frozen=True)
 class Selected:
-    """A rule for some rows, whose numbers stand in the place of factuals."""
+    """A rule for some rows, whose numbers replace the factuals."""
 
     rows: np.ndarray
     rule: object

@@ -45,7 +45,7 @@ class Unrounded(NormSampler):
 
 
 class Silent(Unrounded):
-    """The same, and it does not say what it left out."""
+    """The same sampler, without the rejected probability."""
 
     def sample_within(self, given, rng, within):
         found = super().sample_within(given, rng, within)
@@ -57,7 +57,7 @@ class Silent(Unrounded):
 )
 @pytest.mark.parametrize("bounds", [(3.0, 3.0), (2.6, 4.2), (-np.inf, 2.0), (4.0, np.inf)])
 def test_integers_within_bounds_match_filtered_draws(sampler, bounds):
-    """A draw is allowed if it is once it is rounded; else a single value could never be drawn."""
+    """A draw is allowed if its rounded value is; otherwise a single value could never be drawn."""
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"x": rng.normal(size=2000)})
     frame["kids"] = np.rint(3.0 + 0.5 * frame["x"] + rng.normal(0, 1.2, 2000)).astype(int)

@@ -13,7 +13,7 @@ LOANS = "age, sex -> education -> salary; age -> salary; salary -> savings"
 
 
 def random_graph(seed, n=7, share=0.35, n_confounded=0):
-    """Return a graph of letters, and its edges and pairs; names are in no causal order."""
+    """Return a graph of letters, and its edges and pairs; names are not in causal order."""
     rng = np.random.default_rng(seed)
     names = rng.permutation(list("abcdefg"[:n])).tolist()
     edges = [(a, b) for a, b in itertools.combinations(names, 2) if rng.random() < share]
@@ -43,7 +43,7 @@ def test_relatives_and_order_match_networkx(seed):
 
 
 def d_separated(edges, x, y, given):
-    """Say whether no trail between two nodes is active, by walking through all trails."""
+    """Return whether no trail between two nodes is active, by enumerating all trails."""
     nodes = {each for edge in edges for each in edge}
     below = {name: {name} for name in nodes}
     for _ in nodes:

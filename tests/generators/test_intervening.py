@@ -174,7 +174,7 @@ def test_blocks_do_not_matter(monkeypatch):
 
 
 def test_ranks_of_rounded_numbers_are_uniform():
-    """A gamma regression does not round its draws, and whole numbers stand for what is rounded to them."""
+    """A gamma regression does not round its draws; integers represent the values rounded to them."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, 3_000)
     X = pd.DataFrame({"g": group, "years": np.rint(rng.gamma(4.0, 1.0 + group)).astype(np.int64) + 1})
@@ -222,7 +222,7 @@ def test_chain_conditioned_on_the_decision_raises():
 
 
 def test_conditioning_on_the_decision_makes_causes_dependent():
-    """The reason for the refusal: among accepted rows the effect of x on y is not 2."""
+    """The reason for the error: among accepted rows the effect of x on y is not 2."""
     model = MODELS["linear"]
     rows = model.rows(noise(20_000, 0))[["x", "y"]]
     accepted = rows[rows["x"] + rows["y"] > 2.0]

@@ -51,7 +51,7 @@ def test_invalid_predictors_raise(predictors, message):
 
 
 def test_feature_depends_only_on_its_predictors():
-    """y follows both a and b in the rows; modelled on b alone, its draws keep b's part and lose a's."""
+    """y depends on a and b; modelled on b alone, its draws keep the effect of b and lose that of a."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 3000))
     X = pd.DataFrame({"a": a, "b": b, "y": 2 * a + b + 0.1 * rng.normal(size=3000)})

@@ -199,7 +199,7 @@ def test_matrix_is_symmetric_with_unit_diagonal_and_bounded(seed, n):
 
 @pytest.fixture
 def linked(rng):
-    """b hangs on a, c on b, d on a, ever more loosely; a stands third."""
+    """b depends on a, c on b, d on a, with decreasing strength; a is third."""
     a = rng.normal(size=2000)
     b = a + 0.3 * rng.normal(size=2000)
     c = b + 0.8 * rng.normal(size=2000)

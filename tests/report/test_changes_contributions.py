@@ -18,7 +18,7 @@ REFUSED = LOANS[~MODEL.predict(NUMBERS)].iloc[:8]
 
 
 class OfNumbers:
-    """A model of some columns, that wants the training dtypes."""
+    """A model of some columns that requires the training dtypes."""
 
     classes_ = np.array([False, True])
 

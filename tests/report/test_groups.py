@@ -103,7 +103,7 @@ def test_two_groups_have_opposite_differences(small):
 
 
 def test_p_values_match_enumerated_assignments():
-    """Of ten values, 120 assignments of three to one group: the Welch statistic of each by its definition."""
+    """Of ten values, 120 assignments of three to one group: the Welch statistic of each by definition."""
     values = np.array([0.02, 0.01, 0.05, 0.3, 0.25, 0.4, 0.5, 0.35, 0.28, 0.06])
     table = result({"g": list("aaabbbbbbb")}, gower=values, L0=[1, 1, 2, 2, 3, 1, 4, 4, 2, 3]).by("g").table
     for name, column in (("gower", values), ("L0", np.array([1.0, 1, 2, 2, 3, 1, 4, 4, 2, 3]))):

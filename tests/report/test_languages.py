@@ -104,7 +104,7 @@ BRANCHES = {
 
 
 def recourse():
-    """What `consequences_in_words` reads of a result."""
+    """The part of a result that `consequences_in_words` reads."""
     index = pd.MultiIndex.from_tuples([(7, 1)], names=["id", "rank"])
     return SimpleNamespace(
         names=NAMES,

@@ -15,7 +15,7 @@ NAMES = Names(
 
 
 def found() -> pd.DataFrame:
-    """Return what was found of the features of one refusal."""
+    """Return the findings for the features of one rejection."""
     return pd.DataFrame(
         {
             "share": [0.1, 0.0, 0.0, 0.0],

@@ -241,7 +241,7 @@ def test_no_text_of_a_language_has_an_internal_word(language):
 
 
 def test_file_names_of_long_ids_are_short_and_differ():
-    """Norwegian letters have two bytes, Chinese ones three; file systems take 255 bytes."""
+    """Norwegian letters have two bytes, Chinese ones three; file names are limited to 255 bytes."""
     ids = ["æ" * 300, "æ" * 299 + "ø", "漢" * 200, "a" * 101, "a" * 102, "a" * 101 + "\ud800"]
     names = [letter_name(id) for id in ids]
     assert len(set(names)) == len(ids)

@@ -37,7 +37,7 @@ HER = {
 
 
 def judge(*answers: dict, her=None, along=(), plausibility=None, floor=None, names=None, level="stop") -> pd.DataFrame:
-    """What is found of some answers to her, given as what they change."""
+    """Return the judgement of some answers to one factual, given by their changes."""
     own = {**HER, **(her or {})}
     before = _frame([own] * len(answers))
     after = _frame([{**own, **each} for each in answers])

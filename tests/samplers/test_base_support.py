@@ -18,7 +18,7 @@ NUMBERS = st.lists(st.integers(-40, 40).map(lambda k: k / 4), max_size=9)
 
 
 def by_hand(pool, value):
-    """Return whether a number is as close to one of the pool as half of the neighbours are to each other."""
+    """Return whether a number is as close to the pool as half of the neighbours are to each other."""
     pool = sorted(pool)
     gaps = sorted(b - a for a, b in itertools.pairwise(pool))
     spacing = gaps[(len(gaps) - 1) // 2] if len(pool) > 2 else 0.0
@@ -66,7 +66,7 @@ SAMPLERS = [
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
 def test_samplers_of_training_values_agree_on_support(sampler):
-    """A capital gain: nothing below 90, then a few thousand; the given says nothing, so all draw from all rows."""
+    """A capital gain: nothing below 90, then a few thousand; the given is uninformative, so all rows are donors."""
     rng = np.random.default_rng(1)
     gain = np.where(rng.random(400) < 0.5, rng.uniform(0.0, 90.0, 400), rng.uniform(15_000.0, 15_090.0, 400))
     frame = pd.DataFrame({"x": np.zeros(400), "y": gain})
@@ -80,7 +80,7 @@ def test_samplers_of_training_values_agree_on_support(sampler):
 
 @pytest.mark.slow
 def test_residual_samplers_agree_on_support():
-    """Residuals come from fits without their rows: what is drawn are not training values, but as many as there are."""
+    """Residuals come from fits without their rows: draws are not training values, but as many distinct ones."""
     rng = np.random.default_rng(1)
     gain = np.where(rng.random(400) < 0.5, rng.uniform(0.0, 90.0, 400), rng.uniform(15_000.0, 15_090.0, 400))
     frame = pd.DataFrame({"x": np.zeros(400), "y": gain})

@@ -69,7 +69,7 @@ def test_invalid_tree_arrays_raise():
 
 @pytest.mark.slow
 def test_trees_stop_if_held_out_error_increases():
-    """Noise has no trees, or hardly any; a step that is there has them."""
+    """Noise gives hardly any trees; a real step gives trees."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 4))
     growing = Growing({"learning_rate": 0.3, "max_leaf_nodes": 4, "min_samples_leaf": 5}, 15, seed=1)

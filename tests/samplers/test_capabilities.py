@@ -78,7 +78,7 @@ def frame_with(kind, gaps=False, numbers="any"):
 
 
 def numbers_of(name):
-    """Return which numbers a sampler models; the rest of a two-part model is positive."""
+    """Return which numbers a sampler models; the second part of a two-part model is positive."""
     return "positive" if name == "twopart" else getattr(OURS.get(name), "numbers", "any")
 
 

@@ -150,7 +150,7 @@ def scores_of(goes, place):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_split_score_matches_hand_calculation_and_sensitivity(seed):
-    """The score is that of the table of sides and bins; no row that may be added changes it by more than 2."""
+    """The score is that of the table of sides and bins; no added row changes it by more than 2."""
     n = [0, 1, 2, 3, 5, 60][seed % 6]
     goes, place = table_of_scores(n, seed)
     found = scores_of(goes, place)
@@ -166,7 +166,7 @@ def test_split_score_matches_hand_calculation_and_sensitivity(seed):
 
 
 def test_one_row_changes_the_table_of_a_split_by_a_product():
-    """The identity behind the sensitivity, and tables at which one row changes the score by all of it."""
+    """The identity behind the sensitivity, and tables at which one row changes the score by the maximum."""
     rng = np.random.default_rng(0)
     for counts in rng.integers(0, 9, (50, 2, 4)):
         n = counts.sum()
@@ -182,7 +182,7 @@ def test_one_row_changes_the_table_of_a_split_by_a_product():
 
 
 def test_chosen_split_separates_the_target():
-    """Of nine givens one matters; random splits of depth 1 would find it once in nine."""
+    """One of nine givens matters; random splits of depth 1 would find it once in nine."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"x{k}": rng.integers(0, 10, 2000) for k in range(9)})
     frame["y"] = np.where(frame["x4"] > 4, "high", "low")
@@ -214,7 +214,7 @@ def test_choosing_and_counting_share_the_budget():
 
 
 def test_missing_values_go_where_they_are_counted():
-    """The rows that a chosen split sends to a side are those that its leaf counts."""
+    """The rows sent to a side by a chosen split are those counted by its leaf."""
     frame, _, _ = problem(500)
     frame["age"] = frame["age"].astype("Int64").mask(np.arange(500) % 7 == 0)
     given, target = encode(frame, "job")

@@ -47,13 +47,13 @@ def counted(rng, n):
 
 
 def unrelated(rng, n):
-    """Return a skewed target that has nothing to do with what is given."""
+    """Return a skewed target that is independent of the givens."""
     x, g = givens(rng, n)
     return x, g, rng.exponential(size=n)
 
 
 def positions(sampler, process):
-    """Return the given number of each new row, and where its value lies among the draws, from 0 to 1."""
+    """Return the given number of each new row, and the rank of its value among the draws, from 0 to 1."""
     rng = np.random.default_rng(0)
     x, g, y = process(rng, N + NEW)
     frame = pd.DataFrame({"x": x, "g": np.array(["u", "v"])[g], "y": y})
@@ -70,7 +70,7 @@ def miscalibration(x, position):
 
 
 def spread(position):
-    """Return how much more often values lie outside of the draws than they should; below 0: inside."""
+    """Return how much more often values lie outside the draws than expected; below 0: inside."""
     return np.sqrt(5.0) * (6.0 * position**2 - 6.0 * position + 1.0).mean()
 
 
@@ -173,7 +173,7 @@ def bent_levels(rng, n):
 
 
 def wrong_shares(sampler, process):
-    """Return how far shares of levels are from the true ones, at most, in three thirds of a number's range."""
+    """Return the largest deviation of level shares from the true ones, in three thirds of a number's range."""
     rng = np.random.default_rng(0)
     x, g, p = process(rng, N + NEW)
     level = (rng.random(N + NEW)[:, None] > p.cumsum(axis=1)[:, :-1]).sum(axis=1)

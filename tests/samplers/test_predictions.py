@@ -8,7 +8,7 @@ from mcce.samplers.predictions import PredictedQuantiles, Tails
 
 
 def test_predicted_quantiles_agree_on_support():
-    """Between the outer predictions everything, beyond them what is as close to exceedances as these to each other."""
+    """Everything between the outer predictions; beyond them, values as close to exceedances as these to each other."""
     below, above = np.array([-9.0, -8.75, -8.5, -0.5, -0.25]), np.array([0.0])
     tails = Tails(below, above, least_spread=0.1, lowest=-100.0, highest=12.0)
     rows = PredictedQuantiles.arrange(np.array([[10.0, 12.0]]), np.array([0.25, 0.75]), tails)

@@ -26,7 +26,7 @@ def problem(target, given=None, **options):
 
 
 def quantile(donors, weights, u):
-    """Return the least donor that a share u of the weight is reached at, by brute force."""
+    """Return the smallest donor at which a share u of the weight is reached, by brute force."""
     order = np.argsort(donors)
     upto = np.cumsum(weights[order]) / weights.sum()
     return donors[order][np.flatnonzero(upto >= u)[0]]
@@ -67,7 +67,7 @@ def test_donors_of_a_forest_are_pooled(pooling):
 
 
 def test_number_between_donors_is_one_more():
-    """Ranks of new rows are uniform: of 4 donors, a new value is in one of 5 places."""
+    """Ranks of new rows are uniform: among 4 donors, a new value has one of 5 positions."""
     rng = np.random.default_rng(1)
     donors, new = np.sort(rng.normal(size=(2_000, 4)), axis=1), rng.normal(size=2_000)
     functions = DistributionFunctions(lambda high: (donors <= high[:, None]).mean(axis=1), np.copy, n_donors=4)

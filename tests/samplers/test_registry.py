@@ -11,7 +11,7 @@ from mcce.samplers.registry import make_sampler
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):
-    """Names registered by a test are forgotten after it."""
+    """Unregister names registered by a test."""
     monkeypatch.setattr(SAMPLERS, "known", dict(SAMPLERS.known))
 
 

@@ -79,7 +79,7 @@ def random_within(rng, n):
 
 @pytest.mark.slow
 def test_intersection_of_two_restrictions_and_unrestricted_rows():
-    """Against all that can be drawn: four levels and a missing value."""
+    """Compared with all possible draws: four levels and a missing value."""
     rng = np.random.default_rng(1)
     n = 8
     levels = pd.Categorical(list("abcd"), ordered=True)
@@ -219,7 +219,7 @@ def test_marginal_draw_is_missing_with_its_conditional_probability():
 
 @pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
 def test_row_without_feasible_value_is_missing_or_dead(sampler, kind):
-    """NaN stands for both; the mask tells them apart."""
+    """NaN represents both; the mask distinguishes them."""
     given, target = process(kind, 3)
     fitted = sampler.clone().fit(given, target)
     may = np.arange(8) % 2 == 0

@@ -10,7 +10,7 @@ from mcce.samplers.restricted import draw_until_allowed
 
 
 def run(allowed, most, *, estimate=True, log_mass=0.0):
-    """Rows whose draw at each attempt is allowed or not; the draw's value is the number of the attempt."""
+    """Rows whose draw at each attempt is allowed or not; the value of a draw is the number of the attempt."""
     allowed = np.array(allowed)
 
     def draw(rows, attempt):
@@ -23,7 +23,7 @@ def run(allowed, most, *, estimate=True, log_mass=0.0):
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
 @pytest.mark.parametrize("p", [0.02, 0.4, 0.9])
 def test_estimate_is_unbiased_for_any_cap(p, most):
-    """All sequences of allowed and refused draws, each with its probability: the mean is exact."""
+    """All sequences of allowed and rejected draws, each with its probability: the mean is exact."""
     sequences = list(product([True, False], repeat=most))
     probability = [np.prod([p if a else 1.0 - p for a in sequence]) for sequence in sequences]
     found = run(sequences, most)

@@ -15,7 +15,7 @@ from mcce.table import Schema
 
 
 class Around(ConditionalSampler):
-    """A plug-in that knows nothing of grids: normal draws with the mean and spread of the training values."""
+    """A plug-in without rounding: normal draws with the mean and spread of the training values."""
 
     ignores_given = True
     handles = frozenset({"numeric"})
@@ -29,7 +29,7 @@ class Around(ConditionalSampler):
 
 
 class Draws(ConditionalSampler):
-    """Draws one value always."""
+    """A sampler that always draws one value."""
 
     ignores_given = True
 
@@ -68,7 +68,7 @@ SAMPLERS = {
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_draws_are_unbiased_and_equal_the_returned_values(name):
-    """Once truncated on decoding: integers were 0.45 too low."""
+    """Draws were once truncated on decoding: integers were 0.45 too low."""
     X = table()
     chain = ChainModel(sampler=SAMPLERS[name], fixed=["age"], random_state=1).fit(X)
     givens = np.repeat(chain.givens_of(chain.schema_.encode(X).matrix), 10, axis=0)

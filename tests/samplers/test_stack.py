@@ -25,7 +25,7 @@ def test_conformance(check):
 
 
 class Normal(ConditionalSampler):
-    """A normal distribution with known mean, whatever the data are."""
+    """A normal distribution with known mean, independent of the data."""
 
     ignores_given = True
     thread_safe = True

@@ -54,7 +54,7 @@ SAMPLERS = [
 
 
 def make_table(kind, *, missing):
-    """Return givens of every kind, under labels that are no text, and a target that depends on them."""
+    """Return givens of every kind, under non-text labels, and a target that depends on them."""
     rng = np.random.default_rng(7)
     x, n = rng.normal(size=250), 250
     frame = pd.DataFrame(
@@ -85,7 +85,7 @@ def through_a_file(state):
 
 
 def is_quick(place, sampler, kind, missing):
-    """Whether it is the one quick case of a sampler: the next kind of each, with missing values where it has them."""
+    """Return whether it is the one quick case of a sampler: the next kind of each, with missing values if supported."""
     if isinstance(sampler, mcce.GaussianCopulaSampler):
         return kind == "ordered"
     kinds = [each for each in ("ordered", "numeric", "categorical") if each in sampler.handles]

@@ -50,7 +50,7 @@ def test_copula_of_counts_equals_repeated_rows():
 
 
 def test_copula_uses_weights_stored_outside_its_table():
-    """A table shares what was estimated on it; a target with weights of its own must not take that over."""
+    """A table caches its estimates; a target with other weights must not reuse them."""
     X = pd.DataFrame({"x": np.tile([0.0, 1.0, 2.0], 60), "y": np.repeat([1.0, 2.0], 90)})
     table = Schema.from_data(X).encode(X)
     plain = mcce.GaussianCopulaSampler().fit(table.first(1), table.column(1))
@@ -83,7 +83,7 @@ SAMPLERS = {
 @pytest.mark.parametrize("name", nightly_but(SAMPLERS, *SAMPLERS.keys() - {"boosting"}))
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_numbers_are_drawn_by_weight(name, share, two_groups):
-    """Of two groups of rows the share of draws is that of their weights, whatever the sampler fits."""
+    """The share of draws of two groups of rows is that of their weights for every sampler."""
     X, group = two_groups
     weights = np.where(group == 1, share, 1 - share) * 3.7
     chain = mcce.ChainModel(sampler=SAMPLERS[name], fixed=["x"], random_state=1).fit(

@@ -65,7 +65,7 @@ def test_counts_draw_the_same_as_repeated_rows(sampler, loans, counts):
 
 @pytest.mark.slow
 def test_bandwidth_equals_repeated_rows(loans, counts):
-    """A mixed given goes by Gower's distance, a numeric one by Mahalanobis'; both by AICc, of more rows than 500."""
+    """Mixed givens use Gower's distance, numeric ones Mahalanobis'; both by AICc, with more than 500 rows."""
     for columns in (["age", "sex", "savings"], ["age", "savings"]):
         X = pd.concat([loans[columns]] * 2, ignore_index=True)
         copies = np.concatenate([counts, counts[::-1]])
@@ -126,7 +126,7 @@ def test_weights_are_relative_and_zeros_are_absent(sampler, loans):
 )
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_draws_follow_the_weights_of_a_known_process(sampler, share):
-    """y = 3 x + e in one group of rows, y = 30 - x + e in the other: by weight, one or the other is the rule."""
+    """y = 3 x + e in one group of rows, y = 30 - x + e in the other: the weights decide which one dominates."""
     rng = np.random.default_rng(0)
     n = 1000
     group, x = np.arange(n) % 2, rng.normal(size=n)
@@ -142,7 +142,7 @@ def test_draws_follow_the_weights_of_a_known_process(sampler, share):
 
 
 def test_em_of_fractional_weights_equals_copies():
-    """Weights w and rows repeated 10 w times have the same maximum, but for pseudo-rows, of which 10 times as many."""
+    """Weights w and rows repeated 10 w times have the same maximum with 10 times as many pseudo-rows."""
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"x": rng.normal(size=300), "level": rng.choice(["a", "b", "c"], 300)})
     tenths = rng.integers(1, 20, 300)
@@ -191,7 +191,7 @@ def test_refit_without_weights_discards_them(loans):
 
 @pytest.mark.slow
 def test_mixture_with_missing_scores_round_trips(tmp_path):
-    """Covariances of filled scores are symmetric but for rounding."""
+    """Covariances of imputed scores are symmetric up to rounding."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 4)) @ rng.normal(size=(4, 4)), columns=list("abcd"))
     X = X.mask(rng.random(X.shape) < 0.2)

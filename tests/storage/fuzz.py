@@ -21,7 +21,7 @@ SECONDS, GIGABYTES = 60, 6
 
 
 def spoilt(files, number: int):
-    """Return the name, kind and bytes of a spoilt file; one in four is spoilt as bytes."""
+    """Return the name, kind and bytes of a corrupted file; one in four is corrupted as bytes."""
     chance = random.Random(number)
     name = chance.choice(sorted(files))
     kind, data = files[name]
@@ -29,7 +29,7 @@ def spoilt(files, number: int):
 
 
 def run(first: int, last: int, report=print) -> collections.Counter:
-    """Run the cases from `first` to before `last`; count what came of them."""
+    """Run the cases from `first` to before `last`; count the outcomes."""
     outcomes = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         files = good_files(Path(folder))

@@ -267,7 +267,7 @@ def test_different_model_is_reported(tmp_path):
 
 
 class Rounded(mcce.ConditionalSampler):
-    """Writes a state of its own, with an entry that looks like one of ours."""
+    """A sampler with a custom state that has an entry like a built-in one."""
 
     handles = frozenset({"numeric"})
 

@@ -114,7 +114,7 @@ def test_zip_bombs_allocate_no_memory(files, tmp_path):
 
 
 def test_false_sizes(files, tmp_path):
-    """An entry may say that it is smaller or larger than it is, in the directory of the zip."""
+    """The zip directory may state a smaller or larger size than the entry has."""
     entries = read_entries(files["marginal"])
     for factor in (0.5, 2, 10_000):
         file = bytearray(zipped([*entries.items()]))
@@ -126,7 +126,7 @@ def test_false_sizes(files, tmp_path):
 
 
 def test_overlapping_entries(files, tmp_path):
-    """Many entries of the directory may point to the same packed bytes."""
+    """Many entries of the directory may refer to the same compressed bytes."""
     data = files["marginal"]
     end = data.rindex(b"PK\x05\x06")
     (count, size, offset) = struct.unpack_from("<H2x2I", data, end + 8)

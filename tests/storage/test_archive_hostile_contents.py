@@ -25,7 +25,7 @@ def with_state(data, change):
 
 
 def find_all(state, kind):
-    """Return the objects of a type in a state, those that are less deep first."""
+    """Return the objects of a type in a state, shallow ones first."""
     found, waiting = [], [state]
     while waiting:
         part = waiting.pop(0)
@@ -41,7 +41,7 @@ def find(state, kind):
 
 
 def with_array(data, kind, field, change):
-    """Return a file in which one array, the first of an object of some type that is not empty, was changed."""
+    """Return a file in which the first non-empty array of an object of some type was changed."""
     entries = read_entries(data)
     names = [f"{each[field]['entry']}.npy" for each in find_all(json.loads(entries["state.json"]), kind)]
     name = next(each for each in names if np.load(io.BytesIO(entries[each])).size)
@@ -94,7 +94,7 @@ def test_invalid_arrays(files, entry, match, tmp_path):
 
 @pytest.fixture
 def no_collection():
-    """Keep finalizers of other tests' garbage from running at the recursion limit, where they would fail."""
+    """Prevent finalizers of other tests' garbage from running at the recursion limit, where they would fail."""
     gc.collect()
     gc.disable()
     yield
@@ -258,7 +258,7 @@ def test_scalars_at_the_limits_of_floats(name, tmp_path):
 
 
 def places_of_floats(part):
-    """Return where single floats stand in JSON."""
+    """Return the positions of single floats in JSON."""
     items = list(part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ())
     here = [(part, key) for key, value in items if isinstance(value, float)]
     return here + [place for _, value in items for place in places_of_floats(value)]

@@ -40,7 +40,7 @@ def test_files_of_this_version_exist():
 
 
 def test_every_built_in_sampler_is_kept_and_corrupted():
-    """A new one needs a file that later versions load, and files that the fuzz spoils."""
+    """A new sampler needs a file that later versions load, and files for the fuzz test."""
     ours = {name for name, each in mcce.available_samplers().items() if each.__module__.startswith("mcce.")}
     absent = set() if HAS_VINE else {"vine"}
     spoilt = (sampler for sampler, _ in good.CHAINS.values())
@@ -49,7 +49,7 @@ def test_every_built_in_sampler_is_kept_and_corrupted():
 
 
 def names_of(sampler):
-    """Return the names of the samplers that a chain is made with."""
+    """Return the names of the samplers of a chain."""
     if isinstance(sampler, dict):
         return {name for each in sampler.values() for name in names_of(each)}
     return {sampler if isinstance(sampler, str) else name_of_sampler(sampler)}

@@ -9,7 +9,7 @@ from mcce.storage.learned import disclosed, get_state, learned_attributes, set_s
 
 
 class Declared(ConditionalSampler):
-    """Keeps training values, a tuple of objects with more of them, and a mean that it can draw from alone."""
+    """A sampler with training values, a tuple of objects with more of them, and a mean sufficient for draws."""
 
     dispensable = ("donors_", "parts_")
     discloses = "{donors_} values and {parts_.values} others, {kind}"
@@ -31,7 +31,7 @@ class Declared(ConditionalSampler):
 
 
 class Wrapped(ConditionalSampler):
-    """Consists of another sampler."""
+    """A sampler that contains another sampler."""
 
     discloses = "{sampler_}"
 
@@ -85,7 +85,7 @@ def test_fields_declared_unstorable_are_not_written():
 
 
 def test_contract_without_storage():
-    """Storage and disclosure are no methods of samplers: they declare, and the storage layer reads."""
+    """Storage and disclosure are not methods of samplers: samplers declare, and the storage layer reads."""
     methods = {"get_state", "set_state", "without_donors", "disclosed"}
     own = {name: cls for name, cls in mcce.available_samplers().items() if cls.__module__.startswith("mcce.")}
     assert {"cart", "forest", "vine"} <= {*own}  # and not those that other tests register

@@ -26,7 +26,7 @@ class Pair:
 
 
 def same(a, b):
-    """Return whether two values are the same to the type, the bit and the shape, all the way down."""
+    """Return whether two values have equal type, bits and shape, recursively."""
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
@@ -57,7 +57,7 @@ def is_plain(value):
 
 
 def through_a_file(value):
-    """Return what comes back if arrays are stored as bytes and everything else as JSON."""
+    """Return the round trip with arrays as bytes and everything else as JSON."""
     stored = {
         name: np.frombuffer(part.tobytes(), part.dtype).reshape(part.shape)
         if isinstance(part, np.ndarray)

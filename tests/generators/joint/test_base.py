@@ -43,7 +43,7 @@ def donors_of(sex="f", wanted=True):
 
 
 def test_rejection_conditions_the_joint_distribution(deck):
-    """Rows that obey two restrictions and a rule are donors that do, each as often as any other."""
+    """Rows that satisfy two restrictions and a rule are equally likely donors that do."""
     n = 3000
 
     class Sum:

@@ -25,7 +25,7 @@ QUICK = ("check_storage", "check_rows", "check_conditioning", "check_densities")
 
 
 def mixed(n, seed):
-    """Return a number, levels that go with it, and another that is missing where a level says so."""
+    """Return a number, levels that depend on it, and a number that is missing for a level."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     job = np.array(["a", "b", "c"])[np.digitize(x + 0.7 * rng.normal(size=n), [-0.3, 1.0])]
@@ -102,7 +102,7 @@ def test_correct_model_is_learned_nearly_exactly():
 
 
 def test_skewed_number_is_learned_except_for_its_spread():
-    """The spread grows fivefold: a Gaussian pair copula cannot say that, kernel estimates can."""
+    """The spread grows fivefold: a Gaussian pair copula cannot represent it, kernel estimates can."""
     new = skewed(1000, 2)
     lost = {}
     for families in ("gaussian", "nonparametric"):
@@ -129,7 +129,7 @@ def test_atoms_and_integers():
 
 @pytest.mark.slow
 def test_levels_and_missing_values_are_drawn_by_their_probabilities(vine):
-    """Given a number, all combinations of the levels have probabilities that sum to 1 and are those of the draws."""
+    """Given a number, the probabilities of all combinations of the levels sum to 1 and match the draws."""
     combinations = pd.MultiIndex.from_product([["a", "b", "c"], ["low", "mid", "high"]], names=["job", "grade"])
     for x in (-0.5, 1.2):
         rows = combinations.to_frame(index=False).assign(x=x, y=np.nan)
@@ -178,7 +178,7 @@ def test_weighted_restricted_draws_follow_the_joint_distribution(vine):
 
 
 def test_fewer_trees_capture_part_of_the_dependence():
-    """On a path of one tree a column depends on the one before it alone: z on y, not on x given y."""
+    """On a path of one tree a column depends only on the preceding one: z on y, not on x given y."""
     z = stats.multivariate_normal(cov=R, seed=3).rvs(600)
     X = pd.DataFrame(z, columns=["x", "y", "z"])
     made = VineGenerator(fixed=["x"], n_trees=1, random_state=1).fit(X)

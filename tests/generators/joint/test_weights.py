@@ -90,7 +90,7 @@ def test_weighted_generators_round_trip(make, X, counts, tmp_path):
 
 @pytest.mark.parametrize("share", [0.15, *slow(0.85)])
 def test_rows_follow_the_weights_of_a_known_process(make, share):
-    """Two groups, level a with y near 3 x and level b with y near 30 - x: by weight, one or the other is the rule."""
+    """Two groups, level a with y near 3 x and level b with y near 30 - x: the weights decide which dominates."""
     rng = np.random.default_rng(0)
     n = 600
     group, x = np.arange(n) % 2, rng.normal(size=n)
@@ -148,7 +148,7 @@ def test_weights_are_passed_to_models_that_accept_them(adapter, X):
 
 
 class Whole(mcce.generators.JointGenerator):
-    """A generator written before there were weights."""
+    """A generator without support for weights."""
 
     def __init__(self, *, fixed=(), kinds=None, random_state=None, n_jobs=None):
         self.fixed, self.kinds, self.random_state, self.n_jobs = fixed, kinds, random_state, n_jobs

@@ -63,7 +63,7 @@ SHOWN_CHANGES = '[...document.querySelectorAll("td.changed")].filter(e => e.getB
 
 
 def wide_table(n_features: int = 18) -> pd.DataFrame:
-    """Return many features, some with long names and levels, some that would run if they could."""
+    """Return many features, some with long names and levels, some with executable names."""
     rng = np.random.default_rng(3)
     table = {f"months_since_the_most_recent_inquiry_{j}": rng.integers(0, 90_000, 120) for j in range(n_features)}
     table[NASTY] = rng.choice([NASTY, IMAGE, "a level with many words that has to be folded somewhere"], 120)

@@ -156,7 +156,7 @@ def test_bar_shows_the_allowed_range_if_narrower(width):
 
 @pytest.mark.slow
 def test_hundred_changes_have_thirty_rows_and_the_other_names_below():
-    """A page with three such pictures took half a minute."""
+    """A page with three such plots took half a minute."""
     before, after, kinds, ranges = rows(101, 100)
     ax = change_plot(before, after, kinds=kinds, ranges=ranges)
     assert [text.get_text() for text in ax.get_yticklabels()] == [f"f{j}_{j}" for j in range(30)]

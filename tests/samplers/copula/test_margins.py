@@ -36,7 +36,7 @@ def test_unique_value_is_a_point_and_level_is_an_interval():
 
 
 def test_frequent_number_is_an_interval():
-    """Of 1000 rows, ten share 0 and nine share 1: only the ten are one per cent, a point mass for every sampler."""
+    """Of 1000 rows, ten share 0 and nine share 1: only the ten reach one per cent, a point mass for every sampler."""
     margin = margin_of(np.concatenate([np.zeros(10), np.ones(9), np.arange(2.0, 983.0)]))
     assert margin.atoms[:3].tolist() == [True, False, False]
     low, high = margin.bounds(np.array([0.0, 1.0]))

@@ -79,7 +79,7 @@ def test_conditional_given_numbers_is_normal():
 
 @pytest.mark.slow
 def test_nearly_equal_discrete_givens():
-    """Latents that hold each other fast: correlations of 0.95, thresholds far apart."""
+    """Strongly dependent latents: correlations of 0.95, distant thresholds."""
     rng = np.random.default_rng(4)
     correlation = np.full((4, 4), 0.95) + 0.05 * np.eye(4)
     z = rng.standard_normal((1_000_000, 4)) @ np.linalg.cholesky(correlation).T
@@ -106,7 +106,7 @@ def test_margins_are_reproduced(training):
 
 
 def test_tied_numbers_are_intervals():
-    """A zero-inflated given: its latent is cut, not set to the middle of the zeros."""
+    """A zero-inflated given: its latent is truncated, not set to the middle of the zeros."""
     rng = np.random.default_rng(5)
     z = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 400_000)
     frame = pd.DataFrame({"gain": np.maximum(z[:, 0], 0.5) - 0.5, "y": z[:, 1]})

@@ -9,7 +9,7 @@ import mcce
 
 @pytest.fixture(scope="module")
 def tables():
-    """Sixteen columns of three to six levels that have a common cause, for 300 rows and as many new ones."""
+    """Sixteen columns of three to six levels with a common cause, for 300 rows and as many new ones."""
     rng = np.random.default_rng(3)
     cause = rng.normal(size=600)
     columns = {}

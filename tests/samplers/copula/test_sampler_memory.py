@@ -42,7 +42,7 @@ def samplers(training):
 
 
 def draw_chain(samplers, start, features, seed, *, hand_on, rows=None, between=None):
-    """Draw the columns after the first one, as a chain does: one table a step, over one matrix."""
+    """Draw the columns after the first one as a chain does: one table per step over one matrix."""
     rows = np.arange(start.size) if rows is None else rows
     matrix = np.empty((rows.size, len(features)), order="F")
     matrix[:, 0] = start[rows]
@@ -118,7 +118,7 @@ def test_row_depends_only_on_its_own_streams(training, samplers):
 
 @pytest.mark.slow
 def test_rows_with_replaced_values_are_redrawn(training, samplers):
-    """Every third row gets another smoker than was drawn: what follows must know, and other rows must not."""
+    """Every third row gets another smoker value than was drawn: later columns use it, and other rows do not change."""
     start = np.full(N, training.matrix[:, 0].min())
     third = np.arange(N) % 3 == 0
 
@@ -137,7 +137,7 @@ def test_rows_with_replaced_values_are_redrawn(training, samplers):
 
 
 def test_other_givens_do_not_reuse_latents(training, samplers):
-    """A conditional on fewer columns must not learn of the others through their latents."""
+    """A conditional on fewer columns must not depend on the others through their latents."""
     fewer = training.select([0, 2])
     sampler = GaussianCopulaSampler().fit(fewer, training.column(3))
     matrix = training.matrix[:500].copy(order="F")

@@ -45,7 +45,7 @@ def test_restricted_draws_follow_the_conditional(training, target):
     ],
 )
 def test_restricted_levels_with_informative_givens(target, allowed):
-    """Loans have near-deterministic columns: what the restriction says of the givens' latents matters there."""
+    """Loans have near-deterministic columns, where the restriction informs the latents of the givens."""
     X = load_loans().X
     bands = np.digitize(X["salary"], [30_000, 50_000, 70_000, 90_000])
     frame = X.drop(columns="salary").assign(band=pd.Categorical(bands, ordered=True))
@@ -59,7 +59,7 @@ def test_restricted_levels_with_informative_givens(target, allowed):
 
 @pytest.mark.slow
 def test_restricted_numbers_with_informative_givens():
-    """Three near copies of the number, cut in two: below its median given them, their latents lie near the cuts."""
+    """Three near copies of the number, dichotomised: below its median given them, their latents lie near the cuts."""
     rng = np.random.default_rng(6)
     cause = rng.normal(size=2000)
     cut = 0.9 * cause[:, None] + np.sqrt(1 - 0.9**2) * rng.normal(size=(2000, 3)) > 0.0

@@ -27,7 +27,7 @@ SAMPLERS = [
 
 
 def make_table(n: int, seed: int, gaps: float = 0.0) -> pd.DataFrame:
-    """A target that trees want to split to the last row, and one that is missing by a rule."""
+    """Return a target that trees split to the last row, and one that is missing by a rule."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     y = np.exp(2 * x) + 0.01 * rng.normal(size=n)
@@ -144,7 +144,7 @@ def test_too_few_known_values_raise():
 
 
 def test_forest_counts_distinct_rows_after_restriction():
-    """One allowed row is one, however many trees have it and however often."""
+    """One allowed row counts once, in any number of trees and copies."""
     frame = make_table(100, 0)
     fitted, given = fit(ForestSampler(n_trees=8, min_leaf=10), frame, 4)
     values = np.sort(frame["y"].to_numpy())

@@ -88,7 +88,7 @@ def test_splits_leave_enough_rows_on_both_sides():
 
 
 def test_honest_leaves_are_as_dispersed_as_new_rows():
-    """Of noise, a tree with leaves of five finds narrow ones; the other half knows better."""
+    """On noise, a tree with leaves of five finds narrow leaves; the other half has the true spread."""
     rng = np.random.default_rng(1)
     spreads = {}
     for honest in (False, True):
@@ -135,7 +135,7 @@ def test_proper_tree_is_grown_on_a_bootstrap_sample(sampler):
 
 @pytest.mark.slow
 def test_proper_trees_reflect_the_uncertainty_of_a_share():
-    """Over fits, the share of a level varies as it does over data sets: sqrt(p (1 - p) / n) beside the draws."""
+    """Over fits, the share of a level varies as over data sets: sqrt(p (1 - p) / n) beside the draws."""
     n, fits = 50, 300
     given, target = encode(pd.DataFrame({"x": np.zeros(n), "y": ["u"] * 20 + ["v"] * 30}))
     shares = [

@@ -131,7 +131,7 @@ def test_missing_givens_form_a_separate_group():
 
 
 def test_number_between_distant_donors_is_not_supported():
-    """The design page's capital gain: 5000 between donors at 0 and 15000."""
+    """The capital gain of the design page: 5000 between donors at 0 and 15000."""
     gain = np.array([0.0] * 30 + [15_000.0] * 20)
     sampler, given = fit(pd.DataFrame({"x": np.zeros(50), "y": gain}))
     values = np.array([0.0, 15_000.0, 5000.0, -1.0, 15_001.0, np.nan])

@@ -111,7 +111,7 @@ def test_normal_density_is_recovered(sampler):
 
 
 def test_leave_one_out_makes_training_rows_as_likely_as_new_rows():
-    """Small leaves: with itself in its pool, a row looks far more likely than a fresh one."""
+    """In small leaves a row in its own pool looks far more likely than a new one."""
     rng = np.random.default_rng(7)
 
     def groups(n):
@@ -185,7 +185,7 @@ def test_few_values_have_a_margin(values):
 
 
 def test_bandwidth_below_grid_step_leaves_rows_out_equally():
-    """One number far away makes the grid coarse; what is taken out for a row is what it put in."""
+    """One distant number makes the grid coarse; leaving a row out removes exactly its contribution."""
     rng = np.random.default_rng(15)
     values = np.append(rng.normal(size=500), 1e6)
     margin = MarginalDensity.of(values, 0)

@@ -13,7 +13,7 @@ from tests.samplers.donors.density_problem import IDS, SAMPLERS, fit, make_group
 
 @pytest.fixture
 def two_leaves():
-    """30 rows in each of two leaves, the groups; by hand."""
+    """30 rows in each of two leaves, the groups; hand calculation."""
     rng = np.random.default_rng(9)
     g = np.repeat([0, 1], 30)
     return pd.DataFrame({"g": g, "y": rng.normal(20.0 * g, 1.0)})

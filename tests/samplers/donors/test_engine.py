@@ -90,7 +90,7 @@ def margin_share(margin, value, own):
 
 
 def density_by_hand(donors, given, i, value, row=None):
-    """Steps 1 to 4 of `mcce.samplers.donors.density`; the training row `row` is taken out of the pool."""
+    """Steps 1 to 4 of `mcce.samplers.donors.density`; the training row `row` is left out of the pool."""
     margin, own = donors.margin, int(row is not None)
     pool, matching = 0, 0.0
     for rows, values in leaves_of(donors.forest, given, i):
@@ -219,7 +219,7 @@ def huge(shape, n):
 
 @pytest.mark.parametrize("shape", ["normal", *nightly("cauchy", "clusters", "rounded", "lognormal")])
 def test_polynomial_equals_the_sum_of_all_kernels(shape):
-    """In a leaf of 4000 donors: at donors, beside them, in the gaps between them, and far outside."""
+    """In a leaf of 4000 donors: at donors, beside them, in gaps, and far outside."""
     n = 4000
     y = huge(shape, n)
     fitted, given, values = fit(pd.DataFrame({"x": np.zeros(n), "y": y}), CartSampler(min_leaf=n), x="numeric")
@@ -239,7 +239,7 @@ def test_polynomial_equals_the_sum_of_all_kernels(shape):
 
 
 def test_kernel_of_an_outlier_is_left_out_exactly():
-    """What remains of a sum of kernels is e^-72 of it: a difference of the two sums would be rounding, or nothing."""
+    """The remainder of a sum of kernels is e^-72 of it: a difference of the two sums would be rounding error."""
     y = np.append(np.random.default_rng(6).normal(size=999), 0.0)
     width = 0.0
     for _ in range(3):  # the outlier moves the bandwidth a little

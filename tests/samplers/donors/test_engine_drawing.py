@@ -129,7 +129,7 @@ def test_draws_within_levels_are_uniform_over_the_allowed_donors():
 
 @pytest.fixture(scope="module")
 def forest():
-    """A forest of four trees, its givens, and the pool of each row, put together from the trees by hand."""
+    """A forest of four trees, its givens, and the pool of each row, assembled from the trees by hand."""
     rng = np.random.default_rng(6)
     frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.integers(0, 3, 60).astype(float)})
     frame["y"] = np.round(frame["x"] + frame["z"], 1)

@@ -83,7 +83,7 @@ def test_restricted_draws_are_uniform_over_the_allowed_donors(smooth):
 
 
 def test_pooled_donors_and_values_near_them_are_supported(smooth):
-    """All numbers differ here, so the distinct donors are the training rows that the draw comes from."""
+    """All numbers differ, so the distinct donors identify the training rows."""
     sampler, given = fit(smooth, n_trees=4)
     for row in (3, 200):
         pool = np.unique(pool_of(sampler, given, row))

@@ -26,7 +26,7 @@ def test_conformance(check):
 
 
 def frame_of(kind, n=200):
-    """Return givens of which one says nothing: trees that split on it have large leaves for the other."""
+    """Return givens with one noise column: trees that split on it have large leaves for the other."""
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(2, n))
     y = np.round(3.0 * (x > 0) + rng.normal(size=n) * 0.5, 1)

@@ -63,7 +63,7 @@ def test_roots_split_on_any_column_if_all_are_noise(max_features, n_tried):
 
 @pytest.mark.slow
 def test_candidate_columns_are_redrawn_in_each_node(smooth):
-    """With one column a node, two nodes of a tree split on the same column with probability 1/4 each."""
+    """With one column per node, two nodes of a tree split on the same column with probability 1/4 each."""
     given, target = encode(smooth)
     pairs = np.zeros((4, 4))
     for t in range(800):
@@ -74,7 +74,7 @@ def test_candidate_columns_are_redrawn_in_each_node(smooth):
 
 
 def test_untried_columns_stay_available_below():
-    """Only x0 matters. With one column a node, the pure nodes come deeper down, but they come."""
+    """Only x0 matters. With one column per node, pure nodes appear at larger depth."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=(500, 3))
     frame = pd.DataFrame({"x0": x[:, 0], "x1": x[:, 1], "x2": x[:, 2], "y": np.where(x[:, 0] > 0, 1.0, 0.0)})

@@ -31,7 +31,7 @@ def test_conformance(check):
 
 
 def frame_of(n=300):
-    """Return a target with a point mass, whose spread differs between two leaves a hundredfold."""
+    """Return a target with a point mass whose spread differs a hundredfold between two leaves."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, n).astype(float)
     y = np.where(x > 0, 100.0 + 10.0 * rng.normal(size=n), 0.1 * rng.normal(size=n))
@@ -57,7 +57,7 @@ def test_draws_follow_the_kernel_density_of_their_leaf(make):
         assert not np.isin(moved, target.values).any()
 
         def below(x, others=others, width=width):
-            """Return the mean over the donors of normal distribution functions cut off at the training range."""
+            """Return the mean over the donors of normal cdfs truncated to the training range."""
             ends = [stats.norm.cdf((end - others) / width) for end in (target.values.min(), target.values.max())]
             each = (stats.norm.cdf((np.asarray(x)[:, None] - others) / width) - ends[0]) / (ends[1] - ends[0])
             return each.mean(axis=1)
@@ -68,7 +68,7 @@ def test_draws_follow_the_kernel_density_of_their_leaf(make):
 
 
 def test_forest_moves_a_donor_by_the_bandwidth_of_its_leaf():
-    """Pooled over trees: a donor of a leaf of the narrow group never moves as far as one of the wide group."""
+    """Pooled over trees: a donor from a narrow leaf never moves as far as one from a wide leaf."""
     given, target = encode(frame_of())
     fitted = mcce.ForestSampler(n_trees=4, max_features=None, smoothing="density").fit(given, target)
     row = given.take(np.full(4000, np.flatnonzero(given.matrix[:, 0] == 0)[0]))

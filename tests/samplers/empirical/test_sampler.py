@@ -67,7 +67,7 @@ def gower(frame, i):
 
 
 def kept_weights(distances, h=H, keep=0.95):
-    """Return weights by sorting them, ties of the last one that is kept included."""
+    """Return weights by sorting, including ties of the last one kept."""
     weights = np.exp(-0.5 * (distances / h) ** 2)
     order = np.argsort(-weights, kind="stable")
     last = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), keep)
@@ -163,7 +163,7 @@ def test_left_out_training_row_has_no_influence():
 
 
 def test_equal_weights_are_kept_or_dropped_together():
-    """Without givens all rows weigh the same: none may be cut off for standing last."""
+    """Without givens all rows have equal weight: none may be cut off because of its position."""
     frame = pd.DataFrame({"y": np.arange(50.0)})
     given, target = encode(frame)
     fitted = mcce.EmpiricalSampler(bandwidth=H, keep=0.5).fit(given, target)
@@ -220,7 +220,7 @@ def test_bandwidth_minimises_the_criterion():
 
 @pytest.mark.slow
 def test_bandwidth_depends_on_the_givens():
-    """Of noise it is the widest; where the spread alone depends on the given, it is not."""
+    """For noise the bandwidth is the widest; if only the spread depends on the given, it is not."""
     rng = np.random.default_rng(2)
     x, e = rng.normal(size=(2, 800))
     noise, spread = (

@@ -38,7 +38,7 @@ def test_levels_are_drawn_with_the_predicted_probabilities(grades, ordered):
 
 @pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), RandomForestClassifier(15)], ids=["tree", "forest"])
 def test_levels_of_new_rows_are_not_impossible(estimator):
-    """A tree that has grown to the end is sure of one level: of fresh rows it was wrong, and said -inf, of half."""
+    """A fully grown tree predicts one level with certainty: for half of the new rows it was wrong, with -inf."""
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"x": rng.normal(size=600), "y": pd.Categorical(rng.choice(["a", "b", "c"], 600))})
     sampler, given = fit(frame.iloc[:300], estimator)
@@ -90,7 +90,7 @@ def test_weight_of_the_margin_maximises_the_likelihood(truth):
 
 
 def test_classifier_that_needs_all_rows_is_fitted():
-    """Without a fold, fewer rows of the rare level are left than the inner folds of the calibration need."""
+    """A fold leaves fewer rows of the rare level than the inner folds of the calibration need."""
     frame = pd.DataFrame({"x": np.arange(50.0), "y": pd.Categorical(["a"] * 45 + ["b"] * 5)})
     sampler, given = fit(frame, CalibratedClassifierCV(GaussianNB(), cv=5))
     density = np.array([sampler.log_density(given, np.full(50, float(level))) for level in range(2)])
@@ -122,7 +122,7 @@ def test_unseen_level_has_zero_probability(grades):
 
 
 def test_single_level_needs_no_classifier():
-    """LogisticRegression itself refuses one class."""
+    """LogisticRegression raises for one class."""
     y = pd.Categorical(["b"] * 20, ["a", "b"])
     sampler, given = fit(pd.DataFrame({"x": np.arange(20.0), "y": y}), LogisticRegression())
     assert (draw(sampler, given, 0, 10) == 1.0).all()

@@ -94,7 +94,7 @@ def test_pmm_has_the_spread_of_the_noise(name):
 
 @pytest.mark.slow
 def test_changing_spread_is_followed():
-    """sd = x: the scale of residuals goes with the prediction; donors are near in prediction, so in spread."""
+    """sd = x: the scale of residuals follows the prediction; donors have close predictions and so a close spread."""
     rng = np.random.default_rng(9)
     x = rng.uniform(1, 5, 3000)
     frame = pd.DataFrame({"x": x, "y": 10 * x + x * rng.normal(size=3000)})
@@ -158,7 +158,7 @@ def test_given_seed_is_kept():
 
 
 def test_distant_row_has_the_donors_of_that_end(line):
-    """A prediction of 2e18 is equally far from all donors in floating point; the nearest are still the last ones."""
+    """A prediction of 2e18 is equally far from all donors in floating point; the nearest are still the last."""
     sampler, given = fit(line, Known((2.0, 3.0)), method="pmm", n_donors=5)
     predicted = (2 * line["x"] + 3 * (line["job"] == "cook")).to_numpy()
     for x, last in ((1e18, np.argsort(predicted)[-5:]), (-1e18, np.argsort(predicted)[:5])):

@@ -168,7 +168,7 @@ def test_quantile_draws_outside_the_support_are_missing(atom):
 
 
 def test_value_at_an_outer_quantile_keeps_its_weight():
-    """Of 40 values 36 are 2, and so are all quantiles; 0 and 4 are drawn as often as they occur, not in half of all."""
+    """Of 40 values 36 are 2, and so are all quantiles; 0 and 4 are drawn as often as they occur."""
     frame = pd.DataFrame({"x": np.zeros(40), "y": np.r_[np.full(2, 0.0), np.full(36, 2.0), np.full(2, 4.0)]})
     sampler, given = fit(frame, KnownQuantiles(), method="quantiles", n_quantiles=3)
     counts = [(draw(sampler, given, 0, 4000) == value).sum() for value in (0.0, 2.0, 4.0)]
@@ -209,7 +209,7 @@ def test_quantiles_have_the_right_tails(process):
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.35, *nightly(0.1)])
 def test_quantiles_keep_frequent_zeros(share):
-    """Predictions near a point mass are seldom exactly there: 6 to 10 points of the zeros became small numbers."""
+    """Predictions near a point mass are seldom exactly there: 6 to 10 per cent of the zeros became small numbers."""
     rng = np.random.default_rng(7)
     x = rng.uniform(0, 2, 1000)
     y = np.where(rng.random(1000) < share * x, 0.0, np.exp(x + 0.5 * rng.normal(size=1000)))

@@ -25,7 +25,7 @@ from tests.samplers.estimator.problem import BOOSTING, draw, fit
 
 
 class Levels(EstimatorSampler):
-    """For check_sampler, which fits a target of each kind that a sampler handles."""
+    """For check_sampler, which fits a target of each supported kind."""
 
     handles = frozenset({"categorical", "ordered"})
 
@@ -166,7 +166,7 @@ def test_estimator_is_cloned(line):
 
 
 def test_chain_of_estimators_with_a_decision(line):
-    """The decision is one more given: y > 15 is drawn where it is wanted."""
+    """The decision is an additional given: y > 15 is drawn for accepted rows."""
     samplers = {"job": EstimatorSampler(LogisticRegression()), "y": EstimatorSampler(LinearRegression(), method="pmm")}
     decision = (line["y"] > 15).to_numpy()
     chain = ChainModel(sampler=samplers, fixed=["x"], random_state=1).fit(line, decision)

@@ -15,7 +15,7 @@ from tests.marks import nightly, nightly_rows
 
 
 def frame_of(n=600, seed=0):
-    """Return two groups that differ in everything, with a point mass, missing values and levels."""
+    """Return two groups that differ in every column, with a point mass, missing values and levels."""
     rng = np.random.default_rng(seed)
     group = rng.random(n) < 0.4
     x = rng.normal(np.where(group, 4.0, 0.0), 1.0)
@@ -45,7 +45,7 @@ def fitted():
 
 
 def by_scipy(mixture, seen, i):
-    """Return log w_k + log density of what is seen of row i, by component."""
+    """Return log w_k + log density of the observed part of row i, by component."""
     known = np.flatnonzero(~np.isnan(seen.scores[i]))
     found = np.log(mixture.weights)
     for k in range(mixture.n_components):
@@ -69,7 +69,7 @@ def test_log_joint_matches_scipy_for_any_known_columns(fitted):
 
 
 def test_conditional_score_is_the_ratio_of_joint_densities(fitted):
-    """Of x, which has scores only: p(z | rest) = sum_k joint with z / sum_k joint without it."""
+    """For x, which has scores only: p(z | rest) = sum_k joint with z / sum_k joint without it."""
     mixture, table, _ = fitted
     rows = table.matrix[:30]
     given = mixture.conditional(rows, [1, 2, 3], 0)
@@ -129,7 +129,7 @@ def test_em_finds_the_groups(fitted):
 
 
 def test_correlations_are_found_with_missing_values():
-    """Half of x is missing, more often where y is low: EM takes what is known of y into account."""
+    """Half of x is missing, more often where y is low: EM uses the observed y."""
     rng = np.random.default_rng(2)
     x, y = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 4000).T
     gone = rng.random(4000) < 1.0 / (1.0 + np.exp(3.0 * y))
@@ -151,7 +151,7 @@ def test_number_of_components_is_chosen_on_new_rows(groups, least, most):
 
 
 def test_several_columns_are_drawn_together(fitted):
-    """Draws of x, y and z given the job are like the rows that have it, and what is known stays."""
+    """Draws of x, y and z given the job are distributed like the rows with it, and given values are kept."""
     mixture, table, _ = fitted
     rows = np.repeat(table.matrix[table.matrix[:, 1] == 0], 20, axis=0)
     drawn = mixture.draw(rows, [1], [0, 2, 3], RowStreams.from_seed(1, len(rows)))
@@ -199,7 +199,7 @@ def test_restricted_draws_are_truncated(target):
 
 
 def test_restricted_draws_come_from_feasible_components(fitted):
-    """Of x alone, at 0 and 4: above 3 is hardly anything of the first, which has more rows."""
+    """For x alone, at 0 and 4: above 3 there is hardly any mass of the first component, which has more rows."""
     mixture, _, _ = fitted
     n = 6000
     x = mixture.conditional(np.empty((n, 4)), [], 0)

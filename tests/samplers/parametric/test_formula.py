@@ -108,7 +108,7 @@ def test_every_sampler_of_numbers_accepts_a_formula(cls):
 
 @pytest.mark.parametrize("name", ["logreg", "polyreg", "polr", "parametric"])
 def test_every_sampler_of_levels_accepts_a_formula(name):
-    """Whether the levels of a product are high depends on the product alone: main effects say nothing."""
+    """The levels of a product depend on the product alone: main effects are uninformative."""
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
     codes = np.digitize(2 * frame["a"] * frame["b"] + rng.logistic(size=600), [0] if name == "logreg" else [-1, 1])
@@ -233,7 +233,7 @@ def test_dot_means_all_givens_in_any_order():
 
 
 def test_decision_is_always_a_predictor():
-    """As beside `predictors`: here it moves the target, and the formula need not name it."""
+    """As with `predictors`: the decision affects the target, and the formula need not name it."""
     frame = make_frame(800)
     accepted = np.random.default_rng(2).random(800) < 0.5
     frame["y"] = frame["age"] + 50.0 * accepted

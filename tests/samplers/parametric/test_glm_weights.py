@@ -24,7 +24,7 @@ DESIGN = np.column_stack([X["a"], X["b"], X["f"] == "v", X["f"] == "w"]).astype(
 
 @pytest.fixture(params=["fractions", "counts", "zeros"])
 def case(request):
-    """Rows that have weight, their weights, and R's fits."""
+    """Rows with positive weight, their weights, and R's fits."""
     weights = np.array(FIXTURE["weights"][request.param], dtype=np.float64)
     kept = np.flatnonzero(weights)
     return kept, weights[kept], FIXTURE["fits"][request.param]
@@ -62,7 +62,7 @@ def test_two_classes_match_weighted_glm_of_r(case):
 
 
 def test_more_classes_match_weighted_multinom_of_r(case):
-    """To the accuracy of its optimiser; the likelihood is no worse."""
+    """To the accuracy of its optimiser; the likelihood is at least as high."""
     kept, weights, expected = case
     classes = X["three"].map({"p": 0, "q": 1, "r": 2}).to_numpy()[kept]
     fitted = fit_multinomial(Rows(DESIGN[kept], classes, weights), 3)

@@ -153,7 +153,7 @@ def test_norm_within_far_tail():
 
 
 def test_norm_within_counts_rounded_values():
-    """The chance of each allowed integer is that of its rounding interval, at the ends too."""
+    """The probability of each allowed integer is that of its rounding interval, also at the ends."""
     given, target = linear_data(decimals=0)
     fitted = mcce.NormSampler().fit(given, target)
     rows = at(given, 0.2, 0.0, 6000)
@@ -180,7 +180,7 @@ def test_normrank_within_renormalises_its_own_probabilities():
 
 
 def test_normrank_draws_follow_its_probabilities():
-    """Of few training rows, where half a rank more or less is seen."""
+    """With few training rows, where half a rank matters."""
     given, target = linear_data(n=30, decimals=0)
     fitted = mcce.NormRankSampler().fit(given, target)
     rows = at(given, 0.2, 0.0, 8000)

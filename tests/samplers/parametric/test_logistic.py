@@ -216,7 +216,7 @@ def test_unobserved_levels_are_never_drawn():
 
 @pytest.mark.parametrize("sampler", [mcce.LogregSampler(), mcce.PolyregSampler()], ids=repr)
 def test_relabelling_a_given(sampler):
-    """Other names change nothing, nor does another order with the same base. Another base moves the augmented rows."""
+    """Other names and another order with the same base have no effect. Another base moves the augmented rows."""
     frame = softmax_data(n=300)
     expected = probabilities(sampler, frame)
     renamed = frame.assign(f=frame["f"].cat.rename_categories({"u": "zz", "v": "a", "w": "m"}))
@@ -283,7 +283,7 @@ def crossed_levels(n=800, seed=4):
 
 @pytest.mark.parametrize("augment", [False, True])
 def test_polyreg_has_the_two_way_margins_and_the_conditional_of_ipf(augment, monkeypatch):
-    """Exactly so without the augmentation; with it, the margins differ by no more than the weight of its rows."""
+    """Exact without the augmentation; with it, the margins differ at most by the weight of its rows."""
     if not augment:
         monkeypatch.setattr(logistic, "augmented", lambda x, y, n_classes, weights=None: Rows(x, y, np.ones(y.size)))
     frame = crossed_levels()

@@ -230,7 +230,7 @@ def test_whole_chains(sampler):
 
 
 def fitted_numbers(sampler):
-    """Return every array that `fit` has learned, end to end."""
+    """Return all fitted arrays, concatenated."""
     state = get_state(sampler)
     return np.concatenate([np.ravel(state[name]) for name in sorted(state) if isinstance(state[name], np.ndarray)])
 
@@ -253,7 +253,7 @@ def test_proper_parameters_follow_the_chain_seed(sampler):
 
 @pytest.mark.nightly
 def test_coefficients_over_chain_seeds_follow_their_posterior():
-    """Both features have their own draws: coefficients over 300 chains spread as sigma^2 V says, and not together."""
+    """Features have independent draws: coefficients over 300 chains have the covariance sigma^2 V, uncorrelated."""
     rng = np.random.default_rng(4)
     x = rng.normal(size=80)
     frame = pd.DataFrame({"x": x, "a": x + rng.normal(size=80), "b": 2 * x + rng.normal(size=80)})

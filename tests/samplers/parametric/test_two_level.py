@@ -82,7 +82,7 @@ def test_parameters_of_a_known_process():
 
 
 def test_draws_for_known_and_new_groups_have_the_right_distribution():
-    """Each new row of a known group has its own posterior; small groups would be too narrow without its variance."""
+    """Each new row of a known group has an individual posterior; without its variance small groups are too narrow."""
     X, b = process(1500, per_group=2)
     given, target = encode(X)
     fitted = TwoLevelSampler(group="school").fit(given, target)

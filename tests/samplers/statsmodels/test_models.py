@@ -57,7 +57,7 @@ def test_parameters_match_r(case):
 
 @pytest.mark.slow
 def test_parameters_of_a_beta_regression_maximise_its_likelihood():
-    """A direct optimum of the density that betareg has (Ferrari and Cribari-Neto 2004)."""
+    """A direct optimum of the density of betareg (Ferrari and Cribari-Neto 2004)."""
     x = np.column_stack([np.ones(len(FRAME)), FRAME["age"], FRAME["sex"] == "m"]).astype(float)
     y = FRAME["share"].to_numpy()
     scale = np.array([1.0, 50.0, 1.0, 1.0])
@@ -138,7 +138,7 @@ def test_probabilities_match_statsmodels(target, model, options):
 
 
 def test_scale_of_the_columns_does_not_matter():
-    """Salaries in cents and years since 0: the coefficients follow."""
+    """Salaries in cents and years since 0: the coefficients scale accordingly."""
     design = np.column_stack([FRAME["age"], FRAME["sex"] == "m"]).astype(float)
     y = FRAME["overdispersed"].to_numpy(float)
     for name in ("Poisson", "NegativeBinomial", "ZeroInflatedPoisson"):
@@ -182,7 +182,7 @@ def test_count_without_variation_in_a_level_is_separated():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_underdispersed_counts_have_no_negative_binomial(seed):
-    """Newton's steps to a negative alpha made the fit endless: scipy's zeta() counts up from 1 / alpha."""
+    """Newton steps to a negative alpha made the fit endless: scipy's zeta() counts up from 1 / alpha."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=400)
     X = pd.DataFrame({"x": x, "y": rng.binomial(4, scipy.special.expit(0.3 * x)).astype(float)})

@@ -23,7 +23,7 @@ def test_conformance_with_another_second_part(rest):
 
 @pytest.mark.slow
 def test_zeros_follow_the_process():
-    """P(0) is a logistic function of age; the normal regression has none, and draws below 0."""
+    """P(0) is a logistic function of age; the normal regression has no zeros and draws below 0."""
     drawn = np.array([fitted(TwoPartSampler(), "saved").sample(GIVEN, RowStreams.from_seed(s, 600)) for s in range(20)])
     young, old = (FRAME["age"] < 35).to_numpy(), (FRAME["age"] > 55).to_numpy()
     values = column("saved").values

@@ -28,7 +28,7 @@ def pair_of(name, types, rotation=0):
 
 
 def intervals(kind, n=400):
-    """Return points, or intervals of which some begin at 0, end at 1, or are as narrow as none."""
+    """Return points, or intervals of which some begin at 0, end at 1, or are extremely narrow."""
     ends = np.sort(np.random.default_rng(ord(kind)).random((2, n)), axis=0)
     if kind == "c":
         return ends[0], ends[0]

@@ -34,7 +34,7 @@ def test_conformance(check):
 
 
 def partial_correlations():
-    """Return the correlation of each pair of a path given those between, and how many these are."""
+    """Return the correlation of each pair of a path given those between, and the number of these."""
     for tree in range(3):
         for i in range(3 - tree):
             pair, between = [i, i + tree + 1], [*range(i + 1, i + tree + 1)]

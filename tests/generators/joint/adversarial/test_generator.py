@@ -35,7 +35,7 @@ def forest():
 
 
 def naive_factor(leaves, leaf, j, value):
-    """One column's density in one leaf, from the rows of the leaf and its bounds, slowly."""
+    """The density of one column in one leaf, from the rows of the leaf and its bounds, by a plain loop."""
     coding = leaves.codings[j]
     lo, hi = leaves.low[leaf, j], leaves.high[leaf, j]
     decoded = coding.value_of_code
@@ -88,7 +88,7 @@ def test_densities_match_brute_force(forest, places):
 
 
 def test_density_does_not_depend_on_other_rows(forest):
-    """Rows with the same values ask a leaf once; each alone, all together and backwards are the same."""
+    """Rows with equal values query a leaf once; single, joint and reversed evaluation agree."""
     rows = X.head(40)
     together = forest.log_density(rows)
     pd.testing.assert_series_equal(forest.log_density(rows[::-1])[::-1], together, rtol=1e-13)
@@ -131,7 +131,7 @@ def test_draws_follow_the_density_of_a_number(forest):
 
 
 def test_restricted_draws_match_filtered_draws(forest):
-    """Exact conditioning of the joint: also of features that are not restricted. Rejection tells."""
+    """Exact conditioning of the joint, also of unrestricted features, compared with rejection."""
     n = 30_000
     free = forest.draw(request_of(forest, n)).rows
     frame = forest.schema_.decode(free)
@@ -160,7 +160,7 @@ def test_restricted_draws_match_filtered_draws(forest):
 
 @pytest.mark.slow
 def test_single_allowed_number_is_conditioned_on(forest):
-    """Given y = 17, the leaves are those of group b's rows: brute force over the leaves' densities."""
+    """Given y = 17, the leaves are those of the rows of group b: brute force over the densities of the leaves."""
     n = 4000
     single = Within(low=np.full(n, 17.25), high=np.full(n, 17.25))
     drawn = forest.draw(request_of(forest, n, restrictions={"y": single}))

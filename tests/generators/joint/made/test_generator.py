@@ -263,7 +263,7 @@ def test_other_known_processes():
 
 
 def test_correct_model():
-    """A table drawn from a network: another one that learns from it is about as good on new rows."""
+    """A table drawn from a network: a network fitted to it is about as good on new rows."""
     pytest.importorskip("torch", reason=WHY)
     truth = Made(widths=(16,), max_epochs=15, random_state=2).fit(X)
     rows, new = truth.sample(1500), truth.sample(800, random_state=9)
