@@ -18,7 +18,7 @@ DIRECTIVE = re.compile(r"^\.\. auto(class|function|module):: (mcce\S*)\n((?:   :
 
 
 def example(thing):
-    """Return the source of the examples of a docstring, under their heading; "" without."""
+    """Return the source of the examples of a docstring under their heading; "" without."""
     text = inspect.getdoc(thing) or ""
     _, found, after = text.partition("Examples\n--------\n")
     return "".join(each.source for each in doctest.DocTestParser().get_examples(after)) if found else ""
@@ -44,7 +44,7 @@ def is_code(cls, name):
 
 
 def without_example(kind, name, options):
-    """Return what a directive shows that has no example."""
+    """Return what a directive shows without an example."""
     thing = pydoc.locate(name)
     whole = example(thing)
     lacking = [] if whole or kind == "module" else [name]

@@ -64,7 +64,7 @@ def test_readme_examples_and_picture(tmp_path):
 
 
 def check_picture(axes, shown, drawn):
-    """Compare a picture with what is drawn now: its words, which it carries along, exactly, and its lines roughly."""
+    """Compare a picture with the current plot: its embedded text exactly, and its lines roughly."""
     texts = [text.get_text() for text in axes.figure.findobj(Text) if text.get_visible() and text.get_text()]
     axes.figure.savefig(drawn, dpi=150, metadata={"Software": None, "Description": "\n".join(texts)})
     with Image.open(shown) as now, Image.open(drawn) as new:
@@ -98,7 +98,7 @@ def test_vignette_is_python_with_valid_imports(path):
 
 
 def live_with_r(path):
-    """Mark the page that compares with R as slow too: the site's environment has no R, and shows recorded output."""
+    """Mark the page that compares with R as slow too: the site's environment has no R and shows recorded output."""
     return pytest.param(path, marks=pytest.mark.slow) if path.stem == "cross-checking-with-r" else path
 
 
@@ -129,7 +129,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
 def anchors(path):
-    """Return what the headings of a page are linked by."""
+    """Return the anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.*)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 

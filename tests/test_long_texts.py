@@ -49,7 +49,7 @@ QUICK = 1e-4  # seconds below which a clock tells nothing
 
 
 class Case(NamedTuple):
-    """A text of about n letters, who reads it, and the module whose pattern that is."""
+    """A text of about n letters, its reader, and the module of the pattern."""
 
     module: ModuleType
     read: Callable[[str], object]
@@ -181,7 +181,7 @@ CASES = {
 
 
 def seconds(case: Case, n: int) -> float:
-    """Return the least time of a few: the others waited for something else."""
+    """Return the minimum time of a few runs, since the others include waiting."""
     text, found = case.text(n), []
     for _ in range(5):
         begun = time.process_time()

@@ -181,7 +181,7 @@ def keywords(function):
 
 
 def methods(cls):
-    """Return the public methods that a class has from us, not from Python."""
+    """Return the public methods of a class, without those of Python."""
     ours = {name for base in cls.__mro__ if base.__module__.startswith("mcce") for name in vars(base)}
     return {name for name in ours if not name.startswith("_") and inspect.isroutine(getattr(cls, name))}
 
@@ -211,7 +211,7 @@ def test_every_public_name_is_on_the_api_page():
 
 
 def fresh(code):
-    """Return what some code prints in a process of its own."""
+    """Return the output of code in a separate process."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -249,7 +249,7 @@ def test_import_loads_no_slow_modules():
 
 @pytest.mark.slow
 def test_lazy_names_are_found():
-    """By a chain, by a file, and by whoever would take the name."""
+    """By a chain, by a file, and when registering the name."""
     kept = Path(__file__).parent / "fixtures" / "storage" / "v1"
     code = "print(mcce.ChainModel.load({!r}).samplers_['n'].__class__.__name__); "
     files = [code.format(str(kept / name)) for name in ("rpart.mcce", "boosting.mcce")]
@@ -264,7 +264,7 @@ def test_lazy_names_are_found():
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["", *nightly(f"import mcce; [getattr(mcce, name) for name in {mcce.__all__}]; ")])
 def test_every_name_is_loaded_on_first_use(before):
-    """All at once by the star; and one after the other, each where nothing but the ones before is loaded."""
+    """All at once by the star import; and one by one with only the preceding ones loaded."""
     by_star = "from mcce import *; print(MCCE.__name__, diagnostics.stability.__name__)"
     assert fresh(before + by_star) == ["MCCE", "stability"]
 
@@ -275,7 +275,7 @@ def test_unknown_name_raises():
 
 
 def test_class_names_are_unique():
-    """Those with an underscore too, which counts for nothing."""
+    """Names with an underscore too, ignoring it."""
     homes = {}
     for path in [path for package in (mcce.__file__, r_bridge.__file__) for path in Path(package).parent.rglob("*.py")]:
         for name in re.findall(r"^ *class (\w+)[:(]", path.read_text(encoding="utf-8"), re.MULTILINE):
@@ -291,7 +291,7 @@ OTHER_MEANING = {
 
 
 def test_parameter_has_one_spelling():
-    """Of what the package, the datasets, the diagnostics and the test kit offer."""
+    """For all names of the package, the datasets, the diagnostics and the test kit."""
     modules = (mcce, mcce.datasets, mcce.diagnostics, mcce.testing)
     offered = [getattr(module, name) for module in modules for name in module.__all__]
     results = {each for each in offered if is_dataclass(each)} - {mcce.Auto, mcce.Privacy}

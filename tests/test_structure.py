@@ -79,13 +79,13 @@ def modules():
 
 
 def mirroring_files():
-    """Return the test files inside folders that the package has too."""
+    """Return the test files in folders that the package also has."""
     files = [path.relative_to(TESTS) for path in sorted(TESTS.rglob("test_*.py"))]
     return [file for file in files if file.parent != Path() and _is_mirrored(file.parent)]
 
 
 def _is_mirrored(folder):
-    """Say whether a folder of tests is a package of `mcce`, or holds the tests of one module."""
+    """Return whether a folder of tests is a package of `mcce`, or holds the tests of one module."""
     return (PACKAGE / folder).is_dir() or _is_of_module(folder)
 
 
@@ -94,7 +94,7 @@ def _is_of_module(folder):
 
 
 def mirrored_by(file):
-    """Return the module that a test file is about by its name: the longest `b` of `test_b_<topic>.py`; or None."""
+    """Return the module of a test file by its name: the longest `b` of `test_b_<topic>.py`; or None."""
     if _is_of_module(file.parent):
         return file.parent.with_suffix(".py")
     words = file.stem.removeprefix("test_").split("_")
@@ -110,7 +110,7 @@ def is_about_package(file):
 
 
 def is_kernels(module):
-    """Say whether a module holds kernels, which are tested through the module that calls them."""
+    """Return whether a module holds kernels, which are tested through the module that calls them."""
     return module.stem == "kernels"
 
 

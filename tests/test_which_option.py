@@ -17,7 +17,7 @@ refused.to_csv("refused.csv", index=False)
 
 
 def leaves(text):
-    """Return what stands in the trees of a page: the lines without anything below, and the calls."""
+    """Return the trees of a page: the leaves, and the calls."""
     lines = [
         line for tree in re.findall(r"```\{container\} tree\n(.*?)```", text, re.DOTALL) for line in tree.splitlines()
     ]

@@ -26,7 +26,7 @@ print(mcce.__file__, hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
 
 @pytest.mark.slow
 def test_unwritable_cache(tmp_path):
-    """Files stand where folders would be made: permissions do not bind everybody."""
+    """Files occupy the paths of folders that would be created: permissions do not restrict every user."""
     package = tmp_path / "mcce"
     shutil.copytree(Path(mcce.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
@@ -52,7 +52,7 @@ def test_unwritable_cache(tmp_path):
 
 @pytest.fixture
 def heeded_interrupts():
-    """Let an interrupt raise, also where whoever started the tests ignores it, as a shell does in the background."""
+    """Make interrupts raise, also if the parent process ignores them, as a shell does in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -34,7 +34,7 @@ def every_other_row(rows):
 
 
 class ChainWithoutDecision(mcce.ChainModel):
-    """The second argument of a chain's fit is the decision to condition on; scikit-learn hands over a response."""
+    """The second argument of a chain's fit is the decision to condition on; scikit-learn passes a response."""
 
     def fit(self, X, y=None):
         return super().fit(X)
@@ -44,7 +44,7 @@ EXPLAINER = mcce.MCCE(every_other_row, decision=True, random_state=0)
 
 
 def named_checks(estimator):
-    """Return every check of scikit-learn by name; some come several times."""
+    """Return every check of scikit-learn by name; some occur several times."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEstimator`")  # it need not
         return [(getattr(c, "func", c).__name__, e, c) for e, c in checks.estimator_checks_generator(estimator)]

@@ -15,7 +15,7 @@ from mcce.base.progress import progress_bar, working
 
 @pytest.fixture
 def screen(monkeypatch):
-    """Text bars on a screen of our own, after a twentieth of a second."""
+    """Text bars on a separate screen, after a twentieth of a second."""
     shown = io.StringIO()
     monkeypatch.setattr(progress, "tqdm", lambda **options: tqdm(file=shown, mininterval=0, **options))
     monkeypatch.setattr(progress, "SECONDS", 0.05)

@@ -47,7 +47,7 @@ class Scored:
 
 @pytest.fixture
 def forgotten(monkeypatch):
-    """Let names that a test registers be forgotten after it."""
+    """Unregister names registered by a test."""
     for registry in (SAMPLERS, GENERATORS, MEASURES, CONSTRAINTS):
         monkeypatch.setattr(registry, "known", dict(registry.known))
     for names in ("_by_class", "_by_name"):
@@ -56,7 +56,7 @@ def forgotten(monkeypatch):
 
 @pytest.fixture
 def own(forgotten, monkeypatch):
-    """The module of the user, imported."""
+    """The imported module of the user."""
     spec = importlib.util.spec_from_file_location("users_own", SOURCE)
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "users_own", module)

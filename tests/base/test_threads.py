@@ -45,7 +45,7 @@ def test_error_in_a_thread_is_raised(threads):
 
 
 def test_number_of_threads():
-    """scikit-learn's meaning; the truth is joblib's own count of threads."""
+    """As in scikit-learn; the truth is joblib's count of threads."""
     with joblib.parallel_config("threading"):
         for n_jobs in (None, 1, 3, -1, -2):
             assert count_jobs(n_jobs) == joblib.effective_n_jobs(n_jobs)
@@ -69,7 +69,7 @@ def free(pools):
 
 @pytest.fixture
 def two_native_threads():
-    """A process in which every native pool has two threads, whatever the machine and its settings."""
+    """A process in which every native pool has two threads, independent of the machine and its settings."""
     HistGradientBoostingClassifier(max_iter=1).fit([[0.0], [1.0]] * 20, [0, 1] * 20)  # so that OpenMP is loaded
     pools = ThreadpoolController()
     before = pools.limit(limits=2)

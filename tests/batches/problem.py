@@ -20,7 +20,7 @@ def explainer() -> MCCE:
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder, and what is in it."""
+    """Return every file of a folder with its contents."""
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 

@@ -58,7 +58,7 @@ def test_two_threads_of_one_process_are_two_runs(tmp_path):
 
 @pytest.mark.slow
 def test_concurrent_runs_never_hold_the_lock_together(tmp_path):
-    """The file is removed by each holder, so that some lock a file that is gone."""
+    """The file is removed by each holder, so some runs lock a removed file."""
     inside, most, entered = 0, 0, 0
     counting = threading.Lock()
 

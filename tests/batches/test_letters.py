@@ -63,7 +63,7 @@ def test_factuals_without_letter_are_listed_with_the_reason(tmp_path):
 
 
 class Killed(BaseException):
-    """Nothing that a run could tidy up after."""
+    """No leftovers that a run could remove."""
 
 
 @pytest.mark.slow

@@ -28,14 +28,14 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(source, tmp_path_factory):
-    """The folder of an undisturbed run, which no test changes."""
+    """The folder of an undisturbed run, which no test modifies."""
     out = tmp_path_factory.mktemp("done") / "out"
     explainer().explain_batches(source, out, **SETTINGS)
     return out
 
 
 def assert_as_at_once(folder, found):
-    """What stands in a folder is what `explain` found, row by row and bit by bit."""
+    """The contents of a folder equal the result of `explain`, row by row and bit by bit."""
     rows, others = tables(folder)
     pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
     expected = found.unexplained.reset_index()
@@ -90,7 +90,7 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
 
 @pytest.mark.slow
 def test_backend_that_submits_all_at_once_writes_the_same_bytes(source, done, tmp_path):
-    """Ray's, for one; joblib's own processes stand for it."""
+    """As Ray does; joblib's processes are used instead."""
     with joblib.parallel_config("multiprocessing", n_jobs=2):
         assert not joblib.parallel.get_active_backend()[0].supports_return_generator
         explainer().explain_batches(source, tmp_path / "out", **SETTINGS)
@@ -182,7 +182,7 @@ def test_duplicate_id_raises_before_any_work(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, *nightly(2)])
 def test_unusual_rows_are_reported_once_and_counted(n_jobs, tmp_path):
-    """Each part had a warning of its own."""
+    """Each part once had a separate warning."""
     odd = ROWS.copy()
     odd.loc[[3, 50, 51, 119], "income"] = 1e4
     fitted = explainer()  # whose own warnings are not looked at here
@@ -265,7 +265,7 @@ class _Unpicklable:
 
 
 class _OtherElsewhere:
-    """Answers differently in another process."""
+    """A model that answers differently in another process."""
 
     def __init__(self):
         self.process = os.getpid()

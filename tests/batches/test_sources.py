@@ -93,7 +93,7 @@ def test_every_kind_of_bad_csv_line_is_listed_and_other_rows_are_explained(tmp_p
 
 @pytest.mark.parametrize("batch_size", [16, *nightly(1)])
 def test_unknown_level_is_unexplained_as_in_explain(tmp_path, batch_size):
-    """Also where all rows of a part have one; the reason and the tables are those of `explain` of the whole."""
+    """Also if all rows of a part have one; the reason and the tables equal those of `explain` for all rows."""
     some = ROWS.head(24).copy()
     some.loc[[3, 20], "job"] = ["astronaut", "poet"]
     some["size"] = some["size"].astype(str)

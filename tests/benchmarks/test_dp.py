@@ -48,7 +48,7 @@ def test_every_number_has_public_bounds():
 
 
 def test_other_packages_get_the_public_bins(tmp_path):
-    """What is coded comes back: levels as they are, numbers in their bins."""
+    """Encoded values are restored: levels exactly, numbers to their bins."""
     X = mcce.datasets.load_loans(500).X
     public = dp.public("loans", X)
     path = tmp_path / "loans.csv"

@@ -14,7 +14,7 @@ from mcce.table import Schema
 
 
 def related(n, seed):
-    """Numbers that belong together, a level, and a fixed column."""
+    """Dependent numbers, a level, and a fixed column."""
     rng = np.random.default_rng(seed)
     age = rng.integers(20, 60, n)
     a = age + rng.normal(0, 2, n)
@@ -39,7 +39,7 @@ def test_fresh_rows_are_not_among_the_training_rows(split):
     "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name == "isolation forest")) for name in SCORERS]
 )
 def test_every_scorer_keeps_the_level_and_detects_shuffled_rows(split, name):
-    """Real rows are exchangeable with those that calibrate: at 0.25 within 4 standard errors, if halves are honest."""
+    """Real rows are exchangeable with the calibration rows: at 0.25 within 4 standard errors, for honest halves."""
     rows, fresh = split
     fitted = SCORERS[name](rows, np.random.default_rng(5))
     real = fitted.score(fresh)

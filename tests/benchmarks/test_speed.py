@@ -70,7 +70,7 @@ def test_plain_selects_fewest_changes_then_nearest():
 
 
 def test_plain_and_mcce_agree_in_distribution(found_by_plain):
-    """Paired over factuals with their own draws; two-sided z tests at the level 0.001 each, seeds fixed."""
+    """Paired over factuals with individual draws; two-sided z tests at the level 0.001 each, seeds fixed."""
     X, factuals, rows, _ = found_by_plain
     explainer = mcce.MCCE(
         score, decision=DECISION, fixed=FIXED, kinds=dict.fromkeys(CATEGORICAL, "categorical"), random_state=1
@@ -171,7 +171,7 @@ def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_new_factuals_are_held_out_of_the_chain():
-    """Every factual is one of its kind: seen, its own values come back to it; new, they cannot."""
+    """Every factual is unique: if seen, its own values are drawn; if new, they cannot be."""
     X = pd.DataFrame(
         {"a": np.r_[np.zeros(40), np.arange(1.0, 11.0)], "b": np.r_[np.full(40, 5.0), np.arange(1.0, 11.0)]}
     )
@@ -193,7 +193,7 @@ def test_new_factuals_are_held_out_of_the_chain():
 
 
 def work_here(workers, name, what, limit):
-    """Do in this process what `Workers` starts one for."""
+    """Run in this process what `Workers` starts a process for."""
     cache, rows = (workers.arguments[workers.arguments.index(option) + 1] for option in ("--cache", "--rows"))
     found = {}
     for step in samplers.work(name, what, folder=None, cache=Path(cache), rows=int(rows), quick=workers.quick):

@@ -64,7 +64,7 @@ def people_like(row, training, keys):
 
 
 def check(found, training, k, keys):
-    """Count the training people behind every returned row."""
+    """Count the training rows behind every returned row."""
     people = [people_like(row, training, keys) for _, row in found.frame.iterrows()]
     assert people == found.measures["people"].tolist()
     assert all(each >= k for each in people)

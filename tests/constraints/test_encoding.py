@@ -46,7 +46,7 @@ def test_duration_may_look_like_a_time():
 
 
 class CountedText(str):
-    """A text that counts how often it is compared."""
+    """A text that counts its comparisons."""
 
     n_compared = 0
 

@@ -77,7 +77,7 @@ def test_functions_of_numbers(text, expected):
 
 
 def completed(later, earlier, unit):
-    """Count how many months or years fit between two dates: whether each day of the calendar was reached again."""
+    """Count the months or years between two dates: whether each day of the calendar was reached again."""
     if later < earlier:
         return -completed(earlier, later, unit)
     months = 12 * (later.year - earlier.year) + later.month - earlier.month

@@ -23,7 +23,7 @@ DAYS = [pd.Timestamp("2020-01-01") + pd.Timedelta(days=d) for d in (0, 9, 30)]
 
 
 def points(name):
-    """Return the values that a feature could have."""
+    """Return the possible values of a feature."""
     column = X[name].dropna()
     missing = [None] if X[name].isna().any() else []
     if name in ("age", 7):
@@ -49,7 +49,7 @@ def some(draw, **options):
 
 @st.composite
 def allowances(draw):
-    """What may be said of one feature: its name and a dict; bounds are such that something is always left."""
+    """A constraint on one feature: its name and a dict; the bounds always leave some value."""
     feature = draw(st.sampled_from(["age", "salary", "job", "edu", "hired", "owner", 7]))
     missing = st.sampled_from([True, False])
     direction = st.sampled_from(["increase", "decrease", "none"])
@@ -86,7 +86,7 @@ def allowances(draw):
 
 
 def said_by(constraints, feature, value, own, spread=SPREAD):
-    """Ask the independent reader: does a value obey all that is said of its feature?"""
+    """Return whether a value satisfies all constraints on its feature, by the independent reader."""
     said = [each for name, each in constraints if name == feature]
     anyone = any(each.get("missing") for each in said)
     return all(
@@ -145,7 +145,7 @@ def test_factuals_with_equal_draw_settings_may_share_draws(constraints, seed, fi
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 255), st.booleans())
 @examples(10)
 def test_contradiction_is_found_if_no_value_is_feasible(constraints, fixed, with_rule):
-    """Every value that a feature could have is tried: its own, all levels, all points of the training range."""
+    """Every possible value of a feature is tried: its own, all levels, all points of the training range."""
     fixed_names = [name for j, name in enumerate(X.columns) if fixed >> j & 1]
     rules = ["if owner then `7` <= 300"] if with_rule else []
     resolved = resolve([*(mcce.allow(f, **said) for f, said in constraints), *rules], SCHEMA, fixed_names)

@@ -25,7 +25,7 @@ SPREAD = spreads(X)
 
 @functools.cache
 def chain():
-    """Not fitted where tests are collected, which each process does."""
+    """Fit on first use, since every process collects the tests."""
     return mcce.ChainModel(sampler={"age": "norm", "*": "cart"}, fixed=["owner"], random_state=1).fit(X)
 
 

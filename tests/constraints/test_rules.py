@@ -80,7 +80,7 @@ def comparing(sign, first, second):
 
 @st.composite
 def conditions(draw, depth=2):
-    """A text for a condition, and a function of (row, was) that asks it in plain Python."""
+    """A text for a condition, and a function of (row, was) that evaluates it in plain Python."""
     kind = draw(st.integers(0, 11 if depth else 7))
     sign = draw(st.sampled_from(sorted(SIGNS)))
     if kind == 0:
@@ -229,7 +229,7 @@ def test_bounds_of_changes_are_exact_to_the_last_float(text, c):
 
 @pytest.mark.parametrize("text", [*CHANGES, "abs(hired - was(hired)) <= {c}", "hired - was(hired) <= {c}"])
 def test_rules_about_the_change_of_one_feature_bound_its_draws(text):
-    """What bounds the draws is not open: rows that break it are not drawn and rejected."""
+    """Bounds are applied to the draws: violating rows are not drawn and rejected."""
     constraints = resolve([text.format(c=50)], SCHEMA)
     assert not constraints.open_rules
     assert constraints.within(MATRIX)
@@ -326,7 +326,7 @@ def test_label_is_named_by_its_text_if_unambiguous():
 
 
 class Odd:
-    """A label that is written like a number, and is none."""
+    """A text label that is written like a number."""
 
     def __str__(self):
         return "5"

@@ -23,7 +23,7 @@ ROWS["burden"] = (ROWS["rent"] / ROWS["usd"]).round(3)
 
 @pytest.fixture(scope="module")
 def found() -> mcce.Counterfactuals:
-    """A person who is refused since the burden is too high, and one who is accepted."""
+    """A factual rejected for a high burden, and an accepted one."""
     explainer = mcce.MCCE(
         lambda rows: rows["burden"] < 0.1,
         decision=True,

@@ -108,7 +108,7 @@ def test_plot_of_the_changes_of_many(found):
 
 
 def shown_in_every_way(found, folder):
-    """Return the sentence of the first case, after every word and picture of the result."""
+    """Return the sentence of the first case after rendering every text and picture of the result."""
     id = next(iter(found))
     for text in (
         repr(found),

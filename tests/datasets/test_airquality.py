@@ -15,7 +15,7 @@ from mcce.exceptions import InputError
 
 
 def test_modules_have_examples():
-    """They are run with all others, in `tests/test_docs.py`."""
+    """`tests/test_docs.py` runs them with all others."""
     modules = pkgutil.iter_modules(datasets.__path__, "mcce.datasets.")
     tests = [test for m in modules for test in doctest.DocTestFinder().find(importlib.import_module(m.name))]
     assert sum(len(test.examples) for test in tests) > 10

@@ -82,7 +82,7 @@ def test_german():
 
 @pytest.mark.slow
 def test_german_with_all_its_levels():
-    """No factual is left out and no level lost when the categorical features are not coded as 0 and 1."""
+    """No factual is dropped and no level lost if the categorical features are not coded as 0 and 1."""
     data = load_german(paper_folder("german"))
     model = HistGradientBoostingClassifier(max_iter=12, random_state=0, categorical_features="from_dtype").fit(
         data.X, data.y
@@ -115,7 +115,7 @@ def test_adult():
 
 @pytest.mark.slow
 def test_fico_rows_without_a_record_are_reported():
-    """ExternalRiskEstimate = -9 is no record; a model that refuses all of them leaves nothing to find."""
+    """ExternalRiskEstimate = -9 means no record; a model that rejects all such rows leaves nothing to find."""
     data = load_fico(paper_folder("fico"))
     no_record = (data.X["ExternalRiskEstimate"] == -9).to_numpy()
     assert no_record.sum() > 500

@@ -10,7 +10,7 @@ from mcce.exceptions import InputError
 
 
 class Memory(mcce.ConditionalSampler):
-    """Knows the training rows by heart: draws the value of the row with the nearest given."""
+    """A sampler that memorises the training rows: it draws the value of the row with the nearest given."""
 
     handles = frozenset({"numeric"})
 

@@ -67,14 +67,14 @@ def test_different_samples_are_distinguished():
 
 
 def test_large_leaves_reach_the_optimal_accuracy():
-    """Two normals that differ by 1 are told right with probability Phi(1/2) at best; by leaves of one row, with 0.6."""
+    """Two normals that differ by 1 are classified with accuracy Phi(1/2) at best; with leaves of one row, 0.6."""
     d = discriminator(normal(2000, 1)[["a"]], normal(2000, 2, 1.0)[["a"]], n_trees=10, min_leaf=50, n_seeds=2)
     assert d.accuracy == pytest.approx(norm.cdf(0.5), abs=3.29 * 0.46 / math.sqrt(1200))
 
 
 @pytest.mark.nightly
 def test_accuracy_grows_with_the_shift_up_to_the_optimum():
-    """Two normals that differ by `shift` are told right with probability Phi(shift / 2) at best."""
+    """Two normals that differ by `shift` are classified with accuracy Phi(shift / 2) at best."""
     real = normal(2000, 1)[["a"]]
     shifts = [0.0, 0.5, 1.0, 2.0, 4.0]
     found = [
@@ -102,7 +102,7 @@ def test_copies_of_the_real_rows_score_below_one_half():
 
 @pytest.mark.slow
 def test_pairs_stay_on_one_side_of_the_split():
-    """Both tables share a column of distinct values and are otherwise of one distribution."""
+    """Both tables share a column of distinct values and otherwise have the same distribution."""
     given = np.arange(800.0)
     real, generated = (normal(800, seed).assign(given=given) for seed in (1, 2))
     together = discriminator(real, generated, paired=True, n_trees=50)

@@ -68,7 +68,7 @@ def test_perfect_generator_scores_as_expected_for_any_number_of_fixed_columns(n_
 @pytest.mark.parametrize("n_fixed", [3, 1])
 @pytest.mark.parametrize("max_order", [0, 1])
 def test_rows_resampled_given_the_fixed_columns_score_1(n_fixed, max_order):
-    """The drawn columns are those of a real row with the same fixed values: what a model of `real` itself gives."""
+    """The drawn columns are those of a real row with the same fixed values, as a model of `real` gives."""
     rng = np.random.default_rng(n_fixed)
     values = []
     for _ in range(40):
@@ -85,7 +85,7 @@ def test_rows_resampled_given_the_fixed_columns_score_1(n_fixed, max_order):
 
 
 def test_coefficients_of_drawn_columns_are_counted():
-    """Of a, b (fixed) and x, y: x, y and the five products with them; the copied columns and their product are not."""
+    """For a, b (fixed) and x, y: x, y and their five products count; the copied columns and their product do not."""
     rng = np.random.default_rng(1)
     real = pd.DataFrame(rng.normal(size=(100, 4)), columns=list("axby"))
     generated = real.assign(x=rng.normal(size=100), y=rng.normal(size=100))

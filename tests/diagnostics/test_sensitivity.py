@@ -25,7 +25,7 @@ def loans():
 
 
 def chains(explainer, X, samplers, settings):
-    """Explain with each sampler by explainers that were fitted on their own, twice each."""
+    """Explain with each sampler by separately fitted explainers, twice each."""
     found = {}
     for sampler in samplers:
         other = mcce.MCCE(explainer.model, fixed=["age"], sampler=sampler, random_state=1).fit(X)
@@ -90,7 +90,7 @@ def test_different_generators_are_distinguished_from_monte_carlo_error(loans):
     explainer, X = loans
 
     class Lowest(mcce.NormSampler):
-        """Draws one constant, so that its chain gives other counterfactuals than any that follows the data."""
+        """A sampler that draws one constant, so that its chain gives different counterfactuals."""
 
         def sample(self, given, rng, within=None):
             return np.full_like(super().sample(given, rng, within), 1_000.0)

@@ -21,7 +21,7 @@ COLUMNS = ["floor", "L0", "gower", "gower_sum", "distance", "plausibility", "exp
 
 
 class Rule:
-    """Grants if salary and home add up; counts the rows it was asked about."""
+    """A model that accepts if salary and home add up, and counts the queried rows."""
 
     def __init__(self) -> None:
         self.n_asked = 0

@@ -30,7 +30,7 @@ SCHEMA = Schema.from_data(TRAINING)
 
 
 def rows(**columns) -> pd.DataFrame:
-    """Rows like the training table's first, but for the columns given."""
+    """Rows like the first of the training table except for the columns given."""
     n = max(len(values) for values in columns.values())
     frame = pd.concat([TRAINING.iloc[[0]]] * n, ignore_index=True)
     for name, values in columns.items():
@@ -43,7 +43,7 @@ def is_missing(value) -> bool:
 
 
 def cell_by_cell(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """The measures by their definitions: one cell at a time, on the values that the user sees."""
+    """The measures by their definitions: one cell at a time, on decoded values."""
     found = []
     for i in range(len(a)):
         steps, raw = [], []

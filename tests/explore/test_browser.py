@@ -82,7 +82,7 @@ SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
 
 @contextmanager
 def running(session):
-    """Yield the address of a session that is served."""
+    """Yield the address of a served session."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
@@ -98,7 +98,7 @@ def running(session):
 
 @pytest.fixture(scope="module")
 def served():
-    """The address of a page with 2,000 people, and its model."""
+    """The address of a page with 2,000 rows, and its model."""
     model, X = bank.Moody(), bank.people(2000)
     session = ExplorerSession(bank.explainer(model, X.head(400)), X)
     assert session.answer({"ask": "plans", "person": 1})["plans"]  # what is learned once
@@ -107,7 +107,7 @@ def served():
 
 
 def opened(browser, address, width=1400, scheme="light", person=1):
-    """Open the page and choose the first refused person."""
+    """Open the page and select the first rejected row."""
     browser.open(address, width, scheme=scheme)
     browser.wait("document.querySelectorAll('.people button').length === 50")
     browser.ask(f"document.querySelectorAll('.people button')[{person}].click()")
@@ -377,7 +377,7 @@ def test_notebook_shows_the_same(browser, served):
 
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory):
-    """The text of axe-core, which is fetched for this test and is no part of the project."""
+    """The text of axe-core, which is downloaded for this test and not part of the project."""
     folder = tmp_path_factory.mktemp("axe")
     if shutil.which("npm") is None:
         pytest.skip("axe-core comes from npm, which is not installed")

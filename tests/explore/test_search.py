@@ -28,7 +28,7 @@ def fitted():
 
 
 def brute_force(table, words):
-    """Return the places of rows in which every word is part of a text."""
+    """Return the positions of rows in which every word is part of a text."""
 
     def texts(id, row):
         housing = "not known" if pd.isna(row["housing"]) else WORDS[row["housing"]]
@@ -97,7 +97,7 @@ def test_work_per_row_is_small(fitted):
 
 
 class Name:
-    """A name that counts how often it is written, and waits before it is."""
+    """A name that counts its conversions to text, and waits before each."""
 
     def __init__(self) -> None:
         self.written, self.begun, self.free = 0, Event(), Event()

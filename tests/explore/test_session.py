@@ -277,7 +277,7 @@ def test_floors_and_conditionals_are_evaluated(fitted, table):
 
 
 def texts_in(value):
-    """Return all texts of a reply that the page shows; it does not show the sentence of a plan."""
+    """Return all texts of a reply that the page shows, which excludes the sentence of a plan."""
     if isinstance(value, dict):
         return [text for key, each in value.items() if key != "sentence" for text in texts_in(each)]
     if isinstance(value, list):
@@ -400,7 +400,7 @@ ODD += [[], [[]], ["0"], [None], {}, {"0": 1}, {"x": {}}, {"0": {}}, nested(5000
 
 
 def malformed(table):
-    """Return messages in which one value is odd, for every place of a value in every kind of message."""
+    """Return messages with one invalid value, for every position of a value in every kind of message."""
     person = {"person": 0, "settings": FEW}
     given = {
         "people": {"search": "", "filter": "all", "page": 0, "settings": {}, "group": {}},
@@ -494,7 +494,7 @@ def test_derived_columns_are_computed_and_not_shown():
 
 @pytest.fixture(scope="module")
 def causal():
-    """An explainer with a graph, its people, and the place of one who is refused."""
+    """An explainer with a graph, its rows, and the position of a rejected one."""
     X = people(250)[["age", "education", "salary", "savings", "loan_amount"]]
     graph = "age -> education; age, education -> salary; age, salary -> savings"
     made = mcce.MCCE(risk, decision=GRANTED, fixed=["age"], graph=graph, sampler="parametric", random_state=1).fit(X)

@@ -27,7 +27,7 @@ def values_of(column):
 
 
 class Model:
-    """A model that looks at each value alone: numbers above the median, levels by their checksum."""
+    """A model that reads each value separately: numbers above the median, levels by their checksum."""
 
     def __init__(self, X, salt):
         self.salt = salt
@@ -71,7 +71,7 @@ def is_number(dtype):
 
 
 def _exactly(value):
-    """Return something of which differences are exact enough: ticks for dates."""
+    """Return a value with sufficiently exact differences: ticks for dates."""
     if isinstance(value, (pd.Timestamp, pd.Timedelta)):
         return int(value.asm8.view("i8")) * {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[value.unit]
     if isinstance(value, pd.Period):
@@ -116,7 +116,7 @@ def rows_of(frame):
 
 
 def check_result(found, case):
-    """Check everything that can be seen of a result alone; see step 1 and 2."""
+    """Check all properties of a single result; see steps 1 and 2."""
     X, factuals = case.X, case.factuals
     assert list(found.frame.columns) == list(X.columns)
     pd.testing.assert_series_equal(found.frame.dtypes, case.dtypes())
@@ -183,5 +183,5 @@ def _key(label):
 
 
 def obeys_all(said, name, value, own, may_be_missing):
-    """Ask the independent reader of constraints about one value."""
+    """Evaluate the independent reader of constraints for one value."""
     return all(obeys(each, value, own, None, may_be_missing=may_be_missing) for n, each in said if n == name)

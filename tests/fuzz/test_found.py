@@ -29,7 +29,7 @@ def fitted(X, sampler="cart", **settings):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"sparse": True}, {"diverse": True}])
 def test_more_counterfactuals_than_possible(options):
-    """A billion were laid out in memory."""
+    """A billion rows were allocated."""
     explainer, factuals = fitted(people())
     most = explainer.explain(factuals, n_samples=15, n_counterfactuals=10**9, **options)
     enough = explainer.explain(factuals, n_samples=15, n_counterfactuals=500, **options)
@@ -72,7 +72,7 @@ def test_constant_whose_square_is_zero(sampler, missing):
 
 
 def test_text_for_the_smallest_int8():
-    """The absolute value of -128 is no int8."""
+    """The absolute value of -128 is not an int8."""
     assert Names().pair("a", np.int8(-128), np.int8(127)) == ("-128", "127")
 
 

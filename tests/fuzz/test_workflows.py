@@ -26,7 +26,7 @@ def test_workflows_shrunk_by_hypothesis(chance):
 
 
 def test_workflows_by_number():
-    """The same numbers each time; some are answered, so that the oracles are asked."""
+    """The same numbers each time; some give answers, so that the oracles are used."""
     outcomes = collections.Counter(try_case(random.Random(number))[1] for number in QUICK)
     assert outcomes["answered"] > len(QUICK) / 3
 

@@ -93,7 +93,7 @@ def test_one_plot_per_feature(criticism):
 
 
 def remedy_of(accused, train, new, target="y"):
-    """Return the criticism of a sampler, and the one of the sampler that it says to try."""
+    """Return the criticism of a sampler, and that of its suggested sampler."""
     fixed = [name for name in train if name != target]
 
     def criticise(sampler):
@@ -159,7 +159,7 @@ def test_nonlinearity_suggests_a_spline():
 
 @pytest.mark.slow
 def test_flagged_suggestion_names_alternatives():
-    """Log-normal amounts: gamma is tried first, is too wide, and is not named again."""
+    """Log-normal amounts: gamma is tried first, is too wide, and is not suggested again."""
     rng = np.random.default_rng(2)
     x = rng.normal(size=2400)
     X = pd.DataFrame({"x": x, "y": np.exp(3 + 0.5 * x + 0.9 * rng.normal(size=2400))})

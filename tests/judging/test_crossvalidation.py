@@ -67,14 +67,14 @@ def test_poor_candidate_is_dropped_only_after_the_first_fold():
 
 
 class Shy(NormSampler):
-    """Has a density, but does not say of what."""
+    """A sampler with a density of an undeclared measure."""
 
     def base_measure(self):
         raise mcce.SamplerError("of what?")
 
 
 class Counting(NormSampler):
-    """Says that its density is one of probabilities, in a column of continuous numbers."""
+    """A sampler that declares its density of continuous numbers as probabilities."""
 
     def base_measure(self):
         return "counting"
@@ -112,7 +112,7 @@ def test_standard_errors_are_computed_over_rows():
 
 
 class Odd(NormSampler):
-    """Has no number for large values."""
+    """A sampler whose density of large values is NaN."""
 
     def __init__(self, found=np.nan):
         super().__init__()

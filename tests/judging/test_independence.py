@@ -101,7 +101,7 @@ def test_p_value_without_parents_is_that_of_a_correlation_test():
 
 
 def test_rows_with_missing_parents_are_dropped():
-    """Where the parent is not known, x and y depend on each other through it."""
+    """Where the parent is missing, x and y depend on each other through it."""
     rng = np.random.default_rng(2)
     z, ex, ey = rng.normal(size=(3, 1500))
     rows = pd.DataFrame({"z": np.where(rng.random(1500) < 0.4, np.nan, z), "x": z + ex, "y": z + ey})

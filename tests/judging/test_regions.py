@@ -23,7 +23,7 @@ def encoded(n=400, missing=0.0):
 
 
 def holds(X, condition):
-    """What a condition says, read off its words."""
+    """The meaning of a condition, parsed from its text."""
     name, _, rest = str(condition).partition(" is ")
     column = X[name]
     if rest == "missing":

@@ -18,7 +18,7 @@ def givens(n, seed=1):
 
 
 def largest_by_loops(table, pit):
-    """The pooled two-sample statistic of every region, one after the other."""
+    """The pooled two-sample statistic of every region, by a loop."""
     best = (0.0, None, None)
     regions = find_regions(table)
     for conditions, box in zip(regions.conditions, regions.boxes):

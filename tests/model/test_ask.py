@@ -18,7 +18,7 @@ TABLE = pd.DataFrame({"x": np.arange(23.0), "job": ["a", "b", "c", "a"] * 5 + ["
 
 
 class Seen:
-    """A model that keeps what it is asked."""
+    """A model that records its queries."""
 
     def __init__(self):
         self.tables = []

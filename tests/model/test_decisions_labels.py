@@ -21,7 +21,7 @@ FOREST = RandomForestClassifier(10, max_depth=4, random_state=1).fit(X, NAMES[LE
 
 
 class OnlyLabels:
-    """A model with `predict` and nothing else."""
+    """A model with only `predict`."""
 
     def __init__(self, says):
         self.says = says
@@ -206,7 +206,7 @@ def test_label_that_is_a_tuple():
 
 
 def test_single_label_in_a_list_equals_the_label():
-    """The same rows, byte for byte, and the same as the class alone gave."""
+    """The same rows, byte for byte, as for the class alone."""
     denied = X[FOREST.predict(X) == "refused"].iloc[:8]
     one, other = (
         MCCE(FOREST, decision=d, fixed=["g"], random_state=1).fit(X).explain(denied, n_samples=100)

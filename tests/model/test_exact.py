@@ -67,7 +67,7 @@ def test_lightgbm_with_missing_values() -> None:
 
 
 def test_splits_use_single_precision() -> None:
-    """A forest rounds 0.1 + 2**-40 to the float32 nearest to 0.1, which may be on the other side of its threshold."""
+    """A forest rounds 0.1 + 2**-40 to the float32 nearest to 0.1, which may be across its threshold."""
     table = pd.DataFrame({"x": [0.1, 0.1 + 2**-23] * 20})
     model = DecisionTreeClassifier().fit(table, [0, 1] * 20)
     decision = resolve_decision(1, model)

@@ -55,7 +55,7 @@ def encoder() -> ColumnTransformer:
 
 
 def check(model, decision, is_wanted, table=X, fixed=("age",), least=15):
-    """Explain twenty factuals without the wanted decision; `is_wanted` asks the model by itself."""
+    """Explain twenty rejected factuals; `is_wanted` queries the model directly."""
     unwanted = table[~np.asarray(is_wanted(table), dtype=bool)].iloc[:20]
     assert len(unwanted) == 20
     explainer = MCCE(model, decision=decision, fixed=fixed, random_state=1).fit(table)
@@ -81,7 +81,7 @@ def test_pipeline_on_raw_frames():
 
 
 def test_counterfactual_of_a_logit_is_on_the_accepted_side():
-    """Only income matters and may change: every counterfactual has more of it."""
+    """Only income matters and may change: every counterfactual increases it."""
     model = LogisticRegression().fit(NUMBERS, NUMBERS["income"] > 45)
     found = check(model, Interval(0.5, 1, of=True), model.predict, NUMBERS)
     before = NUMBERS.loc[found.frame.index.get_level_values("id"), "income"]

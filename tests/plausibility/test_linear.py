@@ -61,7 +61,7 @@ def test_residuals_and_distances_match_the_precision_matrix(fitted):
 
 
 def test_residual_equals_that_of_the_regression_on_the_others():
-    """Of many rows, shrinkage is nothing: the residual of b given a is that of least squares."""
+    """With many rows there is no shrinkage: the residual of b given a is that of least squares."""
     rng = np.random.default_rng(2)
     a = rng.normal(size=20_000)
     matrix = np.column_stack([a, 0.8 * a + 0.6 * rng.normal(size=20_000)])
@@ -73,7 +73,7 @@ def test_residual_equals_that_of_the_regression_on_the_others():
 
 
 def test_shrinkage_does_not_hide_residuals_of_nearly_collinear_numbers():
-    """Ten measurements of a size: a change of half a deviation is that of least squares, about ten deviations."""
+    """Ten measurements of a size: a change of half a deviation is about ten deviations by least squares."""
     rng = np.random.default_rng(4)
     size = rng.normal(size=400)
     noise = np.repeat([0.05, 1.0], [4, 6])
@@ -90,7 +90,7 @@ def test_shrinkage_does_not_hide_residuals_of_nearly_collinear_numbers():
 
 
 def test_many_columns_of_noise_are_shrunk():
-    """The likelihood of other rows chooses the whole shrinkage where there is nothing but noise."""
+    """The held-out likelihood chooses full shrinkage for pure noise."""
     z = np.random.default_rng(5).normal(size=(200, 60))
     assert _choose_share(z) == 1.0
 

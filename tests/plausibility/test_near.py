@@ -51,7 +51,7 @@ def test_answers_satisfy_near_relations():
 
 
 def cells(n=500, seed=1):
-    """Cells that are nearly round, with errors of measurement."""
+    """Cells that are nearly round, with measurement errors."""
     r = rng(seed)
     radius = r.lognormal(2.6, 0.25, n)
     return pd.DataFrame(
@@ -99,7 +99,7 @@ def test_equation_is_not_reported_as_near():
 
 
 def unequal(seed, n=400):
-    """Correlated columns that are rounded unequally, in no relation."""
+    """Correlated columns with inconsistent rounding and no relation."""
     r = rng(seed)
     X = correlated(KINDS[seed % 4], ("real", "money")[seed // 4 % 2], n, seed)
     return pd.DataFrame({name: np.where(r.random(n) < 0.2, X[name].round(2), X[name].round()) for name in X})

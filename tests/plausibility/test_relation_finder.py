@@ -62,7 +62,7 @@ def test_unrelated_columns_have_no_relation():
 
 
 def noise(n, seed):
-    """Columns of all sorts that have nothing to do with each other."""
+    """Independent columns of all kinds."""
     r = rng(seed)
     columns = {
         **{f"real{i}": r.normal(size=n) for i in range(4)},
@@ -85,7 +85,7 @@ def noise(n, seed):
 
 
 def has_any(X):
-    """Whether anything is found, soft relations and proposals too."""
+    """Return whether anything is found, including soft relations and proposals."""
     found = mcce.find_relations(X)
     return len(found) + len(found.soft) + len(found.proposals) > 0
 

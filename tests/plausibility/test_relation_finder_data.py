@@ -13,7 +13,7 @@ from mcce.exceptions import AdviceWarning
 
 
 def twenty_answers(X, y):
-    """Return twenty sparse answers of rows that a forest refuses."""
+    """Return twenty sparse answers for rows that a forest rejects."""
     model = RandomForestClassifier(25, random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdviceWarning)

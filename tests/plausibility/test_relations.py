@@ -44,13 +44,13 @@ def test_relations_can_be_printed_and_selected():
 
 
 def score(rows):
-    """Both copies count, and each column that a search may be tempted to change alone."""
+    """Both copies count, and each column that a search might change alone."""
     good = rows["pay"] + rows["salary"] + rows["income"] + 2 * rows["bonus"] + 5 * (rows["works"] == "yes")
     return (good - rows["debt_eur"] - 6 * rows["asked_in_all"] + 3 * rows["asked"]).to_numpy(dtype=float)
 
 
 def keeps(rows):
-    """Whether every relation holds, row by row."""
+    """Return whether every relation holds, row by row."""
     return (
         (rows["salary"] == rows["pay"])
         & ((rows["debt"] * 0.92 - rows["debt_eur"]).abs() <= 0.051)
@@ -341,7 +341,7 @@ def test_level_that_implies_a_level_of_another_column():
 
 
 def wrong_answers(words, decimals, order, sampler):
-    """Return how many sparse answers there are, and in how many the determined column is not what it has to be."""
+    """Return the number of sparse answers, and of those in which the determined column is inconsistent."""
     X = table(words, decimals)[order]
     weights = rng(9).choice([-1.0, 1.0], X.shape[1]) / X.std().to_numpy()
     least = np.quantile(X.to_numpy(float) @ weights, 0.7)
@@ -448,7 +448,7 @@ def test_sums_of_sums_leave_all_factuals_explained(seed):
 
 
 def test_change_that_determines_another_is_not_incidental():
-    """The decision is about a total, which changes with its parts alone."""
+    """The decision depends on a total, which changes only with its parts."""
     X = pd.DataFrame(np.random.default_rng(0).integers(0, 100, (300, 2)).astype(float), columns=["a", "b"])
     X["total"] = X["a"] + X["b"]
 

@@ -70,7 +70,7 @@ def quantiles(scorer, schema, X):
 
 @functools.cache
 def fitted(process, n, seed):
-    """A scorer of a process, the quantiles of new rows, and those rows."""
+    """A fitted scorer of a process, the quantiles of new rows, and those rows."""
     rng = np.random.default_rng([seed, n])
     X, fresh = process(n, rng), process(N_FRESH, rng)
     scorer, schema = fit(X, also=fresh)
@@ -81,7 +81,7 @@ def fitted(process, n, seed):
 
 
 def four_deviations(n, floor):
-    """Of the share of new rows below the floor: from drawing them, and from drawing the rows that calibrate."""
+    """The error of the share of new rows below the floor: from drawing them and the calibration rows."""
     return 4 * math.sqrt(floor * (1 - floor) * (1 / n + 1 / N_FRESH))
 
 
@@ -129,7 +129,7 @@ def shuffled(X, rng):
 
 
 def margin_quantiles(X, rows):
-    """Quantiles of a score that looks at each column alone: the sum of the log shares of ten bins or levels."""
+    """Quantiles of a score by single columns: the sum of the log shares of ten bins or levels."""
     total, reference = np.zeros(len(rows)), np.zeros(len(X))
     for name in X:
         edges = np.unique(X[name].quantile(np.linspace(0, 1, 11)))[1:-1]
@@ -324,7 +324,7 @@ def test_several_mildly_unlikely_cells_are_jointly_rare():
 
 
 def test_number_that_contradicts_a_collinear_one_is_rejected():
-    """The wrong values are 20 standard deviations off the regression, and inside the same leaves of a tree."""
+    """The wrong values are 20 standard deviations off the regression, and in the same leaves of a tree."""
     rng = np.random.default_rng(1)
     radius = rng.normal(14.0, 3.5, 600)
     X = pd.DataFrame(
@@ -341,7 +341,7 @@ def test_number_that_contradicts_a_collinear_one_is_rejected():
 
 
 def cell_shares(scorer, row, fold):
-    """What each tree of a fold says of a row, walked by hand."""
+    """The answer of each tree of a fold for a row, by a walk in plain Python."""
     trees, found = scorer.conditionals[fold], []
     bins = scorer.binning.encode(row[None])[:, 0]
     for root, target in zip(trees.roots, trees.targets, strict=True):

@@ -12,7 +12,7 @@ from mcce.table import Schema
 
 
 def _fitted(weights, n=600):
-    """Rows of two clusters, of which the second one may weigh less."""
+    """Rows of two clusters, the second of which may have a lower weight."""
     rng = np.random.default_rng(0)
     cluster = np.arange(n) % 2
     matrix = np.column_stack([rng.normal(size=n) + 6 * cluster, rng.normal(size=n) + 6 * cluster])
@@ -22,7 +22,7 @@ def _fitted(weights, n=600):
 
 
 def test_weighted_share_lies_below_the_floor():
-    """Calibration against brute force: the weight of the training rows that score no more than each."""
+    """Calibration compared with brute force: the weight of the training rows with at most each score."""
     fitted, matrix, _, w = _fitted(0.25)
     scores = fitted.score(matrix, fitted.fold_of(matrix))
     for floor in (0.01, 0.05, 0.25, 0.6):
@@ -50,7 +50,7 @@ def test_integer_weights_calibrate_like_repeated_scores():
 
 @pytest.mark.slow
 def test_rows_of_low_weight_are_implausible():
-    """Rows along a falling line beside a rising one: real if they weigh as much, spoilt rows if they weigh nothing."""
+    """Rows along a falling line beside a rising one: real with equal weight, corrupted with zero weight."""
     falling, rising = [], []
     for weights in (1.0, 0.02):
         fitted, matrix, cluster, _ = _crossed(weights)

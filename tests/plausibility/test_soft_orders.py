@@ -18,7 +18,7 @@ def soft(X):
 
 
 def credit_files(n=5000, wrong=0.01, seed=1):
-    """Credit files: the average age of all accounts is at most that of the oldest, but for some wrong entries."""
+    """Credit files: the average age of all accounts is at most that of the oldest, except for wrong entries."""
     r = rng(seed)
     oldest = 1 + r.gamma(2.5, 80, n).round()
     average = (oldest * np.where(r.random(n) < 0.006, 1, r.beta(4, 6, n))).round()  # one account has both
@@ -37,7 +37,7 @@ def test_order_with_one_percent_exceptions_is_found_in_credit_files(seed):
 
 
 def copula(kind, n, k, r):
-    """Normal scores of columns that are related but in no order."""
+    """Normal scores of columns that are related but have no order."""
     rho = r.uniform(0.4, 0.97)
     common, own = r.normal(size=(n, 1)), r.normal(size=(n, k))
     if kind == "gaussian":

@@ -37,7 +37,7 @@ class Half(Mechanism):
 
 
 class CountsTwice(DPSampler):
-    """Two trees, each with the noise that the whole budget allows."""
+    """Two trees, each with the noise of the whole budget."""
 
     def _budget(self, n_trees):
         return PrivacyAccount(n_trees * Fraction(self.epsilon)), Mechanism(epsilon=Fraction(self.epsilon))
@@ -100,7 +100,7 @@ PERSON = pd.DataFrame({"a": [True], "b": [False], "y": [False]})
 
 
 def chosen(rows, seed):
-    """Return whether the split is of `b`, which is the more probable with a person for whom `a` says nothing."""
+    """Return whether the split is on `b`, which is more probable with a row for which `a` is uninformative."""
     names = ["a", "b", "y"]
     table = Schema.from_data(CROWD).encode(rows[names])
     sampler = DPSampler(epsilon=AT, levels="schema", max_depth=1, choosing=0.999, testing_seed=seed)
@@ -117,7 +117,7 @@ def chances(scores, sensitivity):
 
 @pytest.mark.slow
 def test_choices_on_all_small_tables_satisfy_their_epsilon():
-    """Every table of up to five rows with a side, another side and a bin, and every row more: exact probabilities."""
+    """Every table of up to five rows with two sides and a bin, and every added row: exact probabilities."""
     rows = np.array([[a, b, y] for a in (0, 1) for b in (0, 1) for y in (0, 1)])
 
     def scores(counts):
@@ -162,7 +162,7 @@ def lumpy(seed):
 
 
 class EachLevelInFull(DPSampler):
-    """What is for choosing is spent on each level again."""
+    """The budget for choosing is spent again on each level."""
 
     def _shares_of_the_budget(self, mechanism, givens):
         counting, choosing, depth = super()._shares_of_the_budget(mechanism, givens)
@@ -205,7 +205,7 @@ def worst_ratio(before, monkeypatch, cls=DPSampler, added=range(16)):
 
 @pytest.mark.nightly
 def test_whole_trees_satisfy_their_epsilon(monkeypatch):
-    """Exact probabilities of all trees of two levels: what the levels cost adds up, what nodes of a level do not."""
+    """Exact probabilities of all trees of two levels: costs of levels add up, costs of nodes of a level do not."""
     assert 0.6 * BUDGET < worst_ratio(rare(), monkeypatch) <= BUDGET
     for seed in range(4):
         assert worst_ratio(lumpy(seed), monkeypatch) <= BUDGET
@@ -224,7 +224,7 @@ def test_chosen_splits_are_not_flagged():
 
 @pytest.mark.slow
 def test_chain_is_not_flagged():
-    """Fixed value, decision and two features share one budget: what is kept of the two features is half of it."""
+    """Fixed value, decision and two features share one budget: the two features have half of it."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.random(12) < 0.5, "b": rng.random(12), "c": rng.random(12)})
     more = pd.concat([X, pd.DataFrame({"a": [True], "b": [0.9], "c": [0.1]})], ignore_index=True)

@@ -15,7 +15,7 @@ LEVEL = 1e-3
 
 
 def agrees(drawn, log_weight, reach):
-    """Return the p-value of chi-squared: whole numbers up to `reach` one by one, the tails together."""
+    """Return the p-value of chi-squared: integers up to `reach` one by one, the tails pooled."""
     support = np.arange(-4000, 4001)
     p = np.exp(log_weight(support.astype(float)))
     p /= p.sum()

@@ -32,7 +32,7 @@ def forgiving_score(rows):
 
 
 def table(n=300, seed=0):
-    """Return rows that nobody could have drawn: long decimals, large numbers, odd seconds, a level of one person."""
+    """Return rows that cannot be drawn by chance: long decimals, large numbers, odd seconds, a unique level."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(
         {
@@ -133,7 +133,7 @@ def test_tree_depth_grows_with_rows_and_budget():
 
 
 def needles():
-    """Return, by value of the training rows that nobody could have drawn, how it may be written."""
+    """Return the possible spellings of every training value that cannot be drawn by chance."""
     found = {}
     for value in X["pay"]:
         found[value] = [np.float64(value).tobytes(), repr(float(value)).encode()]
@@ -172,7 +172,7 @@ def test_search_finds_training_values_of_other_explainers(tmp_path):
 
 
 def everything_said(rows):
-    """Return all that a private explainer says: warnings, what it is, what it learned, answers in every form."""
+    """Return all output of a private explainer: warnings, repr, fitted attributes, answers in every form."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         private = Privacy(epsilon=3, bounds=BOUNDS, levels=LEVELS, n_synthetic=400)
@@ -203,14 +203,14 @@ def everything_said(rows):
 @pytest.mark.slow
 @pytest.mark.parametrize("as_category", [True, *nightly(False)])
 def test_messages_contain_no_training_value(as_category):
-    """Levels that only a dtype declares are not public either, unless that is stated."""
+    """Levels that only a dtype declares are not public either, unless stated."""
     rows = X.assign(job=X["job"].astype("category")) if as_category else X
     assert leaks(everything_said(rows).encode()) == []
 
 
 @pytest.mark.slow
 def test_messages_about_unusual_rows_reveal_nothing():
-    """A person far outside what is stated is in no answer, and stops no fit."""
+    """A row far outside the stated bounds is in no answer, and the fit does not raise."""
     odd = X.copy()
     odd.loc["person-00003", ["pay", "code", "day"]] = [123_456.789_012, 987_654_321_012_345, pd.Timestamp("1901-02-03")]
     said = everything_said(odd)
@@ -263,7 +263,7 @@ def test_two_fits_with_a_testing_seed_agree():
 
 
 def with_value(column, value):
-    """Return a function that gives one person another value."""
+    """Return a function that changes one value of one row."""
 
     def change(rows):
         dtype = rows[column].dtype
@@ -307,7 +307,7 @@ def nothing_is_counted(monkeypatch):
 
 
 def held_by(rows, condition_on_decision=True):
-    """Return all that a private explainer holds, what it warned of and an answer, with noise of one seed."""
+    """Return the state of a private explainer, its warnings and an answer, with noise of one seed."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, n_synthetic=100, testing_seed=1)
@@ -326,7 +326,7 @@ def held_by(rows, condition_on_decision=True):
 
 @cache
 def held_by_plain_rows():
-    """Return what is held by a fit of which nothing is counted, to compare all others with."""
+    """Return the state of a fit without counts, for comparison with all others."""
     return held_by(X.astype({"job": object}))
 
 
@@ -336,7 +336,7 @@ QUICK += ["a date long ago", "a list among levels"]
 
 @pytest.mark.parametrize("odd", nightly_but(ODD, *QUICK))
 def test_only_the_counts_reach_the_fit(nothing_is_counted, odd):
-    """Two tables of which nothing is counted are equal to the last byte, whatever the rows are."""
+    """Two tables without counts give the same bytes for any rows."""
     assert held_by(ODD[odd](X.astype({"job": object}))) == held_by_plain_rows()
 
 
@@ -346,14 +346,14 @@ def test_only_the_counts_reach_the_fit_without_the_decision(nothing_is_counted):
 
 
 def test_dtypes_do_not_depend_on_values():
-    """Of an array of objects one person's 2.5 would make all numbers fractions."""
+    """In an array of objects one 2.5 would make all numbers fractions."""
     rows = np.array([[1, 2], [2.5, 3]], dtype=object)
     with pytest.raises(InputError, match="an array of objects, whose columns take their dtypes from the values"):
         mcce.ChainModel(sampler=Privacy(bounds={"x0": (0, 9), "x1": (0, 9)})).fit(rows)
 
 
 def test_values_count_as_the_nearest_public_ones():
-    """Beyond the bounds as the bounds; dates to the nanosecond as their day."""
+    """Values beyond the bounds count as the bounds; dates to the nanosecond as their day."""
     moments = pd.to_datetime([1_420_156_799_123_456_789] * 99 + [-(10**18)], unit="ns")  # the last hour of a day
     rows = pd.DataFrame({"day": moments, "pay": [np.inf] * 30 + [-np.inf] * 70})
     stated = {"day": ("2015-01-01", "2015-01-02", "2015-01-03"), "pay": (0, 50, 100)}

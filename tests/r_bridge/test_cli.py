@@ -18,7 +18,7 @@ if sys.version_info >= (3, 11):
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    """Register the command, also where the package is not installed but on the path."""
+    """Register the command, also if the package is not installed but on the path."""
     point = metadata.EntryPoint("parity", "r_bridge.cli:add_parity", "mcce.commands")
     monkeypatch.setattr("mcce.cli.installed", lambda group: [point])
 

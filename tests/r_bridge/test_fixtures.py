@@ -31,7 +31,7 @@ SMALL = [
 
 @pytest.mark.parametrize(("script", "name", "package"), SMALL, ids=[name for _, name, _ in SMALL])
 def test_regenerated_case_equals_the_stored_one(r, need, script, name, package):
-    """To 1e-6: polr ends a step from the optimum, and other builds of R round otherwise. Text has to be the same."""
+    """To 1e-6: polr stops a step from the optimum, and other builds of R round differently. Text must be equal."""
     need(package)
     stored = read(script.FOLDER, name)
     made = script.make(r, stored)

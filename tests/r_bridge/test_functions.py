@@ -166,7 +166,7 @@ def test_rows_drawn_singly_match_the_same_model_by_lm(r, compared):
 
 
 def test_tail_quantiles_use_held_out_rows(r):
-    """A model that has learnt the training rows by heart says nothing of the noise; held-out rows do."""
+    """A model that memorises the training rows does not show the noise; held-out rows do."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=400)})
     frame["y"] = frame["x"] + rng.normal(size=400)
@@ -298,7 +298,7 @@ def test_random_state_of_r_is_unchanged(r, need):
 
 
 def test_equal_probabilities_keep_the_random_state_of_r(r):
-    """max.col() of a matrix with ties takes random numbers."""
+    """max.col() of a matrix with ties uses random numbers."""
     problem = make_problem("categorical", 0)
     code = "{ set.seed(9); sum(.Random.seed) }"
     before = list(r.call("evaluate", code, None))
@@ -463,7 +463,7 @@ def test_unparsable_r_code_names_the_function(r):
 
 
 def with_gaps(kind, n=400):
-    """A target whose level, and whose being missing, depend on x; where x is missing, the target is high."""
+    """A target whose level and missingness depend on x; where x is missing, the target is high."""
     rng = np.random.default_rng(5)
     x, group = rng.normal(size=n), rng.integers(0, 2, n)
     signal = np.where(rng.random(n) < 0.3, np.nan, x)

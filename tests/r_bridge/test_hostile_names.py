@@ -51,7 +51,7 @@ HOSTILE = {
 
 @pytest.fixture(autouse=True)
 def no_marker(r, tmp_path, monkeypatch):
-    """Let code that is run leave a file, and fail if there is one."""
+    """Let executed code leave a file, and fail if it exists."""
     monkeypatch.chdir(tmp_path)
     r.call("evaluate", f"setwd({str(tmp_path)!r})", None)
     yield
@@ -225,7 +225,7 @@ def test_samplers_are_compared_under_any_name(need, kind):
 @pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "unicode"])
 @pytest.mark.parametrize("callback", [True, False])
 def test_mccer_gets_no_name_that_it_would_evaluate(monkeypatch, kind, callback):
-    """mcceR pastes names into formulas; it is not reached with such a name, wherever it may be installed."""
+    """mcceR pastes names into formulas; it is never called with such a name."""
     monkeypatch.setattr(Session, "need", lambda *_: None)
     frame = make_frame(hostile_names(kind))
     for call in (functools.partial(explain_mcce, callback=callback), functools.partial(check_parity, use_mccer=True)):

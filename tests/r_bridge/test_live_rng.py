@@ -12,7 +12,7 @@ DRAWS = 5000
 
 @pytest.fixture(scope="module")
 def same(r, compared):
-    """Compare what R and we draw, to the bit, and count it."""
+    """Compare the draws of R and ours bit for bit, and count them."""
     from rpy2 import robjects
 
     robjects.r('RNGkind("Mersenne-Twister", "Inversion", "Rejection")')

@@ -39,7 +39,7 @@ def test_live_parity_with_rpart(r, fit, fused, compared, chunk):
 
 
 def test_live_parity_of_a_large_table(r, fit, fused, compared):
-    """How many rows with ties are sorted decides how their sums are rounded."""
+    """The number of sorted rows with ties determines how their sums are rounded."""
     rng = np.random.default_rng(7)
     n = 20_000
     frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n).round(1), "c": rng.integers(0, 3, n) * 1.0})

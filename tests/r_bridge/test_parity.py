@@ -81,7 +81,7 @@ def test_live_parity_with_mccer(r, need, engine, seed, compared):
 
 
 def test_live_parity_with_a_logical_equal_to_the_decision(r, need, has_our_lapack):
-    """The root of the tree for x2 has two variables whose statistics differ in the last bits alone."""
+    """The root of the tree for x2 has two variables whose statistics differ only in the last bits."""
     need("party")
     if not has_our_lapack:
         pytest.skip("needs R with the reference version of LAPACK 3.11 (Debian 12: liblapack3): it decides the tie")

@@ -37,7 +37,7 @@ def test_conformance(r, need, sampler, check):
 
 
 def make_table(seed):
-    """Mixed columns with ties, levels that some nodes never see and, often, missing values; a target of any kind."""
+    """Mixed columns with ties, levels unseen in some nodes and, often, missing values; a target of any kind."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(60, 300))
     columns = {}

@@ -18,7 +18,7 @@ from r_bridge import RBridgeError, RWarning, versions
 
 
 def run(code, **environment):
-    """Run Python code in a process of its own."""
+    """Run Python code in a separate process."""
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         capture_output=True,
@@ -146,7 +146,7 @@ def test_none_dicts_and_unsupported_values(r):
 
 
 def test_python_started_by_r_is_this_one(r):
-    """R names its folders of libraries in the environment, and another Python's may be among them."""
+    """R lists its library folders in the environment, which may include those of another Python."""
     said = subprocess.run([sys.executable, "-c", "import sys; print(sys.version)"], capture_output=True, text=True)
     assert said.stdout.strip() == sys.version
 

@@ -43,7 +43,7 @@ def received(table: dict[str, Any]) -> pd.DataFrame:
 
 
 class PlayedR:
-    """R's side of a question: the rows, by the template that R keeps, and one number for each."""
+    """The R side of a query: the rows, by the template of R, and one number for each."""
 
     def __init__(self, like: pd.DataFrame) -> None:
         self.columns = columns_of(like)
@@ -220,7 +220,7 @@ GOLDEN = 0.6180339887498949
 
 
 class PlayedConditional:
-    """Functions of R, played: donors of the leaves of a tree, their shares or quantiles, or the one at a place."""
+    """Simulated R functions: donors of the leaves of a tree, their shares or quantiles, or the one at a position."""
 
     def __init__(self) -> None:
         self.learned: dict[str, Any] = {}
@@ -438,7 +438,7 @@ def test_misspelt_arguments_raise_with_a_suggestion():
 
 
 class StrictR(PlayedR):
-    """A model of R that answers NA where a column is missing, or stops, as `lm` and `ranger` do."""
+    """An R model that answers NA where a column is missing, or stops, as `lm` and `ranger` do."""
 
     def __init__(self, like: pd.DataFrame, column: str, *, stops: bool) -> None:
         super().__init__(like)

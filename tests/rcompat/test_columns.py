@@ -70,7 +70,7 @@ def tables(draw: Any) -> tuple[int, list[dict[str, Any]]]:
 
 
 def cells(sent: dict[str, Any], values: bytes, states: bytes, texts: bytes, n_rows: int) -> list[Any]:
-    """What the bytes say, cell by cell, by Python's own means."""
+    """The meaning of the bytes, cell by cell, in plain Python."""
     kind = sent["kind"]
     width = {"integer64": "<i8", **dict.fromkeys(("double", *DATED), "<f8")}.get(kind, "<i4")
     numbers = np.frombuffer(bytes(values), width).tolist()
@@ -107,7 +107,7 @@ def comes_back(sent: tuple[int, list[dict[str, Any]]]) -> None:
 @examples(100)
 @given(tables(), st.randoms(use_true_random=False))
 def test_subsets_of_rows_are_converted_like_the_whole(sent, random):
-    """Rows that were chosen, repeated or reordered in Python, as the engine does, are R's rows."""
+    """Rows selected, repeated or reordered in Python, as the engine does, equal the rows of R."""
     n_rows, table = sent
     frame, known = read_table(table, n_rows)
     chosen = [random.randrange(n_rows) for _ in range(5)] if n_rows else []
@@ -151,7 +151,7 @@ def test_missing_number_becomes_na_and_nan_stays_nan():
 
 
 def test_level_that_is_na_is_a_separate_category():
-    """Under a label that does not depend on the other levels: new rows may come with others."""
+    """Its label does not depend on the other levels: new rows may have others."""
     sent = sent_as("factor", [0, 1, None], "<i4", texts=b"NA\0\0", na_level=1)
     column, values = read_column(sent, 3)
     assert column.levels == ("NA", "<NA>")
@@ -197,7 +197,7 @@ def test_python_frames_become_the_nearest_r_vectors():
 
 @pytest.mark.slow
 def test_nullable_columns_give_the_same_counterfactuals():
-    """The engine sees R's integers and logicals as nullable; the answers are those for plain ones."""
+    """R's integers and logicals are nullable in Python; the answers equal those for plain ones."""
     rng = np.random.default_rng(1)
     plain = pd.DataFrame({"a": rng.integers(0, 50, 300), "b": rng.random(300) < 0.5, "c": rng.normal(size=300)})
     nullable = plain.astype({"a": "Int64", "b": "boolean"})

@@ -30,7 +30,7 @@ def one_of(*labels: Any) -> dict[str, Any]:
 
 
 def answering(answer: Any) -> dict[str, Any]:
-    """A model of R that answers so, whatever is asked."""
+    """An R model with a constant answer."""
     column = np.asarray(answer, dtype="<f8")
     reply = {"kind": "double", "values": column.tobytes(), "states": b"", "n_rows": column.size, "error": None}
     return {"ask": lambda *_: reply}
@@ -197,7 +197,7 @@ TRAINING: dict[str, Any] = {  # training rows that are refused or warned of
 
 
 def shown(name: str, *arguments: Any) -> list[str]:
-    """Return what R shows of a call."""
+    """Return what R shows for a call."""
     told = calls.attempt(name, *arguments)
     reasons = [] if told["value"] is None or name != "explain" else list(told["value"]["found"].unexplained["reason"])
     return [*([] if told["error"] is None else [told["error"]]), *told["warnings"], *reasons]
@@ -211,7 +211,7 @@ def fitted(**options: Any) -> Any:
 
 
 def provoke() -> dict[str, list[str]]:
-    """Return all that R shows, by what was done."""
+    """Return all that R shows, by action."""
     data = people()
     session = bytes(RGenerator(7).random_seed.astype("<i4").tobytes())
     said: dict[str, list[str]] = {}

@@ -56,7 +56,7 @@ def test_accepted_and_unreadable_rows_have_records():
 
 
 def test_record_contains_no_training_row():
-    """The factuals are new rows; no training row's values stand together anywhere in the documents."""
+    """The factuals are new rows; the values of no training row occur together in the documents."""
     new = table().head(5).assign(income=lambda rows: rows["income"] + 0.0005)
     result = explainer().explain(new, n_samples=50, constraints=[mcce.no_copies()])
     training = {tuple(map(str, row)) for row in table().itertuples(index=False)}

@@ -167,7 +167,7 @@ def test_answers_are_reproduced(written):
 
 @pytest.mark.slow
 def test_answers_are_reproduced_singly_and_together(folder):
-    """The records were made together; each result of a single row continues the chain, and agrees too."""
+    """The records were made together; each result of a single row continues the chain and agrees."""
     for who in ("a", "6"):
         rows = found().factuals.loc[[who]]
         explainer().explain(rows, n_samples=50, sparse=True).write_records(folder)

@@ -27,7 +27,7 @@ def quantiles(p):
 
 @pytest.mark.slow
 def test_one_value_of_each_approximation():
-    """The values by which Wichura lets his routine be checked."""
+    """The values published by Wichura to check the routine."""
     found = quantiles([0.25, 0.001, 1e-20])
     np.testing.assert_allclose(found, [-0.6744897501960817, -3.090232306167814, -9.262340089798408], rtol=1e-15)
 
@@ -47,7 +47,7 @@ def test_distribution_function_inverts_the_quantile():
 
 
 def test_normals_of_an_r_with_fused_multiply_adds_to_the_bit():
-    """Debian's R on ARM, recorded; half of the numbers differ from those of R on x86, by 7 last bits at most."""
+    """Recorded from Debian's R on ARM; half of the numbers differ from x86, by at most 7 last bits."""
     kept = read_fused()
     normals, tails = unhexed(kept["normals"]), unhexed(kept["tails"])
     np.testing.assert_array_equal(RGenerator(1, fused=True).normal(N_NORMALS), normals)

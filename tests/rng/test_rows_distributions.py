@@ -178,7 +178,7 @@ def test_calls_on_the_same_streams_are_independent():
 
 @pytest.mark.slow
 def test_one_row_over_many_calls_is_uniform_and_uncorrelated():
-    """A row is drawn from once for each feature: the sequence over keys must be random as well."""
+    """A row is drawn from once per feature: the sequence over keys must be random as well."""
     source = streams(3, seed=11)
     drawn = np.array([source.uniform() for _ in range(20_000)])
     for j in range(3):

@@ -15,7 +15,7 @@ X = pd.DataFrame({"a": RNG.integers(0, 5, 200), "b": RNG.integers(0, 5, 200), "c
 
 
 class ReadOnce:
-    """An iterable that hands out one and the same iterator."""
+    """An iterable that returns the same iterator each time."""
 
     def __init__(self, names):
         self.names = iter(names)

@@ -67,7 +67,7 @@ def test_levels_round_trip(values):
     st.sampled_from(["int64", "int8", "uint8", "uint64", "bool"]),
 )
 def test_integers_as_levels(train, new, dtype):
-    """The code is the place among the sorted distinct values, and what is not among them is named."""
+    """The code is the position among the sorted distinct values, and unknown values are named."""
     train, new = (pd.Series(np.abs(v) if dtype[0] == "u" else v, dtype="int64").astype(dtype) for v in (train, new))
     feature = read(train, "categorical", dtype=dtype)
     known = {False, True} if dtype == "bool" else set(train.tolist())  # a boolean column has both levels

@@ -84,7 +84,7 @@ def test_arrow_views_raise_and_name_the_type_to_cast_to():
 
 
 class OnlyProtocol:
-    """A frame that nobody knows; it speaks one protocol."""
+    """An unknown frame type that implements one protocol."""
 
     columns = ()
 

@@ -106,7 +106,7 @@ def test_dates_are_counted_in_their_unit():
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_bounds_between_grid_points_are_respected(name):
-    """Brute force: of all points near, the one nearest to the value that the bounds allow, or none."""
+    """Brute force: among all near points within the bounds, the one nearest to the value, or none."""
     grid = feature_of(name).grid
     rng = np.random.default_rng(0)
     points = np.unique(grid.put(np.linspace(0.0, 5.0, 5001)))
@@ -135,7 +135,7 @@ def test_missing_and_open_bounds():
 
 
 def test_beyond_the_largest_number_of_a_narrow_dtype():
-    """The next number after it is infinite, with a warning of numpy."""
+    """The next number is infinite, with a warning of numpy."""
     column = np.array([0.1234, 65504.0, 3.7], dtype=np.float16)
     grid = Schema.from_data(pd.DataFrame({"x": column})).features[0].grid
     put = grid.put_within(np.array([7e4, 1.0]), np.array([65505.0, -np.inf]), np.array([1e9, np.inf]))
@@ -167,7 +167,7 @@ def test_column_of_missing_values_has_no_grid():
 
 
 def test_rounding_to_grid_points_within_bounds():
-    """Against putting many numbers on the grid."""
+    """Compared with rounding many numbers to the grid."""
     numbers = np.linspace(-3.0, 3.0, 6001) + 1e-5  # none in the middle between two points
     for dtype, decimals in ((np.dtype(np.int64), 0), (np.dtype(np.int8), 0), (np.dtype(float), 1)):
         grid = Grid.of_dtype(dtype, decimals)
@@ -186,7 +186,7 @@ STEPS = ["0.1", "0.25", "0.3", "1", "2.5", "7", "500"]
 
 @given(st.sampled_from(STEPS), st.integers(-2000, 2000), st.integers(0, 400), st.integers(-3000, 3000))
 def test_multiples_are_decimal(step, first, width, value):
-    """Decimals count exactly; every multiple between the bounds is looked at."""
+    """Decimals count exactly; every multiple between the bounds is checked."""
     exact, low, high, near = Decimal(step), Decimal(first) / 10, Decimal(first + width) / 10, Decimal(value) / 10
     arrays = [np.array([float(each)]) for each in (near, exact, low, high)]
     assert is_multiple(arrays[0], arrays[1])[0] == (near % exact == 0)

@@ -235,7 +235,7 @@ def test_shared_work_is_done_once_for_all_subsets_and_threads(table):
 
 
 def test_wide_tables_of_mixed_dtypes_round_trip():
-    """Numbers of one dtype are handed to pandas together; columns keep their place, dtype and missing values."""
+    """Numbers of one dtype are passed to pandas together; columns keep their position, dtype and missing values."""
     rng = np.random.default_rng(0)
     kinds = ["float64", "int64", "float32", "int8", "Int64", "category", "object", "bool", "datetime64[us]"]
     X = pd.DataFrame(index=range(30))

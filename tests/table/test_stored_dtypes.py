@@ -46,7 +46,7 @@ def of_arrow(kind):
 
 
 def candidates():
-    """Return columns of all dtypes of numpy, pandas and Arrow that there are, accepted or not."""
+    """Return columns of all dtypes of numpy, pandas and Arrow, accepted or not."""
     columns = [pd.Series(CODES.astype(code)) for code in [*NUMBERS, *DATES, *np.typecodes["Complex"]]]
     columns += [pd.Series(pd.arrays.SparseArray(CODES.astype(code))) for code in NUMBERS]
     columns += [pd.Series(CODES.astype(code)).astype(pd.SparseDtype(code, 1)) for code in "lbd"]
@@ -135,7 +135,7 @@ def test_explainer_and_its_result_round_trip(names, tmp_path):
 
 @pytest.mark.nightly
 def test_every_chain_round_trips(tmp_path):
-    """Columns of ten kinds in one chain and one file, none of which hears of the others."""
+    """Ten kinds of columns in one chain and one file, independent of each other."""
     every = list(accepted(None, *KINDS).values())
     for some in (every[i : i + 10] for i in range(0, len(every), 10)):
         X = pd.DataFrame({f"c{j}": values for j, (values, _) in enumerate(some)} | {"n": np.arange(N) % 5})
@@ -170,7 +170,7 @@ def test_values_that_cannot_be_levels_raise():
 
 
 class Forgetful(mcce.ConditionalSampler):
-    """Refuses, by a fault of its own, what it wrote."""
+    """A sampler that wrongly rejects its own state."""
 
     handles = frozenset({"numeric"})
 

@@ -17,7 +17,7 @@ from tests.marks import nightly_but
 
 
 class Broken(RowBootstrap):
-    """Draws as a bootstrap, and then spoils what it has drawn."""
+    """Draws like a bootstrap and then corrupts the draws."""
 
     def draw(self, request, *, progress=None):
         return self.spoil(super().draw(request), request)
@@ -147,7 +147,7 @@ class Disagrees(Broken):
 
 
 class AnotherWhenBound(HotDeck):
-    """Reads the restrictions even where they exclude nothing."""
+    """Reads restrictions that exclude nothing."""
 
     def draw(self, request, *, progress=None):
         return super().draw(replace(request, seed=request.seed + len(request.restrictions)))
@@ -181,7 +181,7 @@ class Forgets(RowBootstrap):
 
 
 class Unwanted(Broken):
-    """Gives an explainer nothing that it could use."""
+    """Gives an explainer nothing usable."""
 
     def spoil(self, drawn, request):
         rows = drawn.rows.copy()

@@ -35,7 +35,7 @@ def node_rows_of_sklearn(model, X):
 
 
 def compare_with_sklearn(tree, model, X, *, ties):
-    """Walk both trees from the root; return the number of splits compared. With ties, they may part."""
+    """Walk both trees from the root; return the number of compared splits. With ties, they may differ."""
     theirs = model.tree_
     their_rows = node_rows_of_sklearn(model, X.astype(np.float32))
     their_impurity = theirs.impurity * theirs.n_node_samples
@@ -121,7 +121,7 @@ def test_every_split_is_the_best_of_all(target, seed):
 
 
 def test_splits_of_values_from_missing():
-    """Nothing but being missing tells the groups apart; the only cut sends all values to one side."""
+    """Only missingness separates the groups; the only cut sends all values to one side."""
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, np.nan, np.nan], "y": [0.0, 0.0, 0.0, 1.0, 1.0]})
     given, y = split_table(frame)
     tree = grow(given, y, min_leaf=1)
@@ -232,7 +232,7 @@ def test_zero_cp_keeps_all_improvements_and_large_cp_none():
 
 
 def test_cp_is_the_minimal_share_of_the_root_impurity():
-    """One split that takes 36 of 37 parts of the impurity, one that takes 1."""
+    """One split that removes 36 of 37 parts of the impurity, one that removes 1."""
     y = np.array([0.0] * 4 + [5.0] * 2 + [7.0] * 2)
     given, y = numbers(np.arange(8.0)[:, None], y)
     full = grow(given, y, min_leaf=2)

@@ -59,7 +59,7 @@ def test_one_class_of_many_is_one_leaf():
 
 
 def test_target_constant_in_a_node_is_not_split_further():
-    """Two groups of equal decimals: one split and no more, whatever the rounding of their means."""
+    """Two groups of equal decimals: exactly one split for any rounding of their means."""
     y = np.repeat([0.1, 0.7], 5000)
     x = np.arange(10_000.0)
     noise = np.random.default_rng(1).normal(size=10_000)
@@ -202,7 +202,7 @@ def test_row_order_does_not_matter(n, target):
 
 
 def test_tree_on_some_columns_equals_one_on_a_table_of_them():
-    """`first` and `select` share the ranking of their root; the tree must not notice."""
+    """`first` and `select` share the ranking of their root; the tree must not depend on it."""
     frame = mixed_frame(3, "number").assign(extra=lambda f: f["y"].rank())
     table = Schema.from_data(frame).encode(frame)
     y = table.column(table.names.index("y"))

@@ -192,7 +192,7 @@ def test_target_with_missing_values():
 
 
 def assert_legible(ax):
-    """Nothing overlaps, and nothing leaves the figure; return all that is written."""
+    """Check that nothing overlaps or leaves the figure; return all texts."""
     ax.figure.draw_without_rendering()
     renderer = ax.figure.canvas.get_renderer()
     written = [(text.get_text(), text.get_window_extent(renderer)) for text in ax.texts]
@@ -209,7 +209,7 @@ def assert_legible(ax):
 
 
 def ends_of(view, said):
-    """The numbers of the nodes that are drawn without children."""
+    """The numbers of the nodes drawn without children."""
     drawn = {int(text.split("\n")[0]) for text in said}
     parents = {view.numbers[view.parent[node]] for node in view.order[1:] if view.numbers[node] in drawn}
     return drawn - parents

@@ -35,7 +35,7 @@ def run_fuzz(cache, folder, n_tables, *names):
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [["cart"], *nightly(NAMES)], ids=["cart", "all"])
 def test_kernels_stay_within_arrays_and_compiling_executes_no_local_files(names, tmp_path):
-    """Of the default conditional, which needs most kernels, or of every conditional and joint model."""
+    """For the default conditional, which needs most kernels, or for every conditional and joint model."""
     folder = tmp_path / "downloads"
     folder.mkdir()
     for name in STANDARD:

@@ -109,7 +109,7 @@ def test_values_absorbed_by_an_integer_stay_distinct():
 
 
 def test_non_integer_values_round_trip_exactly():
-    """Values a whole number apart, where the lowest plus that number rounds to something else."""
+    """Values an integer apart, where the lowest plus that integer rounds to another value."""
     low = 0.1
     column = [low, *(np.nextafter(low + k, np.inf) for k in range(1, 40)), *(low + k for k in range(1, 40))]
     check_numbers(column)
@@ -120,7 +120,7 @@ def test_values_with_overflowing_range():
 
 
 def test_counted_and_sorted_integers_rank_equally():
-    """The same order, once in a short range of whole numbers and once stretched beyond it."""
+    """The same order, once in a short range of integers and once stretched beyond it."""
     rng = np.random.default_rng(5)
     for size, high in ((30, 10), (300, 900), (3000, 2900)):
         column = rng.integers(0, high, size).astype(float)

@@ -34,7 +34,7 @@ def walk_all(tree, matrix):
 
 
 def route_both_ways(tree, matrix):
-    """Route as the tree likes, and once more beside a row of missing values, which takes the general way."""
+    """Route normally, and again beside a row of missing values, which takes the general path."""
     straight = tree.route(matrix)
     beside = tree.route(np.vstack([matrix, np.full((1, matrix.shape[1]), np.nan)]))[:-1]
     assert np.array_equal(straight, beside)
@@ -48,7 +48,7 @@ def route_both_ways(tree, matrix):
 
 
 def own_leaf(tree):
-    """Leaf of each training row, read off the donors."""
+    """Return the leaf of each training row, read from the donors."""
     leaf = np.full(tree.donors.size, -1)
     for node in np.flatnonzero(tree.feature < 0):
         segment = tree.donors[tree.start[node] : tree.start[node] + tree.size[node]]

@@ -73,7 +73,7 @@ def test_measures_match_a_table_counted_by_hand():
 
 
 def brute_force(original, released, keys, target):
-    """Count person by person."""
+    """Count row by row."""
     n = len(original)
     unique = repeated = certain = right = 0
     for _, person in original.iterrows():

@@ -49,7 +49,7 @@ def clean():
 
 @pytest.fixture(scope="module")
 def asked():
-    """Tables of explainers whose answers depend on a number, as an age in days would be: of people, and of others."""
+    """Tables of explainers whose answers depend on a number such as an age in days: of members, and of others."""
     X, settings = people(300, 1), {"holdout": people(300, 2), "releases": ["plain"], "keys": ["sex"]}
     fitted = [fit(rows, LEAKING, fixed=("sex", "a")) for rows in (X, people(300, 3))]
     return [disclosure(each, X, **settings, **FAST).table.loc["plain"] for each in fitted]
@@ -121,7 +121,7 @@ def test_rows_outside_the_training_data_are_reported(clean, leaking):
 
 
 class Memory:
-    """A model that is the firmer with people whom it remembers: once refused, they have to go farther."""
+    """A model that rejects memorised rows more strongly: they need larger changes."""
 
     def __init__(self, X):
         self.known = set(map(tuple, X.loc[X["b"] <= 0.3, ["a", "c", "d"]].to_numpy()))
@@ -144,7 +144,7 @@ def test_distance_attack_detects_members_of_a_memorising_model():
 
 @pytest.fixture(scope="module")
 def known_by_a_number():
-    """Tables of an attacker who knows a number of everybody that a row of a leaf of one person hands on."""
+    """Tables of an attacker who knows a number that is disclosed by leaves of one training row."""
     X, settings = people(300, 1), {"holdout": people(300, 2), "keys": ["a"], "targets": ["c"]}
     fitted = [fit(rows, LEAKING) for rows in (X, people(300, 3))]
     return [disclosure(each, X, releases=["plain", "generated"], **settings, **FAST).table for each in fitted]
@@ -166,7 +166,7 @@ def test_copied_keys_allow_linkage(known_by_a_number, release, measure):
 
 
 class FarForThoseItKnows:
-    """A generator that draws for people of its training rows, known by `a`, from farther away than for others."""
+    """A generator that draws farther away for training rows, identified by `a`, than for others."""
 
     def fit(self, X):
         self.X, self.known = X, set(X["a"])
@@ -179,7 +179,7 @@ class FarForThoseItKnows:
 
 @pytest.fixture(scope="module")
 def by_distance():
-    """Tables of a generator that treats its training people differently: of people, and of others."""
+    """Tables of a generator that treats its training rows differently: of members, and of others."""
     X, holdout, fixed = people(160, 1), people(160, 2), ("sex", "a")
     sizes = {"n_attacks": 40, "max_factuals": 60, "n_samples": 100, "releases": ["plain"]}
     tables = []
@@ -229,7 +229,7 @@ def test_plausibility_reveals_no_membership(monkeypatch):
 
 
 def test_answers_are_judged_by_the_same_model_without_the_row():
-    """Neighbours and trees of a person's fold, learned with the person and without; bins are those of the values."""
+    """Neighbours and trees of a row's fold, fitted with and without the row; bins are those of the values."""
     X = people(300, 1).round(0).drop_duplicates(ignore_index=True)
     schema = mcce.Schema.from_data(X)
     matrix, mutable = schema.encode(X).matrix, np.arange(1, 5)

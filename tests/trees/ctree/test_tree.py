@@ -31,7 +31,7 @@ def numbered(tree, values):
 
 
 def goes_to(tree, node, values):
-    """Child that each value of a node's variable goes to, from the documentation of `Tree`."""
+    """Return the child for each value of a node's variable, from the documentation of `Tree`."""
     if tree.mask_at[node] >= 0:
         left = tree.masks[tree.mask_at[node] + values]
     else:
@@ -120,7 +120,7 @@ def test_trees_of_mccer(name):
 
 @pytest.mark.slow
 def test_logicals_and_redundant_variables():
-    """The tied statistics are party's to the last bit: it decides which variable a node is cut on."""
+    """The tied statistics match party to the last bit, which determines the split variable."""
     n_tied = 0
     for case in read_logicals():
         tree = grow(case.given, case.target, mincriterion=case.mincriterion, min_split=2, min_leaf=1)

@@ -128,7 +128,7 @@ def test_unused_levels_of_the_target_are_ignored():
 
 
 def test_cut_between_neighbouring_floats_that_separates_nothing_is_skipped():
-    """R grows empty leaves up to the greatest depth, and then cuts them all back."""
+    """R grows empty leaves up to the maximal depth and then prunes them all."""
     x = 1.0 + np.repeat([0.0, 1.0], 20) * 2.0**-52
     given, target = table(pd.DataFrame({"a": x, "y": np.repeat([0.0, 1.0], 20)}))
     for cp in (0.0, -1.0):
@@ -142,7 +142,7 @@ def test_cut_between_neighbouring_floats_that_separates_nothing_is_skipped():
 
 @pytest.fixture
 def gaps():
-    """x decides, z half agrees with it; some rows lack x, one lacks both."""
+    """x determines y, z partly agrees with it; some rows lack x, one lacks both."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=201)
     frame = pd.DataFrame({"x": x, "z": x + rng.normal(size=201), "y": 10.0 * (x > 0.2) + rng.normal(size=201)})

@@ -148,7 +148,7 @@ def test_parity_on_random_data_with_missing_values(first):
 
 
 def test_random_data_cover_the_hard_cases():
-    """Missing values, levels that are never used, surrogates that were used, ordered columns, two to five classes."""
+    """Missing values, unused levels, used surrogates, ordered columns, two to five classes."""
     splits = [case["answer"]["splits"] for case in RANDOM]
     surrogates = [count for s in splits for count, adjusted in zip(s["count"], s["adj"]) if adjusted > 0]
     assert sum(count > 0 for count in surrogates) > 15
@@ -159,7 +159,7 @@ def test_random_data_cover_the_hard_cases():
 
 
 def test_equal_values_are_sorted_as_in_r():
-    """What R hands to a splitting function of the user: y = 1, ..., 12 along x, and along a constant."""
+    """What R passes to a user's splitting function: y = 1, ..., 12 along x, and along a constant."""
     packed, values = rpart.sort_column(np.array([3.0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2]))
     rows = (packed & np.uint64(0xFFFFFFFF)).astype(int) + 1
     assert rows.tolist() == [2, 11, 5, 8, 12, 9, 6, 3, 7, 4, 10, 1]

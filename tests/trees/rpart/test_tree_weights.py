@@ -18,7 +18,7 @@ CASES = read_stored("weighted")["cases"]
 
 @pytest.mark.parametrize("k", slow_but(range(len(CASES)), *range(0, len(CASES), 4)))
 def test_parity_with_weighted_rpart(k):
-    """Frames, splits, surrogates, sides of levels, and the way of training rows and new ones."""
+    """Frames, splits, surrogates, sides of levels, and the routes of training rows and new rows."""
     case = CASES[k]
     frame, new = read_frame(case["frame"]), read_frame(case["new"])
     given, target, unseen = encode(frame, "y", new)
