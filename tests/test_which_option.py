@@ -46,7 +46,7 @@ def test_every_call_runs(tmp_path):
     calls = [
         f"assert main({call.split()[1:]!r}) in (0, None)" if call.startswith("mcce ") else call
         for call in leaves(text)[1]
-        if call != "mcce demo"  # takes long, and has tests of its own
+        if call != "mcce demo"  # slow, and tested separately
     ]
     program = tmp_path / "calls.py"
     program.write_text("\n".join([*cells, BEFORE, *calls]), encoding="utf-8")

@@ -64,7 +64,7 @@ def test_long_steps_of_fit_and_explain_have_names(monkeypatch):
     explainer.fit(X, progress=True)
     assert begun == ["querying the model for 400 training rows", "ordering the features", "fitting"]
     begun.clear()
-    constraints = [mcce.allow("a", high=-0.1)]  # nobody can be helped
+    constraints = [mcce.allow("a", high=-0.1)]  # no factual can be explained
     explainer.explain(X.head(5), n_samples=20, sparse=True, constraints=constraints, progress=True)
     assert [what for what in begun if what not in ("searching", "drawing")] == [
         "plausibility",
@@ -101,7 +101,7 @@ def test_work_inside_a_step_moves_the_bar():
         progress.report(0.1)  # never backwards
         shares = progress.Shares(4)
         shares.add(3.6)
-    progress.report(1.0)  # nobody waits
+    progress.report(1.0)  # no waiting
     assert np.cumsum(moved).tolist() == [2, 6, 8, 9, 10]
 
 

@@ -169,7 +169,7 @@ def test_registered_parts_in_a_job(own, tmp_path, capsys):
     job = 'train = "train.csv"\nexplain = "rows.csv"\nmodel = "model.joblib"\ndecision = [0.5, 1]\nfixed = ["age"]\n'
     job += 'n_samples = 200\nmeasures = ["own.savings"]\nno_copies = true\nout = "found.csv"\n'
     (tmp_path / "job.toml").write_text(job + 'generator = "own.rows"\n' + TOML, encoding="utf-8")
-    options = ["--letters", str(tmp_path / "letters"), "--all"]  # large steps, which nobody would send unread
+    options = ["--letters", str(tmp_path / "letters"), "--all"]  # large steps, which are suspicious
     assert main(["explain", "--config", str(tmp_path / "job.toml"), *options]) in (0, 3)
     first = (tmp_path / "found.csv").read_text(encoding="utf-8")
     found = pd.read_csv(tmp_path / "found.csv")

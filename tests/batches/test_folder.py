@@ -44,7 +44,7 @@ def test_concurrent_run_raises_until_the_first_is_dead(tmp_path):
         assert not (tmp_path / "manifest.json").exists()
         other.kill()
         other.wait()
-    assert f"process {other.pid} " in (tmp_path / ".lock").read_text()  # a stale file, nobody's lock
+    assert f"process {other.pid} " in (tmp_path / ".lock").read_text()  # a stale file without a lock
     explainer().explain_batches([ROWS], tmp_path, **SETTINGS)
     assert not (tmp_path / ".lock").exists()
 

@@ -27,8 +27,8 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(dp, "measure", lambda *asked: dict.fromkeys(["told", "valid", *columns], 0.5))  # as before
     assert dp.main([*asked, "--rows", str(tmp_path), "--out", str(out)]) == 0
     cells = next(line for line in out.read_text().splitlines() if line.startswith("| copies |")).split("|")
-    assert float(cells[3]) == 1.0  # training rows explain everybody
-    assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse ones are not asked for
+    assert float(cells[3]) == 1.0  # training rows explain all factuals
+    assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse ones are not requested
 
 
 def test_external_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):

@@ -79,7 +79,7 @@ def walk_by_hand(problem, held):
 @pytest.mark.parametrize("held", [True, *nightly(False)])
 def test_walk_is_greedy(held):
     X = table()
-    X = X[(X["age"] != 22) | (score(X) < 0.9)].reset_index(drop=True)  # nobody of 22 has the wanted decision
+    X = X[(X["age"] != 22) | (score(X) < 0.9)].reset_index(drop=True)  # no row of age 22 has the wanted decision
     problem = make(X)
     assert (problem.factuals["age"] == 22).any()
     run = walk.run_walk(problem, held=held)
@@ -103,7 +103,7 @@ def test_held_and_free_walk_agree_without_fixed_features():
 @pytest.mark.parametrize("seen", [pytest.param(True, marks=pytest.mark.nightly), False], ids=["training", "held out"])
 def test_scores_of_rows_match_hand_calculation(seen):
     X = table()
-    X.loc[len(X)] = X.loc[0]  # another person who is like the first
+    X.loc[len(X)] = X.loc[0]  # a row equal to the first
     whole = make(X)
     problem = whole if seen else replace(whole, X=X.drop(index=whole.factuals.index))
     factuals = problem.factuals

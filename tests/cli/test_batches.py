@@ -45,7 +45,7 @@ def test_file_is_explained_and_run_is_resumed(saved, tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
 @pytest.mark.slow
 def test_bad_rows_are_listed_on_request(saved, tmp_path, capsys):
-    rows = ROWS.assign(job=ROWS["job"].where(ROWS.index != 7, "astronaut"))  # unexplained, and stops nobody
+    rows = ROWS.assign(job=ROWS["job"].where(ROWS.index != 7, "astronaut"))  # unexplained; other rows are not affected
     rows.assign(income=rows["income"].astype(object).where(ROWS.index != 3, "lots")).to_csv(
         tmp_path / "rows.csv", index=False
     )

@@ -186,7 +186,7 @@ def test_broken_file_raises_with_file_line_value_and_fix(name, seen, tmp_path, c
     ("write", "options", "message"),
     [
         (
-            changed(city=dict.fromkeys(range(10), "Atlantis")),  # one of several stops nobody else
+            changed(city=dict.fromkeys(range(10), "Atlantis")),  # one bad row does not affect the others
             [],
             "'city' of new.csv holds the level 'Atlantis' (row '00000'), unknown here",
         ),

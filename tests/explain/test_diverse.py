@@ -105,7 +105,7 @@ def test_each_greedy_step_has_the_largest_gain(seed, n, k, share, measures):
     for f in range(3):
         expected = brute_force(rows[begin[f] : end[f]], factuals[f], k, model, measures)
         assert agree(found[f], expected), (found[f], expected)
-    assert len(model.asked) == len({str(row) for row in model.asked})  # no row is asked about twice
+    assert len(model.asked) == len({str(row) for row in model.asked})  # no row is queried twice
 
 
 @pytest.mark.slow

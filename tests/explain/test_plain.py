@@ -161,7 +161,7 @@ def test_rarely_valid_pools_are_searched_completely(share_valid, k, shared, monk
     if share_valid == 0:
         assert chosen.owner.size == 0
         assert chosen.scores.size == 0
-        # answers are kept by place in the pool, so equal rows may be asked at several places
+        # answers are cached by position in the pool, so equal rows may be queried at several positions
         assert distinct <= len(model.asked) <= len(pools.rows)
     elif share_valid < 0.005:
         assert len(model.asked) > ROUNDS[-1]

@@ -31,7 +31,7 @@ def short_rounds(monkeypatch):
 
 def assert_follows_the_rule(explainer, X, **how):
     """The rule as documented, from separate explanations with each number of draws."""
-    how["constraints"] = [ANY_MISSING]  # who finds nothing that withholds nothing gets draws of his own as well
+    how["constraints"] = [ANY_MISSING]  # factuals without an answer that keeps known values get individual draws
     found = explainer.explain(X, n_samples="auto", **how)
     with_draws = {20 * 2**i: explainer.explain(X, n_samples=20 * 2**i, **how) for i in range(5)}
 

@@ -73,7 +73,7 @@ READINGS = {
     "no field work": (mcce.allow("job", never=["field"]), lambda r, f: r["job"] != "field"),
     "job stays": (mcce.allow("job", direction="none"), lambda r, f: r["job"] == f["job"]),
     "rent known": (
-        mcce.allow("rent", high=900),  # who has no rent may stay without
+        mcce.allow("rent", high=900),  # a missing rent may stay missing
         lambda r, f: r["rent"] <= 900 or (np.isnan(r["rent"]) and np.isnan(f["rent"])),
     ),
     "a sum": (mcce.rule("savings + salary <= 90000"), lambda r, f: r["savings"] + r["salary"] <= 90_000),
@@ -138,7 +138,7 @@ def test_each_constraint_alone_holds_and_leaves_candidates(explainer, free, name
         assert shares.iloc[0] > 0
 
 
-SAVED_NOTHING = REFUSED.assign(savings=0)  # for whom savings can only rise
+SAVED_NOTHING = REFUSED.assign(savings=0)  # factuals whose savings can only rise
 
 
 @pytest.fixture(scope="module")

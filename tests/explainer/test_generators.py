@@ -76,7 +76,7 @@ def test_generate_then_select_equals_explain(bootstrapped):
 @pytest.mark.usefixtures("few_trees")
 def test_generator_without_a_chain_is_diagnosed(bootstrapped):
     d = bootstrapped.diagnose(TABLE, n_samples=50, max_factuals=10)
-    # among training rows a bootstrap of them is no different from them
+    # a bootstrap of training rows cannot be distinguished from them
     assert d.marginals["distance"].max() < 0.15
     assert d.evaluation.summary.loc["success", "mean"] == 1.0
 

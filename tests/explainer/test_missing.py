@@ -90,7 +90,7 @@ def test_separate_steps_equal_explain(explainer):
     candidates = explainer.generate(DENIED, n_samples=40)
     found = explainer.explain(DENIED, n_samples=40)
     alone = explainer.select(candidates, DENIED)
-    both = found.frame.index.intersection(alone.frame.index)  # who finds nothing has further draws of his own
+    both = found.frame.index.intersection(alone.frame.index)  # factuals without an answer get individual draws
     assert len(both) == len(alone.frame)
     assert_frame_equal(found.frame.loc[both], alone.frame)
 

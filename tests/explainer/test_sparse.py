@@ -328,7 +328,7 @@ def test_rows_are_ordered_by_the_requested_measures(measures, columns):
     default = found_by_default().measures.xs(1, level="rank")
     best = found.measures.xs(1, level="rank")
     name, sign = columns[0]
-    if name in default:  # the best by a measure is no worse by it than the best by others
+    if name in default:  # the best row by a measure has at most the value of the best rows by others
         assert (sign * best[name] <= sign * default[name] + 1e-12).all()
 
 

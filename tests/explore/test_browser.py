@@ -34,7 +34,7 @@ TEXT = "document.querySelector('.mcce-explorer').innerText"
 QUIET = "!document.querySelector('[aria-busy]')"
 BUTTON = "[...document.querySelectorAll('{}')].find(each => each.textContent.startsWith('{}'))"
 
-# pairs of colours by the formula of WCAG 2.1, for every element with text of its own: those below 4.5
+# contrast by the formula of WCAG 2.1 for every element with text: those below 4.5
 FAINT = """
 (() => {
   const parse = (text) => text.match(/[\\d.]+/g).map(Number);
@@ -69,7 +69,7 @@ UNNAMED = """
     ...ids.filter((id, k) => ids.indexOf(id) !== k)];
 })()
 """
-# what reaches out of the part of the page that it stands in
+# elements that overflow their container
 OUTSIDE = """
 [...document.querySelectorAll(".side, .settings, .results, .card")].flatMap((part) => {
   const edge = part.getBoundingClientRect().right + 0.5;
@@ -372,7 +372,7 @@ def test_notebook_shows_the_same(browser, served):
     browser.wait("document.querySelectorAll('#cell .people button').length === 50")
     browser.ask("document.querySelectorAll('#cell .people button')[1].click()")
     browser.wait("document.querySelectorAll('#cell .card').length >= 1")
-    assert browser.ask(UNNAMED) == []  # two explorers on one page have ids of their own
+    assert browser.ask(UNNAMED) == []  # two explorers on one page have different ids
 
 
 @pytest.fixture(scope="module")

@@ -173,7 +173,7 @@ def check_best(found, candidates, case):
     for label, own in [(label, own) for label, own, no in zip(case.factuals.index, owns, denied) if no]:
         best = sorted(measures(case.X, row, own) for row in pools.get(_key(label), {}).values())
         best = [m for m in best if m[0] <= (case.asked.get("max_changes") or 99)][: case.asked["n_counterfactuals"]]
-        # inside constraints, who finds nothing in a shared pool may have got draws of its own
+        # within constraints, a factual without an answer in a shared pool may have individual draws
         if best or (all(map(case.may_go_missing, case.X.columns)) and not (case.said or case.rules or case.only)):
             np.testing.assert_allclose(lists.get(_key(label), []), best, rtol=1e-9, atol=1e-12)
 

@@ -136,7 +136,7 @@ def test_draws_follow_the_weights():
         chain = mcce.ChainModel(sampler=sampler, fixed=["group"], random_state=1).fit(X, sample_weight=weights)
         drawn = chain.sample(5000, pd.DataFrame({"group": ["a"]}))["value"].value_counts().reindex([1.0, 2.0, 3.0])
         expected = np.array([0.1, 0.25, 0.65]) * 5000
-        slack = 1.0 if sampler == "cart" else 30.0  # a forest's bootstrap samples have an error of their own
+        slack = 1.0 if sampler == "cart" else 30.0  # the bootstrap samples of a forest add an error
         assert ((drawn - expected) ** 2 / expected).sum() < 13.8 * slack
 
 

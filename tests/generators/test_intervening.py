@@ -210,7 +210,7 @@ def test_missing_values_keep_their_ranks():
     chain = mcce.ChainModel(random_state=1).fit(X)
     rows = X[X["x"] == 0]
     after = chain.intervene(rows, {"x": 1})["y"].droplevel("draw")
-    assert after[rows["y"].isna()].isna().all()  # missing values stand last, and there are more of them given 1
+    assert after[rows["y"].isna()].isna().all()  # missing values are last, and more frequent given 1
     assert abs(after.isna().mean() - 0.6) < 0.05
 
 

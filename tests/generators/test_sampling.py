@@ -95,7 +95,7 @@ def test_bootstrap_of_one_decision():
 
 
 def test_draws_are_numbered_within_each_id():
-    index = draw_index(pd.Index(["q", "p", "q"]), 2)  # an id may stand twice in `given`
+    index = draw_index(pd.Index(["q", "p", "q"]), 2)  # an id may occur twice in `given`
     assert index.tolist() == [("q", 0), ("q", 1), ("p", 0), ("p", 1), ("q", 0), ("q", 1)]
     assert index.names == ["id", "draw"]
     assert len(draw_index(pd.Index([]), 3)) == 0

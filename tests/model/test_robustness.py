@@ -164,7 +164,7 @@ def test_noise_is_the_share_of_accepted_neighbours():
     scores, wanted = ConfirmingAsker(Asker(decision, schema), robustness).ask_encoded(rows)
     assert wanted.tolist() == [False, False, bool(share[2] >= 0.7), True]
     np.testing.assert_allclose(scores, model.predict_proba(table.assign(a=0.0).iloc[:4].assign(a=a, b=50))[:, 1])
-    # a row has its neighbours whatever stands beside it
+    # the neighbours of a row do not depend on the batch
     assert (robustness.shares(rows[[2]])["noise"] == share[2]).all()
 
 

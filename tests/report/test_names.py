@@ -28,7 +28,7 @@ def test_values_are_unchanged_without_settings():
     assert plain.text("salary", 72_000) == "72,000"
     assert plain.text("year", 1990) == "1990"
     assert plain.pair("year", 1990, 2001) == ("1990", "2001")
-    assert plain.pair("salary", 5000, 10_000) == ("5,000", "10,000")  # beside ten thousand it is no year
+    assert plain.pair("salary", 5000, 10_000) == ("5,000", "10,000")  # beside ten thousand it is not a year
     assert plain.text("home", None) == "missing"
     assert plain.pair("rate", 0.123456, 0.123457) == ("0.123456", "0.123457")
 
@@ -38,7 +38,7 @@ def test_units_and_formats():
         units={"salary": "EUR", "loan_amount": "$"},
         formats={"rate": "0 %", "since": "%d.%m.%Y", "home": {"own": "owned", np.nan: "not told"}},
     )
-    assert said.text("salary", 3700) == "3,700 EUR"  # what has a unit is no year
+    assert said.text("salary", 3700) == "3,700 EUR"  # a number with a unit is not a year
     assert said.text("salary", 3700, unit=False) == "3,700"
     assert said.text("loan_amount", -20) == "-$20"
     assert said.text("salary", np.nan) == "missing"

@@ -74,7 +74,7 @@ def test_one_example(explainer, table):
         letter.split()
     )
     assert max(map(len, letter.splitlines())) <= 76
-    assert str(found.measures["prediction"].iloc[0])[:5] not in letter  # scores are told only under a name
+    assert str(found.measures["prediction"].iloc[0])[:5] not in letter  # scores are stated only under a name
 
 
 def test_unchanged_values_are_not_stated(explainer, table):

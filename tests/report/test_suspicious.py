@@ -222,7 +222,7 @@ def test_answer_unlike_the_others():
     assert told["reasons"].to_dict() == {(150, 1): "unlike the others", (151, 1): "unlike the others"}
     assert told["words"][(150, 1)] == "education changes, as in 1 of 152 answers"
     assert told["words"][(151, 1)].startswith("salary moves farther than in other answers, where 20,")
-    assert judge(*usual[:40], {"education": "degree"}, level="all").empty  # of few answers nothing is told
+    assert judge(*usual[:40], {"education": "degree"}, level="all").empty  # few answers are not compared
 
 
 def test_texts_use_labels_units_and_formats():

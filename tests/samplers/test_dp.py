@@ -312,7 +312,7 @@ def test_public_statements_are_required():
 @pytest.mark.parametrize(
     ("values", "bounds"),
     [
-        (2**52 + np.arange(8), (2**52 + 1, 2**52 + 7)),  # half a number more or less cannot be told
+        (2**52 + np.arange(8), (2**52 + 1, 2**52 + 7)),  # half a unit cannot be distinguished
         (1e16 + 2.0 * np.arange(3), (1e16, 1e16 + 4)),
     ],
 )

@@ -119,7 +119,7 @@ FAILS = [
     pytest.param("vine", skewed, marks=NEEDS_VINE),
     *(("marginal", process) for process in (normal, skewed, counted)),
     *((sampler, process) for sampler in ("norm", "normrank") for process in (skewed, counted)),
-    *(("pmm", process) for process in (normal, skewed, counted)),  # three donors are no distribution
+    *(("pmm", process) for process in (normal, skewed, counted)),  # three donors are not a distribution
     (mcce.EstimatorSampler(LinearRegression()), skewed),
     ("copula", skewed),
     ("forest", normal),

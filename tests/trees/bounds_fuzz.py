@@ -120,7 +120,7 @@ def main(n_tables, names):
             table = random_table(rng)
             try:
                 run(table, name, rng)
-            except mcce.MCCEError:  # a reason of its own is an answer
+            except mcce.MCCEError:  # an error of the package is a valid outcome
                 refused += 1
             except Exception:
                 failed += 1

@@ -134,7 +134,7 @@ class Memory:
 @pytest.mark.slow
 def test_distance_attack_detects_members_of_a_memorising_model():
     X, holdout = people(300, 1), people(300, 2)
-    fixed = ("sex", "a", "c", "d")  # so that only b can change, by as much as the model asks for
+    fixed = ("sex", "a", "c", "d")  # so that only b can change, by as much as the model requires
     sizes = {**FAST, "max_factuals": 100, "releases": ["plain"], "keys": ["sex"]}
     told = disclosure(fit(X, model=Memory(X), fixed=fixed), X, holdout=holdout, **sizes).table.loc["plain"]["verdict"]
     blind = disclosure(fit(X, fixed=fixed), X, holdout=holdout, **sizes).table.loc["plain"]["verdict"]

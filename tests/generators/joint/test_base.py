@@ -146,7 +146,7 @@ def test_single_allowed_value_is_treated_as_fixed(deck):
     within = {"x": Within(low=np.full(n, 3.25), high=np.full(n, 3.25)), "n": Within(high=np.full(n, 20.0))}
     drawn = deck.draw(request_of(deck, n, restrictions=within))
     assert not drawn.rejected.any()
-    # on the column's grid of whole numbers there is no 3.25, but what is allowed is allowed
+    # 3.25 is not on the column's integer grid, but it is explicitly allowed
     assert drawn.rows[:, 0].tolist() == [3.25] * n
     assert (drawn.rows[:, 3] <= 20).all()
 

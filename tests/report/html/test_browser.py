@@ -29,7 +29,7 @@ OUT_OF_SIGHT = """
   return box.width > 0 && (box.left < -0.5 || box.right > innerWidth + 0.5);
 }).map(e => e.className + " " + e.textContent.slice(0, 60))
 """
-# pairs of texts, each the box of its own letters, that lie upon each other
+# pairs of texts whose bounding boxes overlap
 OVERLAPPING = """
 (() => {
   const boxes = [];

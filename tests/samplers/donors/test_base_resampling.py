@@ -25,7 +25,7 @@ PARAMETERS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", PARAMETERS, ids=repr)
 def test_conformance(sampler):
-    # one bootstrap sample fits on average over samples, not by itself
+    # a single bootstrap sample fits only on average over samples
     check_sampler(sampler, goodness_of_fit=not sampler.proper)
 
 

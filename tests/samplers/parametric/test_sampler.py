@@ -28,7 +28,7 @@ KEPT = [s for s in KEPT if getattr(s, "smoothing", None) is None and not isinsta
 @pytest.mark.parametrize("sampler", nightly_but(SAMPLERS, *KEPT), ids=repr)
 def test_conformance(sampler):
     for check in (*CHECKS, *GOODNESS_OF_FIT):
-        # one draw of the parameters is calibrated on average over draws, not by itself
+        # a single draw of the parameters is calibrated only on average over draws
         if not (sampler.proper and check.__name__ in ("check_marginal", "check_conditional")):
             check(sampler, 0)
 

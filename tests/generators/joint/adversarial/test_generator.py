@@ -77,7 +77,7 @@ def naive_density(generator, row, columns):
 @pytest.mark.parametrize("places", [[3, 5], *nightly([0, 40, 100])], ids=str)
 def test_densities_match_brute_force(forest, places):
     rows = X.copy()
-    rows.iloc[3, rows.columns.get_loc("gain")] = 33.333  # a number that nobody has
+    rows.iloc[3, rows.columns.get_loc("gain")] = 33.333  # an unseen number
     rows.iloc[5, rows.columns.get_loc("y")] = 25.5
     rows = rows.iloc[places]
     ordered = forest._layout.order(forest.schema_.encode(rows).matrix, WANTED[places]).matrix
